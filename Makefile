@@ -1,0 +1,58 @@
+# Everything a person or CI does with this project. `make help` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := node_modules/.bin
+
+sources := $(shell find src migrations generated -type f 2>/dev/null)
+
+.PHONY: help run test generate drift types lint format unit mock bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: dist/.built ## install, build and start the service on embedded defaults
+	@exec npm start --silent
+
+test: node_modules/.installed-all dist/.built drift types lint unit ## install and run all checks
+
+generate: node_modules/.installed-all ## make generated/ anew from the document and the migrations
+	$(BIN)/tsx scripts/generate.ts
+
+drift: node_modules/.installed-all ## check that generated/ is what its sources make of it
+	$(BIN)/tsx scripts/generate.ts --check
+
+types: node_modules/.installed-all ## check the types of everything
+	$(BIN)/tsc --noEmit
+
+lint: node_modules/.installed-all ## check code, formatting and the document
+	$(BIN)/eslint --max-warnings 0 .
+	$(BIN)/prettier --check --log-level warn .
+	REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redocly lint spec/openapi.yaml
+
+format: node_modules/.installed-all ## format code and documents
+	$(BIN)/prettier --write --log-level warn .
+
+unit: node_modules/.installed-all dist/.built ## run the tests
+	$(BIN)/jest
+
+bench: node_modules/.installed-all dist/.built ## measure a feed of a million rows (ROWS=n for another size)
+	$(BIN)/tsx scripts/bench-etl.ts $(ROWS)
+
+mock: node_modules/.installed-all ## serve the document's examples with Prism on port 4010
+	$(BIN)/prism mock spec/openapi.yaml
+
+clean: ## remove what was installed and built; data stay
+	rm -rf node_modules dist
+
+# What the service needs to run; a full installation has it too.
+node_modules/.installed: package.json package-lock.json
+	test -e node_modules/.installed-all || npm ci --omit=dev --no-audit --no-fund
+	touch $@
+
+node_modules/.installed-all: package.json package-lock.json
+	npm ci --no-audit --no-fund
+	touch $@ node_modules/.installed
+
+dist/.built: $(sources) tsconfig.json tsconfig.build.json | node_modules/.installed
+	$(BIN)/tsc -p tsconfig.build.json
+	touch $@
