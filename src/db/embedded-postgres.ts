@@ -1,0 +1,184 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { limits } from '../config';
+import { isDatabaseUnavailable, type DatabaseAddress } from './database';
+import {
+  binaries,
+  ensureCluster,
+  lastLines,
+  removeUnfinishedClusters,
+  run,
+  serverAccount,
+  settingsFile,
+  socketFolder,
+  superuser,
+  type Account,
+} from './embedded-files';
+import { declareDead, isPostmaster, killServer, readPidFile } from './postmaster';
+
+/** A PostgreSQL server of our own. */
+export interface EmbeddedPostgres {
+  address: DatabaseAddress;
+  /** Stops the server and waits until it has; within a few seconds, whatever state it is in. Its data stays. */
+  stop(): Promise<void>;
+}
+
+/** A server and how to control it. */
+interface Server {
+  cluster: string;
+  account: Account;
+  pgCtl: (...args: string[]) => Promise<unknown>;
+}
+
+const databaseName = 'partner_catalog';
+
+/** Session lock that says which process owns the server; it goes when its owner does, however that ends. */
+const ownerLock = 0x6f776e72;
+
+/**
+ * Starts the PostgreSQL server whose data lie in `<dataDir>/postgres`, creating it at the first start. It listens on a
+ * Unix socket in a private folder and on no network address. A server that a killed process left running is taken over.
+ *
+ * It runs under our own account; as root under the account that owns the data, else `postgres`, else `nobody`. What that
+ * account cannot reach is placed below a public folder: the binaries are copied, and `<dataDir>/postgres` becomes a link.
+ * @param settings - additional server settings, for example `{ fsync: 'off' }` for tests
+ * @throws Error with a readable line when another service owns the data, or the server does not start
+ */
+export async function startEmbeddedPostgres(
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<EmbeddedPostgres> {
+  const link = join(dataDir, 'postgres');
+  const account = await serverAccount(link);
+  const bin = await binaries(account);
+  const cluster = await ensureCluster(bin, link, account);
+  const pgCtl = (...args: string[]) =>
+    run(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/' });
+  const server: Server = { cluster, account, pgCtl };
+
+  const leftOver = await isRunning(server);
+  if (!leftOver) await startServer(server, settings);
+  const address = await serverAddress(cluster);
+  const owner = await becomeOwner(address, dataDir);
+  // Nobody else may use the server: sessions of the process that left it running still undo what it was doing.
+  if (leftOver) await endOtherSessions(owner);
+  await ensureDatabase(owner);
+  await removeUnfinishedClusters(dataDir);
+
+  return {
+    address: { ...address, database: databaseName },
+    async stop() {
+      // Not awaited: a frozen server would not answer the goodbye.
+      owner.end().catch(() => undefined);
+      await stopServer(server);
+    },
+  };
+}
+
+/** Whether a server is at work over the cluster. A pid file alone does not say so: its process may be dead, or another. */
+async function isRunning({ cluster }: Server): Promise<boolean> {
+  const pidFile = await readPidFile(cluster);
+  if (!pidFile) return false;
+  if (await isPostmaster(pidFile.pid, cluster)) return true;
+  await declareDead(cluster, pidFile);
+  return false;
+}
+
+async function startServer(server: Server, settings: Record<string, string>): Promise<void> {
+  const { cluster, pgCtl } = server;
+  const startLog = join(cluster, 'start.log');
+  await writeSettings(server, settings);
+  for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(200)) {
+    const before = (await readStartLog(startLog)).length;
+    try {
+      await pgCtl('start', '--wait', '--timeout', '60', '--silent', '--log', startLog);
+      return;
+    } catch (error) {
+      const said = (await readStartLog(startLog)).subarray(before).toString().trim();
+      // Parts of a killed server are still at work; they end when they notice.
+      if (said.includes('is still in use') && Date.now() < deadline) continue;
+      const reason = said.split('\n').slice(-3).join(' ') || lastLines(error);
+      throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error });
+    }
+  }
+}
+
+/** What all starts so far have said; the server's account creates the file. */
+function readStartLog(startLog: string): Promise<Buffer> {
+  return readFile(startLog).catch(() => Buffer.alloc(0));
+}
+
+async function writeSettings({ cluster, account }: Server, settings: Record<string, string>): Promise<void> {
+  const all: Record<string, string> = {
+    listen_addresses: '',
+    unix_socket_directories: await socketFolder(cluster, account),
+    unix_socket_permissions: '0700',
+    // A backend whose client was killed gives up its locks within this time, also amid a long statement.
+    client_connection_check_interval: '1s',
+    logging_collector: 'on',
+    log_filename: 'postgresql-%a.log',
+    log_truncate_on_rotation: 'on',
+    // Loading a feed writes hundreds of megabytes: few checkpoints, and room for the index pages it touches.
+    shared_buffers: '256MB',
+    max_wal_size: '2GB',
+    ...settings,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`);
+  await writeFile(join(cluster, settingsFile), lines.join(''));
+}
+
+async function serverAddress(cluster: string): Promise<DatabaseAddress> {
+  const { socketFolder: host, port } = (await readPidFile(cluster))!;
+  return { host, port, user: superuser, database: 'postgres' };
+}
+
+/** Takes the owner's lock on a connection that stays open. A dead owner's lock goes as soon as the server notices. */
+async function becomeOwner(address: DatabaseAddress, dataDir: string): Promise<Client> {
+  const owner = new Client({ ...address, application_name: 'owner' });
+  // The server may be killed under us; the pools notice by themselves.
+  owner.on('error', () => undefined);
+  await owner.connect();
+  try {
+    for (const deadline = Date.now() + limits.databaseOwnerWaitMilliseconds; ; await sleep(100)) {
+      const sql = 'select pg_try_advisory_lock($1) as mine';
+      const { rows } = await owner.query<{ mine: boolean }>(sql, [ownerLock]);
+      if (rows[0]!.mine) return owner;
+      if (Date.now() > deadline) break;
+    }
+    await owner.end();
+  } catch (error) {
+    // An owner that was faster has ended our session.
+    if (!isDatabaseUnavailable(error)) throw error;
+  }
+  throw new Error(`Another running service uses ${dataDir}. Stop it, or set DATA_DIR to another folder.`);
+}
+
+async function endOtherSessions(owner: Client): Promise<void> {
+  await owner.query(
+    `select pg_terminate_backend(pid, $1) from pg_stat_activity
+     where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    [limits.databaseOwnerWaitMilliseconds],
+  );
+}
+
+async function ensureDatabase(owner: Client): Promise<void> {
+  const { rowCount } = await owner.query('select from pg_database where datname = $1', [databaseName]);
+  if (rowCount === 0) await owner.query(`create database ${databaseName}`);
+}
+
+/** In order if it can be; at once if that takes too long; and by force if even that does. */
+async function stopServer(server: Server): Promise<void> {
+  const { cluster, pgCtl } = server;
+  for (const [mode, seconds] of limits.databaseStopSeconds) {
+    if (!(await isRunning(server))) return;
+    try {
+      await pgCtl('stop', '--mode', mode, '--wait', '--timeout', String(seconds));
+    } catch {
+      continue;
+    }
+  }
+  const pidFile = await readPidFile(cluster);
+  if (pidFile && (await isPostmaster(pidFile.pid, cluster))) killServer(pidFile.pid, cluster);
+}

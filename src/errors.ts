@@ -1,0 +1,89 @@
+/**
+ * What can go wrong, as the business sees it. Nothing here knows of HTTP: `http/error-response.ts` alone turns a code
+ * into a status and a body.
+ */
+export type ErrorCode =
+  | 'malformed_request'
+  | 'unsupported_media_type'
+  | 'too_large'
+  | 'invalid_shape'
+  | 'unauthorized'
+  | 'invalid_feed_file'
+  | 'invalid_query'
+  | 'invalid_order'
+  | 'not_a_validation_job'
+  | 'feed_not_found'
+  | 'job_not_found'
+  | 'job_to_run_not_found'
+  | 'product_not_found'
+  | 'order_not_found'
+  | 'ordered_product_not_found'
+  | 'product_not_available'
+  | 'job_already_running'
+  | 'unavailable';
+
+/** One thing that is wrong with the shape of a request; `input` is what was sent. */
+export interface ShapeError {
+  type: string;
+  loc: (string | number)[];
+  msg: string;
+  input?: unknown;
+  ctx?: Record<string, unknown>;
+}
+
+/** An expected failure: `code` decides the response, `message` is the public text, `cause` is for the log only. */
+export class ServiceError extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    publicText: string,
+    readonly data: { id?: string; shapeErrors?: ShapeError[]; cause?: unknown } = {},
+  ) {
+    super(publicText, { cause: data.cause });
+  }
+}
+
+export const malformedRequest = (text: string, cause?: unknown) =>
+  new ServiceError('malformed_request', text, { cause });
+export const unsupportedMediaType = (expected: string) =>
+  new ServiceError('unsupported_media_type', `Unsupported media type. Send the body as ${expected}.`);
+export const bodyTooLarge = (bytesMax: number) =>
+  new ServiceError('too_large', `Request body exceeds the limit of ${bytesMax} bytes.`);
+export const fileTooLarge = (bytesMax: number) =>
+  new ServiceError('too_large', `Uploaded file exceeds the limit of ${bytesMax} bytes.`);
+export const invalidShape = (shapeErrors: ShapeError[]) =>
+  new ServiceError('invalid_shape', 'The request has the wrong shape.', { shapeErrors });
+export const unauthorized = () => new ServiceError('unauthorized', 'Invalid or missing API key');
+
+export const invalidFeedFile = (text: string) => new ServiceError('invalid_feed_file', text);
+
+export const feedNotFound = (id: string) => new ServiceError('feed_not_found', `Feed ${id} not found.`);
+export const jobNotFound = (id: string) => new ServiceError('job_not_found', `Job ${id} not found`, { id });
+export const jobToRunNotFound = () => new ServiceError('job_to_run_not_found', 'Job not found');
+export const notAValidationJob = () =>
+  new ServiceError('not_a_validation_job', 'Only validation jobs can be run');
+export const jobAlreadyRunning = (id: string) =>
+  new ServiceError('job_already_running', `Job ${id} is already running.`);
+
+export const invalidSortBy = (allowed: readonly string[]) =>
+  new ServiceError('invalid_query', `Invalid sort_by value. Allowed values: ${allowed.join(', ')}.`);
+export const invalidOrder = (allowed: readonly string[]) =>
+  new ServiceError('invalid_query', `Invalid order value. Allowed values: ${allowed.join(', ')}.`);
+export const cursorNeedsProductIdSort = () =>
+  new ServiceError('invalid_query', 'Cursor pagination is currently supported only with sort_by=product_id.');
+export const invalidCursor = () => new ServiceError('invalid_query', 'Invalid cursor value.');
+export const productNotFound = (id: string) =>
+  new ServiceError('product_not_found', `Product ${id} not found.`);
+
+export const orderWithoutItems = () =>
+  new ServiceError('invalid_order', 'Order must contain at least one item.');
+export const mixedCurrencies = () =>
+  new ServiceError('invalid_order', 'Order items must share one currency.');
+export const orderedProductNotFound = (id: string) =>
+  new ServiceError('ordered_product_not_found', `Product not found: ${id}`);
+export const productNotAvailable = (id: string) =>
+  new ServiceError('product_not_available', `Product is not available: ${id}`);
+export const orderNotFound = (id: string) => new ServiceError('order_not_found', `Order not found: ${id}`);
+
+/** A dependency is down, or this process is about to stop: the caller should try again later. */
+export const unavailable = (cause: unknown) =>
+  new ServiceError('unavailable', 'Service temporarily unavailable', { cause });
