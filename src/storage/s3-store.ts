@@ -1,0 +1,143 @@
+import { Readable } from 'node:stream';
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { ConfigError, limits, type S3Config } from '../config';
+import { StorageError, watchErrors, type ObjectStore } from './object-store';
+
+// The SDK would print a notice of several lines at every start on the version of Node that we support.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
+
+/** Objects in a bucket of S3, or of a store that speaks its protocol. Credentials come from the SDK's own chain. */
+export class S3Store implements ObjectStore {
+  readonly bucket: string;
+  readonly client: S3Client;
+
+  constructor(config: S3Config) {
+    this.bucket = config.bucket;
+    this.client = new S3Client({
+      endpoint: config.endpoint,
+      region: config.region,
+      forcePathStyle: config.forcePathStyle,
+      requestChecksumCalculation: config.requestChecksumCalculation,
+      maxAttempts: limits.s3Attempts,
+      requestHandler: new NodeHttpHandler({
+        connectionTimeout: limits.s3ConnectMilliseconds,
+        socketTimeout: limits.s3IdleMilliseconds,
+      }),
+    });
+  }
+
+  /**
+   * A bucket that does not exist, and a region or credentials that are nowhere to be found, are wrong settings. A store
+   * that does not answer, or does not show its bucket, may still work.
+   */
+  async prepare(): Promise<void> {
+    try {
+      await this.client.send(new HeadBucketCommand({ Bucket: this.bucket }));
+    } catch (error) {
+      const { name, message } = error as Error;
+      const wrong = (text: string) => new ConfigError(`Wrong setting ${text}.`, { cause: error });
+      if (statusOf(error) === 404) throw wrong(`S3_BUCKET: the bucket ${this.bucket} does not exist`);
+      if (message === 'Region is missing') throw wrong('S3_REGION: it must be set, or AWS_REGION');
+      if (name === 'CredentialsProviderError') throw wrong('S3_BUCKET: no credentials for it are found');
+      throw failed('look at its bucket', error);
+    }
+  }
+
+  async put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void> {
+    let bytes = 0;
+    let bodyError: unknown;
+    const counted = (async function* () {
+      for await (const chunk of watchErrors(body, (error) => (bodyError = error))) {
+        bytes += chunk.length;
+        yield chunk;
+      }
+    })();
+    try {
+      const upload = new Upload({
+        client: this.client,
+        params: {
+          Bucket: this.bucket,
+          Key: key,
+          Body: Readable.from(counted, { objectMode: false }),
+          ContentType: contentType,
+        },
+        partSize: limits.s3PartBytes,
+        queueSize: limits.s3PartsInFlight,
+      });
+      await upload.done();
+      await this.verify(key, bytes);
+    } catch (error) {
+      throw bodyError ?? failed(`store ${key}`, error);
+    }
+  }
+
+  async move(fromKey: string, toKey: string): Promise<void> {
+    const source = `${this.bucket}/${fromKey.split('/').map(encodeURIComponent).join('/')}`;
+    await guard(`move ${fromKey}`, () =>
+      this.client.send(new CopyObjectCommand({ Bucket: this.bucket, Key: toKey, CopySource: source })),
+    );
+    await this.delete(fromKey);
+  }
+
+  async get(key: string): Promise<Readable> {
+    const { Body } = await guard(`read ${key}`, () =>
+      this.client.send(new GetObjectCommand({ Bucket: this.bucket, Key: key })),
+    );
+    return Body as Readable;
+  }
+
+  async delete(key: string): Promise<void> {
+    await guard(`delete ${key}`, () =>
+      this.client.send(new DeleteObjectCommand({ Bucket: this.bucket, Key: key })),
+    );
+  }
+
+  close(): void {
+    this.client.destroy();
+  }
+
+  /**
+   * Some stores keep the SDK's checksum trailers as content and say nothing; a wrong size shows it. What is not verified
+   * does not stay.
+   */
+  private async verify(key: string, bytes: number): Promise<void> {
+    try {
+      const head = new HeadObjectCommand({ Bucket: this.bucket, Key: key });
+      const { ContentLength } = await this.client.send(head);
+      if (ContentLength === bytes) return;
+      throw new Error(
+        `${bytes} bytes were sent and ${ContentLength} stored; S3_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED may help.`,
+      );
+    } catch (error) {
+      await this.delete(key).catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+async function guard<T>(action: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failed(action, error);
+  }
+}
+
+function failed(action: string, error: unknown): StorageError {
+  const missing = error instanceof S3ServiceException && error.name === 'NoSuchKey';
+  return new StorageError(`The S3 object store could not ${action}.`, missing, error);
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+}
