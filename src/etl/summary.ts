@@ -1,0 +1,14 @@
+/** What became of the rows of a run. processed = inserted + updated + unchanged + skipped, always. */
+export interface RunCounters {
+  processed: number;
+  inserted: number;
+  updated: number;
+  unchanged: number;
+  skipped: number;
+}
+
+/** The ETL result summary text (specification, section 2). */
+export function summaryText(counters: RunCounters): string {
+  const { processed, inserted, updated, unchanged, skipped } = counters;
+  return `Products processed: ${processed}. Inserted: ${inserted}. Updated: ${updated}. Unchanged: ${unchanged}. Skipped: ${skipped}.`;
+}

@@ -1,0 +1,65 @@
+import { limits } from '../config';
+import { invalidFeedFile, type ServiceError } from '../errors';
+import { readHeader } from '../etl/header';
+import { trimText } from '../etl/text';
+
+/**
+ * Checks the content of an uploaded file while it streams through (specification, section 4, `POST /feeds/upload`,
+ * steps 2 to 4): not empty, UTF-8 all of it, a header row with the required columns.
+ */
+export class FeedFile {
+  /** The size of the file so far. */
+  bytes = 0;
+  private readonly utf8 = new TextDecoder('utf-8', { fatal: true });
+  private isUtf8 = true;
+  private isBlank = true;
+  /** The beginning of the file until it is long enough to read the header from. */
+  private prefix: Buffer | undefined = Buffer.alloc(0);
+  private headerProblem: string | undefined;
+
+  /**
+   * Takes the next chunk.
+   * @returns the bytes that can be stored by now; undefined while the header is not known, and once the file is refused
+   */
+  take(chunk: Buffer): Buffer | undefined {
+    this.bytes += chunk.length;
+    this.decode(chunk);
+    if (!this.prefix) return this.problem ? undefined : chunk;
+    this.prefix = Buffer.concat([this.prefix, chunk]);
+    return this.prefix.length > limits.headerRowBytes ? this.decideHeader() : undefined;
+  }
+
+  /** Takes the end of the file. @returns the bytes that are left to store, if any */
+  end(): Buffer | undefined {
+    this.decode(undefined);
+    return this.decideHeader();
+  }
+
+  /** Why the file is refused, by the first check that fails. It may still change until the end of the file. */
+  get problem(): ServiceError | undefined {
+    if (this.isBlank) return invalidFeedFile('Uploaded file is empty.');
+    if (!this.isUtf8) return invalidFeedFile('CSV file must be UTF-8 encoded.');
+    if (this.headerProblem) return invalidFeedFile(this.headerProblem);
+    return undefined;
+  }
+
+  private decode(chunk: Buffer | undefined): void {
+    if (!this.isUtf8) return;
+    try {
+      const text = this.utf8.decode(chunk, { stream: chunk !== undefined });
+      if (this.isBlank) this.isBlank = trimText(text) === '';
+    } catch {
+      this.isUtf8 = false;
+      this.isBlank = false;
+    }
+  }
+
+  private decideHeader(): Buffer | undefined {
+    const prefix = this.prefix;
+    this.prefix = undefined;
+    if (!prefix) return undefined;
+    const header = readHeader(prefix);
+    if ('problem' in header) this.headerProblem = header.problem;
+    return this.problem ? undefined : prefix;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Database } from '../db/database';
+import type { RunColumns } from '../jobs/jobs.service';
+
+export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
+
+/** A feed with its partner's name and what its validation job says. */
+export interface FeedRow extends RunColumns {
+  feed_id: number;
+  partner_name: string;
+  filename: string;
+  content_type: string;
+  feed_status: FeedStatus;
+  uploaded_at: Date;
+  raw_file_bucket: string;
+  raw_file_object_key: string;
+}
+
+export async function findFeed(db: Database, feedId: number): Promise<FeedRow | null> {
+  const row = await db('feeds')
+    .join('partners', 'partners.partner_id', 'feeds.partner_id')
+    .join('validation_jobs', 'validation_jobs.feed_id', 'feeds.feed_id')
+    .where('feeds.feed_id', feedId)
+    .first<FeedRow | undefined>(
+      'feeds.feed_id',
+      'partners.partner_name',
+      'feeds.filename',
+      'feeds.content_type',
+      'feeds.status as feed_status',
+      'feeds.uploaded_at',
+      'feeds.raw_file_bucket',
+      'feeds.raw_file_object_key',
+      'validation_jobs.job_id',
+      'validation_jobs.status',
+      'validation_jobs.failure_reason',
+      'validation_jobs.processed',
+      'validation_jobs.inserted',
+      'validation_jobs.updated',
+      'validation_jobs.unchanged',
+      'validation_jobs.skipped',
+    );
+  return row ?? null;
+}
+
+/** Draws the number of a feed that is about to be stored. A refused upload leaves a gap. */
+export async function drawFeedId(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: { feed_id: number }[] }>(
+    "select nextval(pg_get_serial_sequence('feeds', 'feed_id')) as feed_id",
+  );
+  return rows[0]!.feed_id;
+}
+
+/** The partner with this name, created if it is new. Safe at once from several processes. */
+export async function getOrInsertPartner(db: Database, partnerName: string): Promise<number> {
+  const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
+    `with created as (
+       insert into partners (partner_name)
+       select :partnerName where not exists (select from partners where partner_name = :partnerName)
+       on conflict do nothing
+       returning partner_id
+     )
+     select partner_id from created
+     union all
+     select partner_id from partners where partner_name = :partnerName`,
+    { partnerName },
+  );
+  // Created by another transaction between the two looks of the statement: it is there now.
+  return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
+}
+
+/** What an accepted upload stores of a feed. */
+export interface NewFeed {
+  feed_id: number;
+  partner_id: number;
+  filename: string;
+  content_type: string;
+  raw_file_bucket: string;
+  raw_file_object_key: string;
+}
+
+export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {
+  await db('feeds').insert(feed);
+}

@@ -1,0 +1,204 @@
+import type { RowIssue, RowIssueCode } from '../etl/row-issues';
+import type { RunCounters } from '../etl/summary';
+import type { Database } from '../db/database';
+import type { Knex } from 'knex';
+
+export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
+
+/** How often a reason for skipping a row occurred in a run. */
+export interface RowIssueCount {
+  code: RowIssueCode;
+  count: number;
+}
+
+/** A row of `submission_jobs`. */
+export interface SubmissionJobRow {
+  job_id: number;
+  feed_id: number;
+  created_at: Date;
+}
+
+/** A row of `validation_jobs`; the counters are null unless the last run has ended. */
+export interface ValidationJobRow {
+  job_id: number;
+  feed_id: number;
+  status: JobStatus;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  failure_reason: string | null;
+  processed: number | null;
+  inserted: number | null;
+  updated: number | null;
+  unchanged: number | null;
+  skipped: number | null;
+  issue_counts: RowIssueCount[];
+}
+
+export async function findSubmissionJob(db: Database, jobId: number): Promise<SubmissionJobRow | null> {
+  return (await db<SubmissionJobRow>('submission_jobs').where('job_id', jobId).first()) ?? null;
+}
+
+export async function findValidationJob(db: Database, jobId: number): Promise<ValidationJobRow | null> {
+  return (await db<ValidationJobRow>('validation_jobs').where('job_id', jobId).first()) ?? null;
+}
+
+/** Creates both jobs of a new feed. @returns their numbers */
+export async function insertJobs(
+  db: Database,
+  feedId: number,
+): Promise<{ submissionJobId: number; validationJobId: number }> {
+  const [submission] = await db<SubmissionJobRow>('submission_jobs').insert({ feed_id: feedId }, 'job_id');
+  const [validation] = await db<ValidationJobRow>('validation_jobs').insert({ feed_id: feedId }, 'job_id');
+  return { submissionJobId: submission!.job_id, validationJobId: validation!.job_id };
+}
+
+/** An issue as it is kept: with its place in the run's list, from 1. */
+export type RowIssueRow = RowIssue & { issue_number: number };
+
+/** The issues kept of the job's last run that ended, those after `afterNumber`, in the order of the file. */
+export async function listRowIssues(
+  db: Database,
+  jobId: number,
+  page: { afterNumber: number; limit: number },
+): Promise<RowIssueRow[]> {
+  return db('row_issues')
+    .where('job_id', jobId)
+    .andWhere('issue_number', '>', page.afterNumber)
+    .orderBy('issue_number')
+    .limit(page.limit);
+}
+
+/** Key of the transaction lock that a run holds; the low byte keeps it apart from other locks. */
+const runLockSql = 'pg_try_advisory_xact_lock((job_id << 8) | 1)';
+
+/**
+ * Claims the job for the transaction: true when no other run holds it. The claim ends with the transaction, also when the
+ * process or the connection dies, so that a job left `running` can be run again at once.
+ */
+export async function claimRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { claimed: boolean }[] }>(
+    `select ${runLockSql} as claimed from (select cast(? as bigint) as job_id) as job`,
+    [jobId],
+  );
+  return rows[0]!.claimed;
+}
+
+/** What a run needs to know of its feed. */
+export interface FeedToRun {
+  jobId: number;
+  feedId: number;
+  partnerId: number;
+  objectKey: string;
+}
+
+export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
+  const [feed] = (await db('validation_jobs')
+    .join('feeds', 'feeds.feed_id', 'validation_jobs.feed_id')
+    .where('validation_jobs.job_id', jobId)
+    .select({
+      jobId: 'validation_jobs.job_id',
+      feedId: 'feeds.feed_id',
+      partnerId: 'feeds.partner_id',
+      objectKey: 'feeds.raw_file_object_key',
+    })) as [FeedToRun];
+  return feed;
+}
+
+/** Shows that a run has started and that the file is being read. @returns which run of the job it is, from 1 */
+export async function markRunning(db: Database, jobId: number): Promise<number> {
+  const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
+    `with job as (
+       update validation_jobs
+       set status = 'running', run_count = run_count + 1, started_at = now(), finished_at = null,
+         failure_reason = null, processed = null, inserted = null, updated = null, unchanged = null, skipped = null
+       where job_id = ?
+       returning feed_id, run_count
+     ), feed as (
+       update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
+     )
+     select run_count from job`,
+    [jobId],
+  );
+  return rows[0]!.run_count;
+}
+
+/** Shows that the file is read and the products are being loaded. */
+export async function markLoading(db: Database, feedId: number): Promise<void> {
+  await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
+}
+
+/** Ends a run that loaded its products. */
+export async function completeRun(
+  db: Database,
+  run: { jobId: number; feedId: number },
+  counters: RunCounters,
+  issueCounts: RowIssueCount[],
+): Promise<void> {
+  await db('validation_jobs')
+    .where('job_id', run.jobId)
+    .update({
+      status: 'completed',
+      finished_at: db.raw('clock_timestamp()'),
+      issue_counts: JSON.stringify(issueCounts),
+      ...counters,
+    });
+  await db('feeds').where('feed_id', run.feedId).update({ status: 'processed' });
+}
+
+/**
+ * Ends a run that failed, unless another one has taken over the job since. `skipped` rows were rejected until then.
+ * @returns whether it did
+ */
+export async function failRun(
+  db: Database,
+  at: { jobId: number; run: number },
+  reason: string,
+  skipped: number,
+  issueCounts: RowIssueCount[],
+): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(failSql('job_id = :jobId and run_count = :run'), {
+    ...at,
+    reason,
+    skipped,
+    issueCounts: JSON.stringify(issueCounts),
+  });
+  return rowCount > 0;
+}
+
+/**
+ * Ends the runs whose process has died: a job that says `running` and that nobody holds. Safe at any time, on any number
+ * of processes.
+ * @returns the numbers of the jobs
+ */
+export async function failInterruptedRuns(db: Database): Promise<number[]> {
+  return db.transaction(async (trx) => {
+    const running = await trx('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
+    const interrupted: number[] = [];
+    for (const jobId of running) {
+      if (!(await claimRun(trx, jobId))) continue;
+      await trx.raw(failSql('job_id = :jobId'), {
+        jobId,
+        reason: 'The run was interrupted. Run the job again.',
+        skipped: 0,
+        issueCounts: '[]',
+      });
+      await trx('row_issues').where('job_id', jobId).delete();
+      interrupted.push(jobId);
+    }
+    return interrupted;
+  });
+}
+
+function failSql(which: string): string {
+  return `
+    with job as (
+      update validation_jobs
+      set status = 'failed', finished_at = clock_timestamp(), failure_reason = :reason,
+        processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
+      where ${which} and status = 'running'
+      returning feed_id
+    )
+    update feeds set status = 'failed' from job where feeds.feed_id = job.feed_id
+  `;
+}
