@@ -1,0 +1,77 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express, { type Express } from 'express';
+import type { Document } from 'openapi-backend';
+import document from '../generated/openapi.json';
+import { analyticsHandlers } from './analytics/analytics.handlers';
+import type { Config } from './config';
+import type { Database, DatabaseAddress } from './db/database';
+import { feedHandlers } from './feeds/feeds.handlers';
+import { healthHandlers } from './health/health.handlers';
+import type { Checks, Handlers } from './http/contract';
+import { InFlight } from './http/in-flight';
+import { createRouter } from './http/router';
+import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
+import type { RunJob } from './jobs/jobs.service';
+import { keyVerifier } from './keys/api-keys';
+import type { Log } from './log';
+import { orderChecks, orderHandlers } from './orders/orders.handlers';
+import { productChecks, productHandlers } from './products/products.handlers';
+import type { ObjectStore } from './storage/object-store';
+
+/** Everything the application works with. */
+export interface AppDependencies {
+  config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency'>;
+  apiKeys: readonly string[];
+  address: DatabaseAddress;
+  db: Database;
+  objectStore: ObjectStore;
+  run: RunJob;
+  log: Log;
+  /** Turns responses that break the document into errors; for tests. */
+  verifyResponses?: boolean;
+}
+
+/** The whole HTTP application, not listening yet. */
+export interface App {
+  express: Express;
+  /** New requests are refused from now on. @returns when the last one in flight has ended */
+  drain(): Promise<void>;
+}
+
+/** Puts the application together. @throws when the document and the handlers do not fit each other */
+export async function createApp(dependencies: AppDependencies): Promise<App> {
+  const { config, apiKeys, address, db, objectStore, run, log, verifyResponses = false } = dependencies;
+  const inFlight = new InFlight();
+  let draining = false;
+
+  const handlers: Handlers = {
+    ...feedHandlers({ db, objectStore, uploadBytesMax: config.uploadBytesMax }),
+    ...jobHandlers(db, run),
+    ...productHandlers(db),
+    ...orderHandlers(db, config.defaultCurrency),
+    ...analyticsHandlers(db),
+    ...healthHandlers(address),
+  };
+  const checks: Checks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
+  const route = await createRouter({
+    document: document as unknown as Document,
+    handlers,
+    checks,
+    isValidKey: keyVerifier(apiKeys),
+    uploadBytesMax: config.uploadBytesMax,
+    verifyResponses,
+    isDraining: () => draining,
+    log,
+  });
+
+  const app = express();
+  app.disable('x-powered-by');
+  app.use((request: IncomingMessage, response: ServerResponse) => inFlight.track(route(request, response)));
+  return {
+    express: app,
+    drain() {
+      draining = true;
+      return inFlight.ended();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import type { operations } from '../../generated/openapi';
+import type { Log } from '../log';
+import type { FormPart } from '../feeds/feeds.service';
+
+/** The operations of the document: `operationId` = handler = test file. */
+export type OperationId = keyof operations;
+
+type Parameters<O extends OperationId> = operations[O]['parameters'];
+type Path<O extends OperationId> = Parameters<O> extends { path: infer P } ? P : Record<never, never>;
+type Query<O extends OperationId> =
+  Parameters<O> extends { query?: infer Q } ? NonNullable<Q> : Record<never, never>;
+type Content<O extends OperationId> = operations[O] extends { requestBody: { content: infer C } } ? C : never;
+type Body<O extends OperationId> = Content<O> extends { 'application/json': infer B } ? B : undefined;
+type Form<O extends OperationId> =
+  Content<O> extends { 'multipart/form-data': unknown } ? AsyncIterable<FormPart> : undefined;
+
+type Responses<O extends OperationId> = operations[O]['responses'];
+type Status<O extends OperationId> = keyof Responses<O> & number;
+type ResponseBody<R> = R extends { content: { 'application/json': infer B } } ? B : undefined;
+
+/** The headers that a response declares, but for those that every response has anyway. */
+type DeclaredHeaders<R> = R extends { headers: infer H }
+  ? { [K in keyof H as string extends K ? never : K extends 'x-request-id' ? never : K]: H[K] }
+  : Record<never, never>;
+type HeaderArgument<H> = Record<never, never> extends H ? [] : [headers: H];
+
+declare const brand: unique symbol;
+
+/** An answer to operation O; only `Call.reply` makes one, so its status, body and headers are as declared. */
+export interface Reply<O extends OperationId = OperationId> {
+  readonly [brand]: O;
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Record<string, unknown>;
+}
+
+/** A request that has passed the boundary: it has the shape that the document declares, defaults filled in. */
+export interface Call<O extends OperationId> {
+  path: Path<O>;
+  query: Query<O>;
+  body: Body<O>;
+  /** The parts of a multipart body, read while they come in. */
+  form: Form<O>;
+  log: Log;
+  reply: <S extends Status<O>>(
+    status: S,
+    body: ResponseBody<Responses<O>[S]>,
+    ...headers: HeaderArgument<DeclaredHeaders<Responses<O>[S]>>
+  ) => Reply<O>;
+}
+
+/** Translates a call into the domain's terms and its result into a reply; nothing else. */
+export type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
+
+/** One handler for every operation: a missing or unknown one does not compile. */
+export type Handlers = { [O in OperationId]: Handler<O> };
+
+/** What a check sees: query values and the JSON body as they were sent. */
+export interface RawRequest {
+  query: Record<string, unknown>;
+  body: unknown;
+}
+
+/**
+ * Checks of single operations whose failure (400) outranks the 422s, so that they look at the raw request first. They
+ * throw the same errors as the domain.
+ */
+export type Checks = { [O in OperationId]?: (request: RawRequest) => Promise<void> | void };
+
+/** A parameter that has a default in the document, and so always a value here. */
+export function defaulted<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('The document gives this parameter no default.');
+  return value;
+}
+
+/** The only way to a reply; typed by `Call.reply`. */
+export function makeReply(status: number, body: unknown, headers: Record<string, unknown> = {}): Reply {
+  return { status, body, headers } as Reply;
+}

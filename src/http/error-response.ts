@@ -1,0 +1,55 @@
+import { limits } from '../config';
+import { isDatabaseUnavailable } from '../db/database';
+import { ServiceError, unavailable, type ErrorCode } from '../errors';
+import { StorageError } from '../storage/object-store';
+import { makeReply, type Reply } from './contract';
+
+/** The status of every error code; a new code without an entry does not compile. */
+const statusOf: Record<ErrorCode, number> = {
+  malformed_request: 400,
+  invalid_feed_file: 400,
+  invalid_query: 400,
+  invalid_order: 400,
+  not_a_validation_job: 400,
+  unauthorized: 401,
+  feed_not_found: 404,
+  job_not_found: 404,
+  job_to_run_not_found: 404,
+  product_not_found: 404,
+  order_not_found: 404,
+  ordered_product_not_found: 404,
+  product_not_available: 409,
+  job_already_running: 409,
+  too_large: 413,
+  unsupported_media_type: 415,
+  invalid_shape: 422,
+  unavailable: 503,
+};
+
+/** Turns whatever was thrown into an expected error; undefined means that the service itself is at fault. */
+export function asServiceError(error: unknown): ServiceError | undefined {
+  if (error instanceof ServiceError) return error;
+  if (isDatabaseUnavailable(error) || error instanceof StorageError) return unavailable(error);
+  return undefined;
+}
+
+/** The response to whatever was thrown. It says nothing of the cause: that is for the log. */
+export function errorReply(error: unknown): Reply {
+  const expected = asServiceError(error);
+  if (!expected) return makeReply(500, { detail: 'Internal server error' });
+  const status = statusOf[expected.code];
+  switch (expected.code) {
+    case 'invalid_shape':
+      return makeReply(status, { detail: expected.data.shapeErrors });
+    case 'job_not_found':
+      return makeReply(status, {
+        error_code: 'JOB_NOT_FOUND',
+        message: expected.message,
+        details: { job_id: expected.data.id },
+      });
+    case 'unavailable':
+      return makeReply(status, { detail: expected.message }, { 'Retry-After': limits.retryAfterSeconds });
+    default:
+      return makeReply(status, { detail: expected.message });
+  }
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage } from 'node:http';
+import { limits } from '../config';
+import { bodyTooLarge, invalidShape, malformedRequest, unsupportedMediaType } from '../errors';
+
+/**
+ * Reads and parses a JSON body, which must be an object or an array. A body that is too large is refused as soon as that
+ * is known; express' own parser would first read it to its end.
+ * @returns undefined when there is no body
+ * @throws too_large, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
+ */
+export async function readJsonBody(request: IncomingMessage): Promise<object | undefined> {
+  checkEncoding(request);
+  const bytes = await readBytes(request);
+  if (bytes.length === 0) return undefined;
+  const body = parse(bytes);
+  if (typeof body !== 'object' || body === null) {
+    throw invalidShape([
+      { type: 'dict_type', loc: ['body'], msg: 'Input should be a valid object', input: body },
+    ]);
+  }
+  if (isDeeperThan(body, limits.jsonDepth)) {
+    throw invalidShape([
+      {
+        type: 'nesting_too_deep',
+        loc: ['body'],
+        msg: `Input should be nested at most ${limits.jsonDepth} levels deep`,
+        input: null,
+        ctx: { max_depth: limits.jsonDepth },
+      },
+    ]);
+  }
+  return body;
+}
+
+function checkEncoding({ headers }: IncomingMessage): void {
+  const charset = /;\s*charset="?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (!/^utf-?8$/i.test(charset) || !/^identity$/i.test(encoding)) {
+    throw unsupportedMediaType('application/json');
+  }
+}
+
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
+  const tooLarge = bodyTooLarge(limits.jsonBodyBytes);
+  if (Number(request.headers['content-length']) > limits.jsonBodyBytes) throw tooLarge;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > limits.jsonBodyBytes) throw tooLarge;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error === tooLarge ? error : malformedRequest('Malformed JSON in request body.', error);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw malformedRequest('Malformed JSON in request body.', error);
+  }
+}
+
+/** Without recursion, which is what a deep value is meant to exhaust. */
+function isDeeperThan(value: object, depthMax: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > depthMax) return true;
+    level = level
+      .flatMap((each) => Object.values(each as object) as unknown[])
+      .filter((each) => typeof each === 'object' && each !== null);
+  }
+  return false;
+}

@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http';
+import { Transform, type Readable } from 'node:stream';
+import { MIMEType } from 'node:util';
+import busboy from 'busboy';
+import { limits } from '../config';
+import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
+import type { FormPart } from '../feeds/feeds.service';
+import { hasBody } from './request-body';
+
+/**
+ * The parts of a multipart/form-data body, one after the other. A file's content must be read to its end before the next
+ * part is asked for. Can be left early: the rest of the body is dropped then. A request without a body has no parts.
+ * @param fileBytesMax - limit of the file; the rest of the body has `limits.multipartOverheadBytes`
+ * @throws malformed_request, too_large; the content of a file throws them too
+ */
+export async function* readMultipart(
+  request: IncomingMessage,
+  fileBytesMax: number,
+): AsyncGenerator<FormPart> {
+  if (!hasBody(request)) return;
+  const bodyBytesMax = fileBytesMax + limits.multipartOverheadBytes;
+  if (Number(request.headers['content-length']) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
+  const form = openForm(request);
+  const headers = new PartHeaders(boundaryOf(request));
+  const queue: FormPart[] = [];
+  const state: { failure?: ServiceError; finished: boolean } = { finished: false };
+  let wake: () => void = () => undefined;
+  const fail = (error: unknown) => {
+    state.failure ??= asServiceError(error);
+    // Ends the content of the current file with the same error.
+    form.destroy(state.failure);
+    wake();
+  };
+
+  // The types of busboy's events leave out that a part may have no name, and a text no known character set.
+  form.on('field', (name: string | undefined, value: string | undefined) => {
+    // A value that was cut is far too long for any field of ours; it is reported as such.
+    queue.push({ kind: 'field', name: name ?? '', value: value ?? null });
+    wake();
+  });
+  form.on('file', (name: string | undefined, content, { filename, mimeType }) => {
+    // Whoever reads the content learns of its error; without a listener it would end the process.
+    content.on('error', () => undefined);
+    const mediaType = headers.nameMediaType(name ?? '') ? mimeType : undefined;
+    queue.push({
+      kind: 'file',
+      name: name ?? '',
+      fileName: filename,
+      mediaType,
+      content: readContent(content),
+    });
+    wake();
+  });
+  form.on('partsLimit', () => fail(malformedMultipart(new Error('too many parts'))));
+  form.on('error', fail);
+  form.on('finish', () => {
+    state.finished = true;
+    wake();
+  });
+
+  const body = inspectBytes((chunk, bytes) => {
+    headers.see(chunk);
+    return bytes > bodyBytesMax ? fileTooLarge(fileBytesMax) : undefined;
+  });
+  body.on('error', fail);
+  const onClose = () => {
+    if (!request.complete) fail(new Error('the client went away'));
+  };
+  request.on('close', onClose);
+  // Not `pipeline`: it would destroy the request, and with it the connection that the response needs.
+  request.pipe(body).pipe(form);
+
+  try {
+    for (;;) {
+      if (state.failure) throw state.failure;
+      const part = queue.shift();
+      if (part) yield part;
+      else if (state.finished) return;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    request.off('close', onClose);
+    request.unpipe(body);
+    request.resume();
+    form.destroy();
+  }
+}
+
+function openForm(request: IncomingMessage): busboy.Busboy {
+  try {
+    return busboy({
+      headers: request.headers,
+      defParamCharset: 'utf8',
+      limits: { parts: limits.formParts, fieldSize: limits.formFieldBytes },
+    });
+  } catch (error) {
+    // No boundary.
+    throw malformedMultipart(error);
+  }
+}
+
+const malformedMultipart = (cause: unknown) => malformedRequest('Malformed multipart body.', cause);
+
+function asServiceError(error: unknown): ServiceError {
+  return error instanceof ServiceError ? error : malformedMultipart(error);
+}
+
+async function* readContent(content: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw asServiceError(error);
+  }
+}
+
+/** Passes on what it gets, unless `inspect` objects; that is told each chunk and the bytes so far. */
+function inspectBytes(inspect: (chunk: Buffer, bytes: number) => Error | undefined): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      const objection = inspect(chunk, bytes);
+      if (objection) done(objection);
+      else done(null, chunk);
+    },
+  });
+}
+
+/** The boundary of a body that busboy has agreed to parse. */
+function boundaryOf(request: IncomingMessage): string {
+  return new MIMEType(request.headers['content-type']!).params.get('boundary')!;
+}
+
+/**
+ * Tells whether a part names its media type: busboy gives `text/plain` for one that does not, and many clients do not.
+ * Looks at the bytes before and around the part's begin, which is where its headers are.
+ */
+class PartHeaders {
+  private recent: Buffer[] = [];
+  private recentBytes = 0;
+
+  constructor(private readonly boundary: string) {}
+
+  see(chunk: Buffer): void {
+    this.recent.push(chunk);
+    this.recentBytes += chunk.length;
+    while (this.recentBytes - this.recent[0]!.length > limits.partHeaderWindowBytes) {
+      this.recentBytes -= this.recent.shift()!.length;
+    }
+  }
+
+  /** To be asked when the part with this name begins. */
+  nameMediaType(partName: string): boolean {
+    const name = Buffer.from(partName)
+      .toString('latin1')
+      .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const disposition = new RegExp(`^content-disposition:[^\\r\\n]*[;\\s]name="?${name}"?(?:;|\\s|$)`, 'im');
+    // What comes before the first boundary is the content of an earlier part.
+    const [, ...parts] = Buffer.concat(this.recent).toString('latin1').split(`--${this.boundary}`);
+    const heads = parts.map((part) => part.split('\r\n\r\n', 1)[0]!);
+    const head = heads.find((each) => disposition.test(each));
+    return head === undefined || /^content-type:/im.test(head);
+  }
+}

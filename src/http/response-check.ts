@@ -1,0 +1,35 @@
+import type OpenAPIBackend from 'openapi-backend';
+import type { OpenAPIV3 } from 'openapi-types';
+import type { Reply } from './contract';
+
+/**
+ * @throws Error when a reply breaks the document: a status or header that is not declared, a body that does not fit. A
+ * reply outside of any operation (404 and 405 of the router) has nothing to break.
+ */
+export function checkReply(api: OpenAPIBackend, operationId: string | undefined, reply: Reply): void {
+  const violation = findViolation(api, operationId, reply);
+  if (violation) throw new Error(`${operationId} ${reply.status} breaks the contract: ${violation}`);
+}
+
+function findViolation(
+  api: OpenAPIBackend,
+  operationId: string | undefined,
+  reply: Reply,
+): string | undefined {
+  if (!operationId) return undefined;
+  const operation = api.router.getOperation(operationId)!;
+  const declared = operation.responses?.[reply.status] as OpenAPIV3.ResponseObject | undefined;
+  if (!declared) return `status ${reply.status} is not declared`;
+
+  const declaredHeaders = Object.keys(declared.headers ?? {}).filter((name) => name !== 'x-request-id');
+  const headers = Object.keys(reply.headers);
+  const missing = declaredHeaders.filter((name) => !headers.includes(name));
+  const unknown = headers.filter((name) => !declaredHeaders.includes(name));
+  if (missing.length + unknown.length > 0)
+    return `headers: missing ${missing.join()}, not declared ${unknown.join()}`;
+
+  // What the client will parse: dates have become strings by then, and undefined fields are gone.
+  const wire: unknown = JSON.parse(JSON.stringify(reply.body));
+  const { errors } = api.validateResponse(wire, operation, reply.status);
+  return errors ? `body: ${JSON.stringify(errors)}` : undefined;
+}

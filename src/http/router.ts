@@ -1,0 +1,306 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parse as parseQuery } from 'node:querystring';
+import type { ErrorObject } from 'ajv';
+import addFormats from 'ajv-formats';
+import OpenAPIBackend, { type Document, type Handler, type Request as ApiRequest } from 'openapi-backend';
+import type { OpenAPIV3 } from 'openapi-types';
+import { limits } from '../config';
+import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
+import type { Log } from '../log';
+import { makeReply, type Checks, type Handlers, type OperationId, type Reply } from './contract';
+import { asServiceError, errorReply } from './error-response';
+import { readJsonBody } from './json-body';
+import { readMultipart } from './multipart';
+import { sentQuery, typedQuery, type Parameter } from './query';
+import { hasBody, mediaTypeOf } from './request-body';
+import { requestIdOf } from './request-id';
+import { checkReply } from './response-check';
+import { toShapeErrors } from './shape-errors';
+
+/** What the router needs to know. */
+export interface RouterOptions {
+  /** The OpenAPI document. */
+  document: Document;
+  handlers: Handlers;
+  checks: Checks;
+  /** Whether an API key is valid. */
+  isValidKey: (key: string) => boolean | Promise<boolean>;
+  uploadBytesMax: number;
+  /** Checks every response against the document, and turns one that breaks it into a 500. For tests. */
+  verifyResponses: boolean;
+  /** True once the process is about to stop: callers are told to go elsewhere. */
+  isDraining: () => boolean;
+  log: Log;
+}
+
+/** One request on its way through the router. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly log: Log;
+  /** What openapi-backend sees: query and body are filled in when they are known. */
+  readonly apiRequest: ApiRequest & { path: string };
+  readonly pathIsMalformed: boolean;
+  /** Known once the route is. */
+  operationId?: OperationId;
+  /** Declared query parameters as they were sent. */
+  sentQuery: Record<string, unknown>;
+}
+
+/** What openapi-backend tells of a request, as far as we use it. */
+interface Match {
+  api: OpenAPIBackend;
+  operation: {
+    operationId: OperationId;
+    parameters: Parameter[];
+    requestBody?: { content: Record<string, unknown> };
+    security: unknown[];
+  };
+  request: { params: Record<string, string>; headers: IncomingMessage['headers'] };
+  security: { authorized: boolean };
+  validation: { errors: ErrorObject[] };
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/**
+ * Serves the operations of the document: routing (404, 405), key (401), shape (415, 413, 400, 422), handler. This file,
+ * and those beside it, are the only ones that know express and openapi-backend.
+ */
+export async function createRouter(
+  options: RouterOptions,
+): Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> {
+  const api = await createApi(options);
+
+  return async (request, response) => {
+    const startedAt = performance.now();
+    const requestId = requestIdOf(request.headers['x-request-id']);
+    const exchange = openExchange(request, response, options.log.child({ request_id: requestId }));
+    const { log } = exchange;
+    const prepare = (reply: Reply): Prepared => {
+      if (options.verifyResponses) checkReply(api, exchange.operationId, reply);
+      return { reply, payload: Buffer.from(JSON.stringify(reply.body)) };
+    };
+    let prepared: Prepared;
+    try {
+      prepared = prepare((await api.handleRequest(exchange.apiRequest, exchange)) as Reply);
+    } catch (error) {
+      logFailure(log, error);
+      prepared = prepareError(error, prepare, log);
+    }
+    send(exchange, prepared, requestId);
+    log.info(
+      {
+        method: request.method,
+        path: exchange.apiRequest.path,
+        operation: exchange.operationId,
+        status: prepared.reply.status,
+        ms: Math.round(performance.now() - startedAt),
+      },
+      'request',
+    );
+  };
+}
+
+/** A reply and its body as it goes out. */
+interface Prepared {
+  reply: Reply;
+  payload: Buffer;
+}
+
+/** The response to an error; if that cannot be made either, the one that says nothing. */
+function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, log: Log): Prepared {
+  try {
+    return prepare(errorReply(error));
+  } catch (second) {
+    log.error({ err: second }, 'the response to an error could not be made');
+    const reply = errorReply(second);
+    return { reply, payload: Buffer.from(JSON.stringify(reply.body)) };
+  }
+}
+
+function openExchange(request: IncomingMessage, response: ServerResponse, log: Log): Exchange {
+  const url = request.url ?? '/';
+  const queryStart = url.indexOf('?');
+  const path = queryStart === -1 ? url : url.slice(0, queryStart);
+  const query = queryStart === -1 ? '' : url.slice(queryStart + 1);
+  const pathIsMalformed = !isDecodable(path);
+  return {
+    request,
+    response,
+    log,
+    apiRequest: {
+      method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),
+      // openapi-backend decodes the path before the key is checked; what cannot be decoded is reported after that.
+      path: pathIsMalformed ? path.replaceAll('%', '%25') : path,
+      headers: request.headers as ApiRequest['headers'],
+      query: parseQuery(query) as ApiRequest['query'],
+      body: undefined,
+    },
+    pathIsMalformed,
+    sentQuery: {},
+  };
+}
+
+async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
+  const api = new OpenAPIBackend({
+    definition: withOpenForms(options.document),
+    strict: true,
+    // Validators are compiled when they are first needed: a second less to start, and 40 MB less memory. That the
+    // document is valid, and every schema compiles, is a test of its own.
+    quick: true,
+    ignoreTrailingSlashes: false,
+    ajvOpts: { allErrors: true },
+    customizeAjv: (ajv) => {
+      addFormats(ajv);
+      return ajv;
+    },
+    securityHandlers: typed({
+      ApiKey: ({ request }) => {
+        const key = request.headers['x-api-key'];
+        return typeof key === 'string' && options.isValidKey(key);
+      },
+    }),
+    handlers: typed({
+      notFound: () => makeReply(404, { detail: 'Not Found' }),
+      methodNotAllowed: ({ api }, exchange) =>
+        makeReply(405, { detail: 'Method Not Allowed' }, { Allow: allowedMethods(api, exchange).join(', ') }),
+      postRoutingHandler: ({ operation }: Partial<Match>, exchange) => {
+        if (!operation) return;
+        exchange.operationId = operation.operationId;
+        // Health is shown to the end.
+        if (operation.security.length > 0 && options.isDraining()) {
+          throw unavailable('the process is about to stop');
+        }
+        exchange.sentQuery = sentQuery(operation.parameters, exchange.apiRequest.query as object);
+        exchange.apiRequest.query = typedQuery(
+          operation.parameters,
+          exchange.sentQuery,
+        ) as ApiRequest['query'];
+      },
+      unauthorizedHandler: () => {
+        throw unauthorized();
+      },
+      postSecurityHandler: async ({ operation, security }, exchange) => {
+        if (operation.security.length > 0 && !security.authorized) return;
+        await checkShape(operation, exchange, options.checks);
+      },
+      validationFail: ({ validation, request }, exchange) => {
+        throw invalidShape(
+          toShapeErrors(validation.errors, {
+            path: request.params,
+            query: exchange.sentQuery,
+            header: request.headers,
+            body: exchange.apiRequest.body,
+          }),
+        );
+      },
+      ...wrapHandlers(options),
+    }),
+  });
+  await api.init();
+  rememberOperations(api);
+  return api;
+}
+
+type ApiHandler = (match: Match, exchange: Exchange) => unknown;
+
+/** openapi-backend types its handlers by `any`; ours say what they use. */
+function typed(handlers: Record<string, ApiHandler>): Record<string, Handler> {
+  return handlers as unknown as Record<string, Handler>;
+}
+
+/** Every handler gets a call in the document's terms. */
+function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<string, ApiHandler> {
+  // The types of `Handlers` hold here because the validator has checked the call against the same document.
+  const untyped = Object.entries(handlers) as [string, (call: unknown) => Promise<Reply>][];
+  return Object.fromEntries(
+    untyped.map(([operationId, handler]) => [
+      operationId,
+      ({ operation, request }, { request: message, apiRequest, log }) =>
+        handler({
+          path: request.params,
+          query: apiRequest.query,
+          body: apiRequest.body as unknown,
+          form: acceptsForm(operation) ? readMultipart(message, uploadBytesMax) : undefined,
+          log,
+          reply: makeReply,
+        }),
+    ]),
+  );
+}
+
+/** What can be wrong before the validator looks: the path, the body's media type and syntax, and what outranks a 422. */
+async function checkShape(operation: Match['operation'], exchange: Exchange, checks: Checks): Promise<void> {
+  const { request, apiRequest } = exchange;
+  if (operation.requestBody) {
+    const [mediaType] = Object.keys(operation.requestBody.content);
+    if (hasBody(request) && mediaTypeOf(request) !== mediaType) throw unsupportedMediaType(mediaType!);
+    if (acceptsForm(operation)) apiRequest.body = {};
+    else if (hasBody(request)) apiRequest.body = await readJsonBody(request);
+  }
+  if (exchange.pathIsMalformed) throw malformedRequest('Malformed request path.');
+  await checks[operation.operationId]?.({ query: exchange.sentQuery, body: apiRequest.body });
+}
+
+function acceptsForm({ requestBody }: Match['operation']): boolean {
+  return requestBody !== undefined && 'multipart/form-data' in requestBody.content;
+}
+
+function allowedMethods(api: OpenAPIBackend, { apiRequest }: Exchange): string[] {
+  return methods.filter((method) => {
+    const asked = method === 'HEAD' ? 'GET' : method;
+    return api.router.matchOperation({ method: asked, path: apiRequest.path, headers: {} }) !== undefined;
+  });
+}
+
+/** The document with any object accepted as a form: its parts come in while the handler reads them, and it checks them. */
+function withOpenForms(document: Document): Document {
+  const copy = structuredClone(document);
+  type WithBody = { requestBody?: OpenAPIV3.RequestBodyObject };
+  const paths = Object.values(copy.paths ?? {}) as Record<string, WithBody>[];
+  for (const { requestBody } of paths.flatMap((path) => Object.values(path))) {
+    const form = requestBody?.content['multipart/form-data'];
+    if (form) form.schema = { type: 'object' };
+  }
+  return copy;
+}
+
+/** openapi-backend builds its list of operations anew for each request; the document does not change. */
+function rememberOperations(api: OpenAPIBackend): void {
+  const operations = api.router.getOperations();
+  const byId = new Map(operations.map((operation) => [operation.operationId, operation]));
+  api.router.getOperations = () => operations;
+  api.router.getOperation = (operationId) => byId.get(operationId);
+}
+
+function logFailure(log: Log, error: unknown): void {
+  const expected = asServiceError(error);
+  if (!expected) log.error({ err: error }, 'request failed');
+  else if (expected.data.cause)
+    log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
+}
+
+function send({ request, response }: Exchange, { reply, payload }: Prepared, requestId: string): void {
+  response.statusCode = reply.status;
+  for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
+  response.setHeader('x-request-id', requestId);
+  response.setHeader('Content-Type', 'application/json');
+  response.setHeader('Content-Length', payload.length);
+  response.end(payload);
+  if (!request.complete) {
+    // The client is still sending: it gets time to read the answer, but not to send for ever.
+    const timer = setTimeout(() => request.destroy(), limits.refusedBodyDrainMilliseconds);
+    request.once('close', () => clearTimeout(timer));
+    request.resume();
+  }
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

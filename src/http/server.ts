@@ -1,0 +1,33 @@
+import { createServer, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Express } from 'express';
+import { requestIdOf } from './request-id';
+
+/** What Node says of a request that does not get as far as the application. */
+const problems: Record<string, [status: string, detail: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'Request header is too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+};
+const malformed: [string, string] = ['400 Bad Request', 'Malformed HTTP request.'];
+
+/** An HTTP server for the application, not listening yet. Its own refusals look like the application's. */
+export function createHttpServer(app: Express): Server {
+  const server = createServer(app);
+  // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
+  server.requestTimeout = 0;
+  // An expectation that is not known is ignored, not refused.
+  server.on('checkExpectation', app);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else refuse(socket, problems[error.code ?? ''] ?? malformed);
+  });
+  return server;
+}
+
+function refuse(socket: Duplex, [status, detail]: [string, string]): void {
+  const body = JSON.stringify({ detail });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestIdOf(undefined)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,147 @@
+import type { ErrorObject } from 'ajv';
+import type { ShapeError } from '../errors';
+
+/** The request as it was sent, by the first word of a location. */
+export interface SentValues {
+  query: Record<string, unknown>;
+  path: Record<string, unknown>;
+  header: Record<string, unknown>;
+  body: unknown;
+}
+
+/**
+ * The validator's errors in the form of the specification's error table (section 7, `grain`), with the value that was
+ * sent: one entry per value, for the first rule that it breaks, and one per value that is missing.
+ */
+export function toShapeErrors(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
+  const byPlace = new Map<string, ShapeError>();
+  for (const error of toEntries(errors, sent)) {
+    const place = JSON.stringify(error.loc);
+    if (!byPlace.has(place)) byPlace.set(place, error);
+  }
+  return [...byPlace.values()];
+}
+
+function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
+  return errors.map((error) => {
+    const loc = location(error.instancePath, sent);
+    if (error.keyword === 'required') {
+      const missing = error.params.missingProperty as string;
+      const isBody = loc.length === 0 && missing === 'requestBody';
+      return {
+        type: 'missing',
+        loc: isBody ? ['body'] : [...loc, missing],
+        msg: 'Field required',
+        input: isBody ? null : valueAt(loc, sent),
+      };
+    }
+    return { ...describe(error, loc), loc, input: valueAt(loc, sent) };
+  });
+}
+
+/** `/requestBody/items/0/quantity` gives `body, items, 0, quantity`: positions in arrays are numbers. */
+function location(instancePath: string, sent: SentValues): (string | number)[] {
+  const loc: (string | number)[] = [];
+  for (const segment of instancePath.split('/').slice(1)) {
+    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (loc.length === 0) loc.push(name === 'requestBody' ? 'body' : name);
+    else loc.push(Array.isArray(valueAt(loc, sent)) ? Number(name) : name);
+  }
+  return loc;
+}
+
+function valueAt(loc: (string | number)[], sent: SentValues): unknown {
+  let value: unknown = sent;
+  for (const segment of loc) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, segment)) return null;
+    value = (value as Record<string | number, unknown>)[segment];
+  }
+  return value;
+}
+
+const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** What the validator tells of an error, by keyword. */
+interface KeywordParams {
+  type: string;
+  limit: number;
+  pattern: string;
+  allowedValues: unknown[];
+}
+
+/** Kind, text and limits of an error. */
+function describe(error: ErrorObject, loc: (string | number)[]): Pick<ShapeError, 'type' | 'msg' | 'ctx'> {
+  const keyword = error.keyword;
+  const params = error.params as KeywordParams;
+  switch (keyword) {
+    case 'type':
+      return wrongType(params.type.split(',')[0]!, loc[0] !== 'body');
+    case 'minimum':
+      return {
+        type: 'greater_than_equal',
+        msg: `Input should be greater than or equal to ${params.limit}`,
+        ctx: { ge: params.limit },
+      };
+    case 'maximum':
+      return {
+        type: 'less_than_equal',
+        msg: `Input should be less than or equal to ${params.limit}`,
+        ctx: { le: params.limit },
+      };
+    case 'minLength':
+      return {
+        type: 'string_too_short',
+        msg: `String should have at least ${plural(params.limit, 'character')}`,
+        ctx: { min_length: params.limit },
+      };
+    case 'maxLength':
+      return {
+        type: 'string_too_long',
+        msg: `String should have at most ${plural(params.limit, 'character')}`,
+        ctx: { max_length: params.limit },
+      };
+    case 'maxItems':
+      return {
+        type: 'too_long',
+        msg: `List should have at most ${plural(params.limit, 'item')}`,
+        ctx: { max_length: params.limit },
+      };
+    case 'pattern':
+      return {
+        type: 'string_pattern_mismatch',
+        msg: `String should match pattern '${params.pattern}'`,
+        ctx: { pattern: params.pattern },
+      };
+    case 'enum': {
+      const expected = alternatives(params.allowedValues);
+      return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
+    }
+    default:
+      return { type: keyword, msg: `Input ${error.message}` };
+  }
+}
+
+function wrongType(type: string, isText: boolean): Pick<ShapeError, 'type' | 'msg'> {
+  switch (type) {
+    case 'integer':
+      return isText
+        ? {
+            type: 'int_parsing',
+            msg: 'Input should be a valid integer, unable to parse string as an integer',
+          }
+        : { type: 'int_type', msg: 'Input should be a valid integer' };
+    case 'string':
+      return { type: 'string_type', msg: 'Input should be a valid string' };
+    case 'array':
+      return { type: 'list_type', msg: 'Input should be a valid list' };
+    default:
+      return { type: 'dict_type', msg: 'Input should be a valid object' };
+  }
+}
+
+/** `'a'`, `'a' or 'b'`, `'a', 'b' or 'c'`. */
+function alternatives(values: unknown[]): string {
+  const quoted = values.map((value) => `'${String(value)}'`);
+  const last = quoted.pop()!;
+  return quoted.length > 0 ? `${quoted.join(', ')} or ${last}` : last;
+}

@@ -1,0 +1,89 @@
+import type { components } from '../../generated/openapi';
+import type { Database } from '../db/database';
+import { invalidShape, orderWithoutItems } from '../errors';
+import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { formatId } from '../ids';
+import type { OrderWithItems } from './orders.repository';
+import { createOrder, getOrder, listOrderPage, resolveOrderCursor } from './orders.service';
+
+/** Beyond this the items are not looked at one by one: a body of that many could hold a million errors. */
+const itemsMax = 1_000;
+
+export function orderHandlers(
+  db: Database,
+  defaultCurrency: string,
+): Pick<Handlers, 'createOrder' | 'getOrder' | 'listOrders'> {
+  return {
+    async createOrder({ body, reply }) {
+      const request = {
+        partnerName: body.partner_name.trim(),
+        customerReference: body.customer_reference ?? null,
+        items: body.items.map(({ product_id, quantity }) => ({ productId: product_id, quantity })),
+      };
+      const order = await createOrder(db, request, defaultCurrency);
+      return reply(201, toBody(order), { Location: `/orders/${formatId('OR', order.order_id)}` });
+    },
+
+    async getOrder({ path, reply }) {
+      return reply(200, toBody(await getOrder(db, path.order_id)));
+    },
+
+    async listOrders({ query, reply }) {
+      const page = await listOrderPage(db, {
+        partnerName: query.partner_name,
+        cursor: query.cursor,
+        limit: defaulted(query.limit),
+      });
+      return reply(200, {
+        count: page.items.length,
+        items: page.items.map(toBody),
+        next_cursor: page.nextCursor,
+      });
+    },
+  };
+}
+
+export function orderChecks(db: Database) {
+  return {
+    createOrder({ body }) {
+      const items = (body as { items?: unknown } | undefined)?.items;
+      if (!Array.isArray(items)) return;
+      if (items.length === 0) throw orderWithoutItems();
+      if (items.length > itemsMax) {
+        throw invalidShape([
+          {
+            type: 'too_long',
+            loc: ['body', 'items'],
+            msg: `List should have at most ${itemsMax} items`,
+            input: null,
+            ctx: { max_length: itemsMax },
+          },
+        ]);
+      }
+    },
+    async listOrders({ query }) {
+      await resolveOrderCursor(db, query.cursor);
+    },
+  } satisfies Checks;
+}
+
+function toBody(order: OrderWithItems): components['schemas']['Order'] {
+  return {
+    order_id: formatId('OR', order.order_id),
+    partner_name: order.partner_name,
+    customer_reference: order.customer_reference,
+    status: order.status,
+    total_amount: Number(order.total_amount),
+    currency: order.currency,
+    created_at: order.created_at.toISOString(),
+    items: order.items.map((item) => ({
+      order_item_id: formatId('OI', item.order_item_id),
+      product_id: formatId('PR', item.product_id),
+      sku: item.sku,
+      product_name: item.product_name,
+      quantity: item.quantity,
+      unit_price: Number(item.unit_price),
+      line_total: Number(item.line_total),
+    })),
+  };
+}

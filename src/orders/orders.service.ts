@@ -1,0 +1,111 @@
+import type { Database } from '../db/database';
+import {
+  invalidCursor,
+  mixedCurrencies,
+  orderNotFound,
+  orderedProductNotFound,
+  productNotAvailable,
+} from '../errors';
+import { formatId, parseId } from '../ids';
+import {
+  findOrder,
+  findProductsToOrder,
+  insertOrder,
+  listOrders,
+  orderExists,
+  type NewOrderItem,
+  type OrderableRow,
+  type OrderWithItems,
+} from './orders.repository';
+
+/** What to order; `productId` is an identifier as the caller wrote it. */
+export interface OrderRequest {
+  partnerName: string;
+  customerReference: string | null;
+  items: { productId: string; quantity: number }[];
+}
+
+/** Availabilities with which a product can be ordered; so can one that says nothing. */
+const orderableAvailabilities = new Set([
+  'in_stock',
+  'available',
+  'limited_stock',
+  'low_stock',
+  'preorder',
+  'backorder',
+]);
+
+/**
+ * Creates an order at the prices of this moment. The items are checked in the order given, existence before
+ * availability; the first that fails decides.
+ * @throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
+ */
+export async function createOrder(
+  db: Database,
+  request: OrderRequest,
+  defaultCurrency: string,
+): Promise<OrderWithItems> {
+  const productIds = request.items.map((item) => parseId('PR', item.productId));
+  const known = productIds.filter((productId) => productId !== undefined);
+  const products = new Map(
+    (await findProductsToOrder(db, known)).map((product) => [product.product_id, product]),
+  );
+
+  const currencies = new Set<string>();
+  const items = request.items.map(({ productId: id, quantity }): NewOrderItem => {
+    const product = products.get(parseId('PR', id) ?? 0);
+    if (!product) throw orderedProductNotFound(id);
+    if (!isOrderable(product)) throw productNotAvailable(id);
+    currencies.add(product.currency ?? defaultCurrency);
+    const { product_id, sku, product_name, price } = product;
+    return { product_id, sku, product_name, quantity, unit_price: price };
+  });
+  const [currency, ...otherCurrencies] = currencies;
+  if (otherCurrencies.length > 0) throw mixedCurrencies();
+
+  const { partnerName, customerReference } = request;
+  return insertOrder(db, { partnerName, customerReference, currency: currency!, items });
+}
+
+function isOrderable(product: OrderableRow): product is OrderableRow & { price: string } {
+  const { price, availability } = product;
+  return price !== null && (availability === null || orderableAvailabilities.has(availability));
+}
+
+/** @throws order_not_found */
+export async function getOrder(db: Database, id: string): Promise<OrderWithItems> {
+  const orderId = parseId('OR', id);
+  const order = orderId === undefined ? null : await findOrder(db, orderId);
+  if (!order) throw orderNotFound(id);
+  return order;
+}
+
+/** One page of orders. */
+export interface OrderPage {
+  items: OrderWithItems[];
+  /** The id of the last order, when more exist. */
+  nextCursor?: string;
+}
+
+/** Orders, newest first. @throws invalid_query */
+export async function listOrderPage(
+  db: Database,
+  page: { partnerName?: string; cursor?: string; limit: number },
+): Promise<OrderPage> {
+  const afterOrderId = await resolveOrderCursor(db, page.cursor);
+  const { partnerName, limit } = page;
+  const orders = await listOrders(db, { partnerName, afterOrderId, limit: limit + 1 });
+  const items = orders.slice(0, limit);
+  return {
+    items,
+    nextCursor: orders.length > items.length ? formatId('OR', items.at(-1)!.order_id) : undefined,
+  };
+}
+
+/** The order that a cursor names. @throws invalid_query unless there is one */
+export async function resolveOrderCursor(db: Database, cursor: unknown): Promise<number | undefined> {
+  if (cursor === undefined) return undefined;
+  const orderId = typeof cursor === 'string' ? parseId('OR', cursor) : undefined;
+  if (orderId === undefined || !(await orderExists(db, orderId))) throw invalidCursor();
+  return orderId;
+}

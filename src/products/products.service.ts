@@ -1,0 +1,115 @@
+import type { Database } from '../db/database';
+import {
+  cursorNeedsProductIdSort,
+  invalidCursor,
+  invalidOrder,
+  invalidSortBy,
+  productNotFound,
+} from '../errors';
+import { formatId, parseId } from '../ids';
+import {
+  findProduct,
+  listProducts,
+  productExists,
+  sortFields,
+  sortOrders,
+  type ProductListing,
+  type ProductRow,
+  type SortField,
+  type SortOrder,
+} from './products.repository';
+
+/** @throws product_not_found */
+export async function getProduct(db: Database, id: string): Promise<ProductRow> {
+  const productId = parseId('PR', id);
+  const product = productId === undefined ? null : await findProduct(db, productId);
+  if (!product) throw productNotFound(id);
+  return product;
+}
+
+/** One page of products. */
+export interface ProductPage {
+  items: ProductRow[];
+  /** The id of the last product, when more exist. */
+  nextCursor?: string;
+}
+
+/** How a listing is ordered and where it starts, as the caller asks for it. */
+export interface ListingOrder {
+  sort_by?: unknown;
+  order?: unknown;
+  cursor?: unknown;
+}
+
+/**
+ * The order of a listing and the product it starts after. `sort_by` is looked at first, then `order`, then `cursor`.
+ * @throws invalid_query
+ */
+export async function resolveListingOrder(
+  db: Database,
+  { sort_by, order, cursor }: ListingOrder,
+): Promise<Pick<ProductListing, 'sort' | 'afterProductId'>> {
+  if (sort_by !== undefined && !sortFields.includes(sort_by as SortField)) throw invalidSortBy(sortFields);
+  if (order !== undefined && !sortOrders.includes(order as SortOrder)) throw invalidOrder(sortOrders);
+  const sort = {
+    field: (sort_by as SortField | undefined) ?? 'created_at',
+    order: (order as SortOrder | undefined) ?? 'desc',
+  };
+  if (cursor === undefined) return { sort };
+
+  if (sort_by !== undefined && sort_by !== 'product_id') throw cursorNeedsProductIdSort();
+  const afterProductId = parseProductCursor(cursor);
+  // By id a cursor is a position; in the default order it is a product, whose time of creation counts.
+  if (sort_by === undefined && !(await productExists(db, afterProductId))) throw invalidCursor();
+  return { sort, afterProductId };
+}
+
+/** @throws invalid_query unless the cursor is a product id */
+export function parseProductCursor(cursor: unknown): number {
+  const productId = typeof cursor === 'string' ? parseId('PR', cursor) : undefined;
+  if (productId === undefined) throw invalidCursor();
+  return productId;
+}
+
+/** The catalog query of the specification. `feed_id` of the filter is an identifier; an unknown one matches nothing. */
+export async function listCatalog(
+  db: Database,
+  query: ListingOrder & {
+    filter: Omit<ProductListing['filter'], 'feed_id'> & { feed_id?: string };
+    limit: number;
+  },
+): Promise<ProductPage> {
+  const { feed_id, ...filter } = query.filter;
+  const order = await resolveListingOrder(db, query);
+  if (feed_id === undefined) return readPage(db, { filter, ...order, limit: query.limit });
+  const feedId = parseId('FD', feed_id);
+  if (feedId === undefined) return { items: [] };
+  return readPage(db, { filter: { ...filter, feed_id: feedId }, ...order, limit: query.limit });
+}
+
+/** The products that a feed wrote last, by product number. An unknown feed has none. @throws invalid_query */
+export async function listProductsOfFeed(
+  db: Database,
+  feed_id: string,
+  page: { limit: number; cursor?: string },
+): Promise<ProductPage> {
+  const afterProductId = page.cursor === undefined ? undefined : parseProductCursor(page.cursor);
+  const feedId = parseId('FD', feed_id);
+  if (feedId === undefined) return { items: [] };
+  return readPage(db, {
+    filter: { feed_id: feedId },
+    sort: { field: 'product_id', order: 'asc' },
+    afterProductId,
+    limit: page.limit,
+  });
+}
+
+/** Reads one product more than asked for, which tells whether more exist. */
+async function readPage(db: Database, listing: ProductListing): Promise<ProductPage> {
+  const rows = await listProducts(db, { ...listing, limit: listing.limit + 1 });
+  const items = rows.slice(0, listing.limit);
+  return {
+    items,
+    nextCursor: rows.length > items.length ? formatId('PR', items.at(-1)!.product_id) : undefined,
+  };
+}
