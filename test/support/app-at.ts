@@ -1,0 +1,42 @@
+import type { AddressInfo } from 'node:net';
+import { createApp, type App } from '../../src/app';
+import { openDatabase, type DatabaseAddress } from '../../src/db/database';
+import { createHttpServer } from '../../src/http/server';
+import { createLog } from '../../src/log';
+import { FileStore } from '../../src/storage/file-store';
+import { afterFile } from './after-file';
+import { ApiClient } from './api-client';
+import { createTestFolder } from './folder';
+import { testKey } from './service';
+
+/**
+ * Starts the application against a database that need not be there, or be one at all; it is stopped after the file.
+ * Nothing can be run.
+ */
+export async function startAppAt(
+  address: DatabaseAddress,
+): Promise<{ api: ApiClient; url: string; app: App }> {
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10 });
+  const objectStore = new FileStore(createTestFolder());
+  await objectStore.prepare();
+  const app = await createApp({
+    config: { uploadBytesMax: 1024 * 1024, defaultCurrency: 'USD' },
+    apiKeys: [testKey],
+    address,
+    db,
+    objectStore,
+    run: () => Promise.resolve('unavailable'),
+    log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
+    verifyResponses: true,
+  });
+  const server = createHttpServer(app.express);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(async () => {
+    server.closeAllConnections();
+    server.close();
+    await app.drain();
+    await db.destroy();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { api: new ApiClient(url, testKey), url, app };
+}

@@ -1,0 +1,3 @@
+import { closeAll } from './after-file';
+
+afterAll(closeAll);

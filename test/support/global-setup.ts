@@ -1,0 +1,40 @@
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openDatabase } from '../../src/db/database';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/db/embedded-postgres';
+import { migrateToLatest } from '../../src/db/migrate';
+import { templateDatabase, type Shared } from './shared';
+import { startS3Server, type S3Server } from './s3-server';
+
+/** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
+export interface Global {
+  folder: string;
+  postgres: EmbeddedPostgres;
+  s3: S3Server;
+}
+
+export default async function setUp(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'catalog-test-'));
+  // As root, PostgreSQL runs under another account, which must be able to get here.
+  chmodSync(folder, 0o755);
+  const postgres = await startEmbeddedPostgres(folder, {
+    fsync: 'off',
+    full_page_writes: 'off',
+    max_connections: '200',
+  });
+  const template = { ...postgres.address, database: templateDatabase };
+  const admin = openDatabase(postgres.address, { applicationName: 'set-up', connectionsMax: 1 });
+  await admin.raw(`create database ${templateDatabase}`);
+  await admin.destroy();
+  const db = openDatabase(template, { applicationName: 'set-up', connectionsMax: 2 });
+  await migrateToLatest(db);
+  await db.destroy();
+
+  const s3 = await startS3Server(join(folder, 's3'));
+  const shared: Shared = { address: postgres.address, s3Endpoint: s3.endpoint, s3Bucket: s3.bucket };
+  process.env.CATALOG_TEST_SHARED = JSON.stringify(shared);
+  process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
+  (globalThis as { catalogTest?: Global }).catalogTest = { folder, postgres, s3 };
+}

@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { open, readFile, rm, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { ApiResponse, UploadedFeed } from './api-client';
+import { eventually } from './eventually';
+import type { TestService } from './service';
+import { rawFilePath, storedFeed } from './stored';
+
+const run = promisify(execFile);
+
+/**
+ * Runs the feed's job, and holds it while it reads the raw file, which is a pipe meanwhile, until `observe` has ended.
+ * @returns what the run answers
+ */
+export async function whileReading(
+  service: TestService,
+  feed: UploadedFeed,
+  observe: () => Promise<void>,
+): Promise<ApiResponse> {
+  const path = await rawFilePath(service, feed.feedId);
+  const content = await readFile(path);
+  await rm(path);
+  await run('mkfifo', [path]);
+  const running = start(service, feed);
+  // Refused (ENXIO) until the run has opened the pipe to read it.
+  const pipe = await eventually(() => open(path, constants.O_WRONLY | constants.O_NONBLOCK));
+  try {
+    await observe();
+    await pipe.write(content);
+  } finally {
+    await pipe.close();
+  }
+  const response = await running;
+  await rm(path);
+  await writeFile(path, content);
+  return response;
+}
+
+/**
+ * Runs the feed's job, and holds it where it is about to change products, by a lock on the partner, until `observe` has
+ * ended.
+ * @returns what the run answers
+ */
+export async function whileLoading(
+  service: TestService,
+  feed: UploadedFeed,
+  observe: () => Promise<void>,
+): Promise<ApiResponse> {
+  const { partner_id } = await storedFeed(service, feed.feedId);
+  const running = await service.db.transaction(async (trx) => {
+    await trx('partners').where({ partner_id }).forUpdate().select('partner_id');
+    const started = start(service, feed);
+    await eventually(async () => {
+      const { status } = await storedFeed(service, feed.feedId);
+      if (status !== 'validated') throw new Error(`The feed is not being loaded, it is ${status}.`);
+    });
+    await observe();
+    // Not the promise itself: the transaction would wait for it.
+    return { started };
+  });
+  return running.started;
+}
+
+/** Leaves the feed's job as a process does that dies amid a run. */
+export async function leaveRunning({ db }: TestService, { feedId, jobId }: UploadedFeed): Promise<void> {
+  await db('validation_jobs')
+    .where('job_id', Number(jobId.slice(2)))
+    .update({
+      status: 'running',
+      run_count: db.raw('run_count + 1'),
+      started_at: db.fn.now(),
+      finished_at: null,
+      failure_reason: null,
+      processed: null,
+      inserted: null,
+      updated: null,
+      unchanged: null,
+      skipped: null,
+    });
+  await db('feeds')
+    .where('feed_id', Number(feedId.slice(2)))
+    .update({ status: 'validating' });
+}
+
+function start({ api }: TestService, { jobId }: UploadedFeed): Promise<ApiResponse> {
+  const response = api.post(`/jobs/${jobId}/run`);
+  // Whoever awaits it learns of its failure; an observation that fails first must not be hidden by it.
+  response.catch(() => undefined);
+  return response;
+}

@@ -1,0 +1,222 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import type { DatabaseAddress } from '../../src/db/database';
+import { afterFile } from './after-file';
+import { ApiClient } from './api-client';
+import { createTestFolder } from './folder';
+import { poll } from './poll';
+
+const project = resolve(__dirname, '../..');
+const startSeconds = 30;
+
+/** How a process ended, and what it has printed. */
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface ProcessOptions {
+  /** The whole environment, but for the search path; `PORT=0` and a data folder unless they are given. */
+  env?: Record<string, string>;
+  /** Run it as this account. */
+  account?: { uid: number; gid: number };
+  cwd?: string;
+}
+
+/** A process of the built service. It is killed after the file, with its PostgreSQL. */
+export class ServiceProcess {
+  readonly exit: Promise<Exit>;
+  private stdoutText = '';
+  private stderrText = '';
+  private ended = false;
+
+  constructor(
+    private readonly child: ChildProcess,
+    readonly dataDir: string,
+    private readonly givenKey: string | undefined,
+  ) {
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdoutText += text));
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderrText += text));
+    this.exit = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        this.ended = true;
+        resolve({ code, signal, stdout: this.stdoutText, stderr: this.stderrText });
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  /** What it has printed so far. */
+  get stdout(): string {
+    return this.stdoutText;
+  }
+
+  get isRunning(): boolean {
+    return !this.ended;
+  }
+
+  /** The address that it listens on; undefined before it does. */
+  get url(): string | undefined {
+    return (/"url":"(http[^"]+)"/.exec(this.stdoutText) ??
+      /^ *address +(http\S+)$/m.exec(this.stdoutText))?.[1];
+  }
+
+  /** The key that it was given, or has printed. */
+  get key(): string | undefined {
+    return this.givenKey ?? /^ *API key +(\S+)\n/m.exec(this.stdoutText)?.[1];
+  }
+
+  get api(): ApiClient {
+    return new ApiClient(this.url!, this.key);
+  }
+
+  /** Waits until it listens. @throws with its output when it ends instead */
+  async listens(): Promise<this> {
+    const isKnown = () => this.url !== undefined && this.key !== undefined;
+    await poll('the service listens', () => this.ended || isKnown(), startSeconds);
+    if (this.ended) throw new Error(`The service has ended.\n${this.stdoutText}${this.stderrText}`);
+    return this;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Sends the signal as a terminal does for a key: to the process and all that belong to its group. */
+  killGroup(signal: NodeJS.Signals): void {
+    process.kill(-this.pid, signal);
+  }
+
+  /** Sends the signal and waits for the end. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    this.kill(signal);
+    return this.exit;
+  }
+}
+
+/** Spawns the service as it was built (`make dist/.built`), without waiting for anything. */
+export function spawnService({ env = {}, account, cwd = project }: ProcessOptions = {}): ServiceProcess {
+  const main = join(project, 'dist/src/main.js');
+  if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
+  const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', main], {
+    cwd,
+    // A group of its own: what is sent to it does not reach the tests.
+    detached: true,
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      ...(cwd === project && { DATA_DIR: dataDir }),
+      AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID,
+      AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY,
+      ...env,
+    },
+    ...account,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const service = new ServiceProcess(child, dataDir, env.API_KEYS);
+  afterFile(async () => {
+    if (service.isRunning) await service.stop('SIGKILL');
+    await removeDatabaseServer(dataDir);
+  });
+  return service;
+}
+
+/** Starts the service and waits until it listens. */
+export function startService(options?: ProcessOptions): Promise<ServiceProcess> {
+  return spawnService(options).listens();
+}
+
+/** The folder in which the embedded PostgreSQL of this data folder keeps its data. */
+export function clusterOf(dataDir: string): string {
+  return realpathSync(join(dataDir, 'postgres'));
+}
+
+/** The processes of this data folder's PostgreSQL: those that name the folder, or work in it, the server itself first. */
+export function databaseProcesses(dataDir: string): number[] {
+  const folders = [dataDir];
+  if (existsSync(join(dataDir, 'postgres'))) folders.push(clusterOf(dataDir));
+  const found = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        const cwd = readlinkSync(`/proc/${pid}/cwd`);
+        return folders.some((folder) => [cwd, ...command].some((path) => isWithin(path, folder)));
+      } catch {
+        // It has ended meanwhile, or is nobody's that we may look at.
+        return false;
+      }
+    });
+  return found.map(Number).sort((a, b) => a - b);
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** The processes that hold a whole server for this data folder: there must never be two. */
+export function postmasters(dataDir: string): number[] {
+  return databaseProcesses(dataDir).filter((pid) => {
+    try {
+      const parts = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return parts[0]!.endsWith('/postgres') && parts[1] === '-D';
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Sends a signal to every process of the data folder's PostgreSQL, the server itself first. */
+export function signalDatabase(dataDir: string, signal: NodeJS.Signals): void {
+  const [servers, all] = [postmasters(dataDir), databaseProcesses(dataDir)];
+  for (const pid of [...servers, ...all.filter((other) => !servers.includes(other))]) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+async function removeDatabaseServer(dataDir: string): Promise<void> {
+  await poll('its PostgreSQL is gone', () => {
+    signalDatabase(dataDir, 'SIGKILL');
+    return databaseProcesses(dataDir).length === 0;
+  });
+  // As root, the data may lie below a public folder instead.
+  if (existsSync(join(dataDir, 'postgres'))) rmSync(clusterOf(dataDir), { recursive: true, force: true });
+}
+
+/** How to reach the running embedded PostgreSQL of a data folder. */
+export function embeddedAddress(dataDir: string): DatabaseAddress {
+  const lines = readFileSync(join(clusterOf(dataDir), 'postmaster.pid'), 'utf8').split('\n');
+  return { host: lines[4]!.trim(), port: Number(lines[3]), user: 'postgres', database: 'partner_catalog' };
+}
+
+let used: Promise<string> | undefined;
+
+/** A data folder of the caller's own on which the service has run before: to start on it takes half the time. */
+export async function usedDataDir(): Promise<string> {
+  used ??= (async () => {
+    const service = await startService();
+    await service.stop();
+    return service.dataDir;
+  })();
+  const copy = join(createTestFolder(), 'data');
+  // Owners and modes matter to PostgreSQL.
+  await promisify(execFile)('cp', ['-a', await used, copy]);
+  return copy;
+}
+
+/** Starts the service on such a folder. */
+export async function startUsedService(env: Record<string, string> = {}): Promise<ServiceProcess> {
+  return startService({ env: { DATA_DIR: await usedDataDir(), ...env } });
+}

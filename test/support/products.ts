@@ -1,0 +1,49 @@
+import type { UploadedFeed } from './api-client';
+import type { TestService } from './service';
+
+/** A row of a feed; values that are left out are empty cells, where another row has that column. */
+export interface FeedRow {
+  sku: string;
+  /** The sku where it is left out. */
+  product_name?: string;
+  description?: string;
+  brand?: string;
+  category?: string;
+  price?: string;
+  currency?: string;
+  availability?: string;
+}
+
+/** A feed with these rows, and the columns that any of them has. */
+export function toCsv(rows: readonly FeedRow[]): string {
+  const named = rows.map((row) => ({ ...row, product_name: row.product_name ?? row.sku }));
+  const columns = [...new Set(named.flatMap((row) => Object.keys(row)))] as (keyof FeedRow)[];
+  const cells = (values: string[]) => values.map((value) => `"${value.replaceAll('"', '""')}"`).join(',');
+  return [cells(columns), ...named.map((row) => cells(columns.map((column) => row[column] ?? '')))].join(
+    '\n',
+  );
+}
+
+/** Loads products by uploading and running a feed. @returns the feed, and the products' ids in the order of the rows */
+export async function loadProducts<const Rows extends readonly FeedRow[]>(
+  { api, db }: Pick<TestService, 'api' | 'db'>,
+  rows: Rows,
+  partnerName = 'Acme Outdoor',
+): Promise<UploadedFeed & { productIds: { -readonly [Row in keyof Rows]: string } }> {
+  const { job, ...feed } = await api.loadFeed(toCsv(rows), partnerName);
+  if (job.status !== 'completed' || job.summary.skipped > 0) throw new Error(JSON.stringify(job));
+  const stored = await db('products')
+    .join('partners', 'partners.partner_id', 'products.partner_id')
+    .where({ partner_name: partnerName })
+    .select<{ sku: string; product_id: number }[]>('sku', 'product_id');
+  const numbers = new Map(stored.map(({ sku, product_id }) => [sku, product_id]));
+  const productIds = rows.map(({ sku }) => `PR${String(numbers.get(sku)!).padStart(5, '0')}`);
+  return { ...feed, productIds: productIds as { -readonly [Row in keyof Rows]: string } };
+}
+
+/** Sets when a product was first loaded, to make ties and orders that loading alone does not. */
+export async function setCreatedAt({ db }: TestService, productId: string, createdAt: string): Promise<void> {
+  await db('products')
+    .where({ product_id: Number(productId.slice(2)) })
+    .update({ created_at: createdAt });
+}

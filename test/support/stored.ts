@@ -1,0 +1,72 @@
+import { readdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { ApiResponse } from './api-client';
+import type { TestService } from './service';
+
+/** Everything that uploads have left behind: the rows of their tables, and every file of the object store. */
+export interface Stored {
+  partners: number[];
+  feeds: number[];
+  submissionJobs: number[];
+  validationJobs: number[];
+  /** Relative to the data folder, those that are being written and those that wait under a staging key included. */
+  files: string[];
+}
+
+export async function stored({ db, dataDir }: TestService): Promise<Stored> {
+  return {
+    partners: await db('partners').orderBy('partner_id').pluck('partner_id'),
+    feeds: await db('feeds').orderBy('feed_id').pluck('feed_id'),
+    submissionJobs: await db('submission_jobs').orderBy('job_id').pluck('job_id'),
+    validationJobs: await db('validation_jobs').orderBy('job_id').pluck('job_id'),
+    files: await filesBelow(dataDir),
+  };
+}
+
+export async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** Sends what must be refused: checks the answer to the letter, and that nothing of it was stored. */
+export async function expectRefusal(
+  service: TestService,
+  send: () => Promise<ApiResponse>,
+  status: number,
+  body: unknown,
+): Promise<ApiResponse> {
+  const before = await stored(service);
+  const response = await send();
+  expect({ status: response.status, body: response.body as unknown }).toEqual({ status, body });
+  expect(await stored(service)).toEqual(before);
+  return response;
+}
+
+/** A feed's row, as it is in the database. */
+export interface StoredFeed {
+  feed_id: number;
+  partner_id: number;
+  filename: string;
+  content_type: string;
+  status: string;
+  uploaded_at: Date;
+  raw_file_bucket: string;
+  raw_file_object_key: string;
+}
+
+export async function storedFeed({ db }: TestService, feedId: string): Promise<StoredFeed> {
+  const row = await db<StoredFeed>('feeds')
+    .where('feed_id', Number(feedId.slice(2)))
+    .first();
+  if (!row) throw new Error(`There is no row of ${feedId}.`);
+  return row;
+}
+
+/** Where the local object store keeps a feed's raw file. */
+export async function rawFilePath(service: TestService, feedId: string): Promise<string> {
+  const { raw_file_bucket, raw_file_object_key } = await storedFeed(service, feedId);
+  return join(service.dataDir, 'objects', raw_file_bucket, raw_file_object_key);
+}
