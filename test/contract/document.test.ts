@@ -1,0 +1,106 @@
+import addFormats from 'ajv-formats';
+import OpenAPIBackend, { type Document } from 'openapi-backend';
+import type { OpenAPIV3 } from 'openapi-types';
+import document from '../../generated/openapi.json';
+
+// The running service compiles validators when it first needs them; here all of them are, and the document is checked.
+const api = new OpenAPIBackend({
+  definition: structuredClone(document) as unknown as Document,
+  strict: true,
+  ajvOpts: { allErrors: true },
+  customizeAjv: (ajv) => {
+    addFormats(ajv);
+    return ajv;
+  },
+});
+beforeAll(async () => {
+  await api.init();
+});
+
+interface ResponseExample {
+  operationId: string;
+  status: number;
+  name: string;
+  value: unknown;
+}
+
+function responseExamples(): ResponseExample[] {
+  return api.router.getOperations().flatMap(({ operationId, responses }) =>
+    Object.entries(responses as Record<string, OpenAPIV3.ResponseObject>).flatMap(([status, response]) => {
+      const media = response.content!['application/json']!;
+      const named = media.examples as Record<string, OpenAPIV3.ExampleObject> | undefined;
+      const examples = named
+        ? Object.entries(named).map(([name, example]) => [name, example.value as unknown] as const)
+        : [['example', media.example as unknown] as const];
+      return examples.map(([name, value]) => ({
+        operationId: operationId!,
+        status: Number(status),
+        name,
+        value,
+      }));
+    }),
+  );
+}
+
+describe('the document', () => {
+  it('is a valid OpenAPI 3.0 document all of whose schemas compile', () => {
+    expect(api.initialized).toBe(true);
+  });
+
+  it('has an example for every response, and each fits its schema', () => {
+    const examples = responseExamples();
+
+    expect(examples.length).toBeGreaterThan(100);
+    for (const { operationId, status, name, value } of examples) {
+      expect({ operationId, status, name, value }).toEqual({
+        operationId,
+        status,
+        name,
+        value: expect.anything() as unknown,
+      });
+      const { errors } = api.validateResponse(value, operationId, status);
+      expect({ operationId, status, name, errors }).toEqual({ operationId, status, name, errors: null });
+    }
+  });
+
+  it('has an example for every parameter and every property', () => {
+    const missing: string[] = [];
+    const look = (node: unknown, path: string) => {
+      if (
+        typeof node !== 'object' ||
+        node === null ||
+        path.endsWith('/example') ||
+        path.includes('/examples/')
+      )
+        return;
+      const schema = node as OpenAPIV3.SchemaObject;
+      for (const [name, property] of Object.entries(schema.properties ?? {})) {
+        if (!('$ref' in property) && property.example === undefined)
+          missing.push(`${path}/properties/${name}`);
+      }
+      const parameter = node as OpenAPIV3.ParameterObject;
+      if (
+        typeof parameter.in === 'string' &&
+        path.includes('parameters') &&
+        parameter.example === undefined
+      ) {
+        missing.push(path);
+      }
+      for (const [key, child] of Object.entries(node)) look(child, `${path}/${key}`);
+    };
+    look(document, '');
+
+    expect(missing).toEqual([]);
+  });
+
+  it('declares 401 wherever a key is needed, and 500 and 503 there too', () => {
+    for (const { operationId, responses, security } of api.router.getOperations()) {
+      const declared = Object.keys(responses ?? {});
+      const expected = security?.length ? ['401', '500', '503'] : [];
+      expect({ operationId, missing: expected.filter((status) => !declared.includes(status)) }).toEqual({
+        operationId,
+        missing: [],
+      });
+    }
+  });
+});

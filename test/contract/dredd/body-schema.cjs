@@ -1,0 +1,38 @@
+'use strict';
+const document = require('../../../generated/openapi.json');
+
+/** The schema of the response that a transaction expects, as JSON Schema draft 7, which Dredd understands. */
+function bodySchema({ origin, request, expected }) {
+  const path = origin.resourceName;
+  const operation = document.paths[path][request.method.toLowerCase()];
+  const response = resolve(operation.responses[expected.statusCode]);
+  return JSON.stringify({
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...toDraft7(response.content['application/json'].schema),
+  });
+}
+
+function resolve(node) {
+  if (!node.$ref) return node;
+  return node.$ref
+    .slice(2)
+    .split('/')
+    .reduce((at, key) => at[key], document);
+}
+
+/** Without references; `nullable` becomes a type. */
+function toDraft7(schema) {
+  const { example: _, nullable, ...rest } = resolve(schema);
+  const converted = { ...rest };
+  if (nullable) converted.type = [rest.type, 'null'];
+  if (rest.items) converted.items = toDraft7(rest.items);
+  if (rest.anyOf) converted.anyOf = rest.anyOf.map(toDraft7);
+  if (rest.properties) {
+    converted.properties = Object.fromEntries(
+      Object.entries(rest.properties).map(([name, property]) => [name, toDraft7(property)]),
+    );
+  }
+  return converted;
+}
+
+module.exports = { bodySchema };

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { claimRun } from '../../../src/jobs/jobs.repository';
+import { startTestService, testKey } from '../../support/service';
+
+const root = join(__dirname, '..', '..', '..');
+
+/** Runs Dredd over the whole document against the service. @returns its output */
+async function runDredd(url: string): Promise<{ code: number | null; output: string }> {
+  const args = [
+    'spec/openapi.yaml',
+    url,
+    `--hookfiles=${join(__dirname, 'hooks.cjs')}`,
+    '--loglevel=error',
+    '--color=false',
+  ];
+  const dredd = spawn(join(root, 'node_modules', '.bin', 'dredd'), args, {
+    cwd: root,
+    env: { ...process.env, DREDD_API_KEY: testKey },
+  });
+  let output = '';
+  dredd.stdout.on('data', (chunk) => (output += String(chunk)));
+  dredd.stderr.on('data', (chunk) => (output += String(chunk)));
+  const code = await new Promise<number | null>((resolve) => dredd.once('close', resolve));
+  return { code, output };
+}
+
+describe('Dredd', () => {
+  it('finds every response of the document as documented, but for the faults that it cannot cause', async () => {
+    const service = await startTestService({ uploadBytesMax: 500_000 });
+    await service.api.loadFeed(
+      'sku,product_name,price,currency,availability\n' +
+        'TENT-2,Two-person tent,189.90,EUR,in stock\nLAMP-1,Head lamp,24.50,EUR,\nSTOVE-3,Stove,60,EUR,out of stock\n' +
+        'A,A,NA,,\nB,B,NA,,\n',
+    );
+    await service.api.uploadFeed('sku,product_name\na,A\n');
+    for (const quantity of [1, 2]) {
+      const items = [{ product_id: 'PR00001', quantity }];
+      const { status } = await service.api.post('/orders', { partner_name: 'Acme Outdoor', items });
+      expect(status).toBe(201);
+    }
+    // JV00002 is running as long as its claim is held.
+    const run = await service.db.transaction();
+    await claimRun(run, 2);
+
+    const { code, output } = await runDredd(service.url);
+
+    await run.rollback();
+    expect(output).not.toContain('fail: ');
+    const [, passing, failing, errors, skipped, total] =
+      /complete: (\d+) passing, (\d+) failing, (\d+) errors, (\d+) skipped, (\d+) total/
+        .exec(output)!
+        .map(Number);
+    expect({ code, failing, errors }).toEqual({ code: 0, failing: 0, errors: 0 });
+    // 500 and 503 of the fourteen operations that need a key.
+    expect(skipped).toBe(28);
+    expect(passing! + skipped!).toBe(total);
+    expect(passing).toBeGreaterThan(50);
+  });
+});

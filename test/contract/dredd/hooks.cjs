@@ -1,0 +1,91 @@
+'use strict';
+/**
+ * What each transaction needs to get the response that it expects. The state behind it is seeded by dredd.test.ts, with
+ * the identifiers of the document's examples.
+ */
+const hooks = require('hooks');
+const { bodySchema } = require('./body-schema.cjs');
+
+const apiKey = process.env.DREDD_API_KEY;
+
+/** Transactions that Dredd cannot bring about, with the reason; jest covers them. */
+const skipped = [
+  { pattern: / > 500 > /, reason: 'needs a fault inside the service: test/routes/every-operation.test.ts' },
+  { pattern: / > 503 > /, reason: 'needs a dependency that is down: test/routes/every-operation.test.ts' },
+];
+
+const boundary = 'dredd-boundary';
+const csv = 'sku,product_name,price,currency\nNEW-1,New,5.00,EUR\n';
+
+function form({ partnerName = 'Dredd', content = csv } = {}) {
+  const part = (disposition, body) =>
+    `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n${body}\r\n`;
+  const name = partnerName === undefined ? '' : part('name="partner_name"', partnerName);
+  return `${name}${part('name="file"; filename="feed.csv"', content)}--${boundary}--\r\n`;
+}
+
+/** How a request differs from the one that succeeds, by operation and status. */
+const changes = {
+  'POST /feeds/upload 201': (request) => (request.body = form()),
+  'POST /feeds/upload 400': (request) => (request.body = form({ content: '' })),
+  'POST /feeds/upload 413': (request) => (request.body = form({ content: 'x'.repeat(2_000_000) })),
+  'POST /feeds/upload 415': (request) => {
+    request.headers['Content-Type'] = 'text/csv';
+    request.body = csv;
+  },
+  'POST /feeds/upload 422': (request) => (request.body = form({ partnerName: ' ' })),
+  'POST /jobs/JV00001/run 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/run'),
+  'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
+  'GET /jobs/JV00001/issues 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=1'),
+  'GET /jobs/JV00001/issues 400': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00001/issues?cursor=x'),
+  'GET /jobs/JV00001/issues 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=0'),
+  'GET /products 200': (_, transaction) => (transaction.fullPath = '/products?limit=1'),
+  'GET /products 400': (_, transaction) => (transaction.fullPath = '/products?sort_by=colour'),
+  'GET /products 422': (_, transaction) => (transaction.fullPath = '/products?limit=ten'),
+  'GET /products/by-feed/FD00001 400': (_, transaction) =>
+    (transaction.fullPath = '/products/by-feed/FD00001?cursor=x'),
+  'GET /products/by-feed/FD00001 422': (_, transaction) =>
+    (transaction.fullPath = '/products/by-feed/FD00001?limit=0'),
+  'POST /orders 400': (request) => (request.body = '{"partner_name":"Dredd","items":[]}'),
+  'POST /orders 404': (request) =>
+    (request.body = '{"partner_name":"Dredd","items":[{"product_id":"PR00099","quantity":1}]}'),
+  'POST /orders 409': (request) =>
+    (request.body = '{"partner_name":"Dredd","items":[{"product_id":"PR00003","quantity":1}]}'),
+  'POST /orders 413': (request) => (request.body = `{"partner_name":"${'x'.repeat(2_000_000)}"}`),
+  'POST /orders 415': (request) => (request.headers['Content-Type'] = 'text/plain'),
+  'POST /orders 422': (request) => (request.body = '{"partner_name":"Dredd","items":[{"quantity":0}]}'),
+  'GET /orders 200': (_, transaction) => (transaction.fullPath = '/orders?limit=1'),
+  'GET /orders 400': (_, transaction) => (transaction.fullPath = '/orders?cursor=x'),
+  'GET /orders 422': (_, transaction) => (transaction.fullPath = '/orders?limit=0'),
+  'GET /analytics/sales-by-partner 422': (_, transaction) =>
+    (transaction.fullPath = '/analytics/sales-by-partner?currency=eur'),
+  'GET /analytics/sales-over-time 422': (_, transaction) =>
+    (transaction.fullPath = '/analytics/sales-over-time?grain=weekly'),
+  'GET /analytics/revenue-share 422': (_, transaction) =>
+    (transaction.fullPath = '/analytics/revenue-share?currency=eur'),
+};
+
+hooks.beforeEach((transaction, done) => {
+  const skip = skipped.find(({ pattern }) => pattern.test(transaction.name));
+  if (skip) {
+    transaction.skip = true;
+    return done();
+  }
+  const { request, expected } = transaction;
+  const status = Number(expected.statusCode);
+  // Dredd by itself only looks for the example's keys.
+  expected.bodySchema = bodySchema(transaction);
+  delete expected.body;
+
+  request.headers['x-api-key'] = status === 401 ? 'wrong' : apiKey;
+  if (request.uri === '/feeds/upload')
+    request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;
+  const path = request.uri.split('?')[0];
+  const change = changes[`${request.method} ${path} ${status}`];
+  if (change) change(request, transaction);
+  // What has an identifier in its path is unknown with a higher one, and cannot be decoded with half a character.
+  else if (status === 404) transaction.fullPath = path.replace('00001', '00099');
+  else if (status === 400) transaction.fullPath = path.replace('00001', '%E0%A4%A');
+  done();
+});

@@ -1,0 +1,209 @@
+import { readHeader, type FeedHeader } from '../../src/etl/header';
+import { parsePrice, transformRecord, type RowOutcome } from '../../src/etl/transform';
+
+const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';
+
+/** The outcome of one row; `cells` by column, the rest empty. */
+function transform(cells: Record<string, string>, columns = fullHeader): RowOutcome {
+  const header = readHeader(Buffer.from(`${columns}\n`)) as FeedHeader;
+  const row = { sku: 'S1', product_name: 'Tent', ...cells } as Record<string, string>;
+  const fields = columns.split(',').map((column) => row[column] ?? '');
+  return transformRecord({ line: 2, fields, misquoted: false }, header);
+}
+
+const codes = (outcome: RowOutcome) => outcome.issues?.map((issue) => [issue.code, issue.field]);
+
+describe('a row that is loaded', () => {
+  it('has its values trimmed of Unicode white space, and null where nothing is left', () => {
+    const { values } = transform({
+      sku: ' \u00a00042\u3000',
+      product_name: '\tTent\u0085',
+      description: ' two  words ',
+      brand: ' \u2003 ',
+    });
+
+    expect(values).toMatchObject({
+      sku: '0042',
+      product_name: 'Tent',
+      description: 'two  words',
+      brand: null,
+      category: null,
+      price: null,
+    });
+  });
+
+  it.each([
+    ['In Stock', 'in_stock'],
+    ['in-stock', 'in_stock'],
+    ['INSTOCK', 'in_stock'],
+    ['OutOfStock', 'out_of_stock'],
+    ['out of stock', 'out_of_stock'],
+    ['pre-order', 'preorder'],
+    ['Pre Order', 'preorder'],
+    ['back_order', 'backorder'],
+    ['backorder', 'backorder'],
+    ['Only A Few Left', 'only_a_few_left'],
+    ['constructor', 'constructor'],
+  ])('has the availability %j as %j', (given, stored) => {
+    expect(transform({ availability: given }).values?.availability).toBe(stored);
+  });
+
+  it('has its currency in upper case', () => {
+    expect(transform({ currency: ' eur ' }).values?.currency).toBe('EUR');
+  });
+
+  it.each([
+    ['from the price where the cell is empty', { price: 'usd 5' }, fullHeader, 'USD'],
+    ['from the price where the feed has no such column', { price: '5 USD' }, 'sku,product_name,price', 'USD'],
+    ['from the cell that agrees with the price', { price: '5 usd', currency: 'USD' }, fullHeader, 'USD'],
+    [
+      'from the cell where the price has a sign, which is only dropped',
+      { price: '$5', currency: 'CAD' },
+      fullHeader,
+      'CAD',
+    ],
+    ['not from a sign', { price: '€5' }, fullHeader, null],
+  ])('has its currency %s', (_, cells, columns, currency) => {
+    expect(transform(cells, columns).values?.currency).toBe(currency);
+  });
+
+  it('may have fewer fields than the header', () => {
+    const header = readHeader(Buffer.from(`${fullHeader}\n`)) as FeedHeader;
+
+    const { values } = transformRecord({ line: 2, fields: ['S1', 'Tent'], misquoted: false }, header);
+
+    expect(values).toMatchObject({ sku: 'S1', product_name: 'Tent', price: null, availability: null });
+  });
+
+  it.each([
+    ['sku', 255],
+    ['brand', 255],
+    ['product_name', 1_000],
+    ['category', 1_000],
+    ['availability', 100],
+    ['description', 65_535],
+  ])('may have a %s of %i characters, counted as code points', (column, max) => {
+    expect(transform({ [column]: '𝔸'.repeat(max) }).issues).toBeUndefined();
+    expect(codes(transform({ [column]: '𝔸'.repeat(max) + 'b' }))).toEqual([['value_too_long', column]]);
+  });
+});
+
+describe('a row that is skipped', () => {
+  it.each([
+    ['sku', { sku: ' \u00a0' }, [['missing_required', 'sku']]],
+    ['product_name', { product_name: '' }, [['missing_required', 'product_name']]],
+    ['price', { price: 'NA' }, [['invalid_price', 'price']]],
+    ['currency', { currency: 'EURO' }, [['invalid_currency', 'currency']]],
+    ['a currency that was withdrawn', { currency: 'DEM' }, [['invalid_currency', 'currency']]],
+    ['a currency withdrawn lately', { currency: 'BGN' }, [['invalid_currency', 'currency']]],
+    ['price and currency', { price: 'USD 5', currency: 'EUR' }, [['currency_conflict', 'price']]],
+    ['NUL', { description: 'a\0b' }, [['invalid_character', 'description']]],
+    ['NUL in a price', { price: '5\0' }, [['invalid_character', 'price']]],
+    ['NUL in a currency', { currency: 'EU\0' }, [['invalid_character', 'currency']]],
+    [
+      'everything',
+      { sku: '', product_name: '', price: '1e3', currency: 'XX', brand: 'b'.repeat(256) },
+      [
+        ['missing_required', 'product_name'],
+        ['missing_required', 'sku'],
+        ['value_too_long', 'brand'],
+        ['invalid_currency', 'currency'],
+        ['invalid_price', 'price'],
+      ],
+    ],
+  ])('for its %s gives every reason with its column', (_, cells, expected) => {
+    expect(codes(transform(cells))).toEqual(expected);
+  });
+
+  it('shows the offending value as it came, shortened, and without NUL', () => {
+    const [tooLong] = transform({ product_name: '𝔸'.repeat(1_001) }).issues!;
+    const [nul] = transform({ sku: 'a\0b' }).issues!;
+
+    expect([...tooLong!.value!]).toHaveLength(201);
+    expect(tooLong!.value!.endsWith('𝔸…')).toBe(true);
+    expect(nul).toMatchObject({ line: 2, sku: 'a\u2400b', value: 'a\u2400b' });
+  });
+
+  it.each([
+    ['too_many_fields', { fields: ['S1', 'Tent', ''], misquoted: false }],
+    ['invalid_quoting', { fields: ['S1', '"a"b'], misquoted: true }],
+  ])('with %s is not looked at any further: its values may be in the wrong columns', (code, record) => {
+    const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
+
+    const { issues } = transformRecord({ line: 7, ...record }, header);
+
+    expect(issues).toEqual([
+      expect.objectContaining({ line: 7, sku: null, field: null, code, value: record.fields.join(' | ') }),
+    ]);
+  });
+});
+
+describe('parsePrice', () => {
+  it.each([
+    ['19.99', '19.99'],
+    ['0', '0'],
+    ['007.50', '007.50'],
+    ['1,280', '1280'],
+    ['$8,395.00', '8395.00'],
+    ['$ 8', '8'],
+    ['5 €', '5'],
+    ['5€', '5'],
+    ['£1.2345', '1.2345'],
+    ['¥100', '100'],
+    ['999,999,999,999.9999', '999999999999.9999'],
+    ['999999999999.9999', '999999999999.9999'],
+    ['0,001,000', '1000'],
+    ['000000000000001', '1'],
+  ])('reads %j as %s', (text, amount) => {
+    expect(parsePrice(text)).toEqual({ amount, currency: undefined });
+  });
+
+  it.each([
+    ['USD 5', '5', 'USD'],
+    ['usd5', '5', 'USD'],
+    ['5.00 eur', '5.00', 'EUR'],
+    ['1,000EUR', '1000', 'EUR'],
+  ])('reads %j as %s %s', (text, amount, currency) => {
+    expect(parsePrice(text)).toEqual({ amount, currency });
+  });
+
+  it.each([
+    '4,20',
+    '1.299,00',
+    '12.',
+    '.5',
+    'NaN',
+    '1e3',
+    '-1',
+    '+1',
+    'NA',
+    '#N/A',
+    '1 280',
+    '1,2800',
+    '1,28',
+    '12,34,567',
+    ',100',
+    '1,,000',
+    '1.23456',
+    '1.',
+    '$',
+    'USD',
+    '$5 USD',
+    'USD 5 €',
+    '$$5',
+    '$  5',
+    '5\u00a0€',
+    'ABC 5',
+    'DEM 5',
+    'US 5',
+    'USDX 5',
+    '1000000000000',
+    '1,000,000,000,000',
+    '٣',
+    '0x10',
+    'Infinity',
+    '19.99.99',
+  ])('does not guess at %j', (text) => {
+    expect(parsePrice(text)).toBeUndefined();
+  });
+});
