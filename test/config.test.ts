@@ -1,0 +1,276 @@
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import { ConfigError, ensureDataDir, loadConfig } from '../src/config';
+import { createTestFolder } from './support/folder';
+
+type Env = Record<string, string>;
+const mebibyte = 1024 * 1024;
+
+/** What is wrong with the settings, a line each. */
+function problems(env: Env): string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}
+
+/** The settings that the lines name. */
+function named(lines: string[]): string[] {
+  return lines.map((line) => /^Wrong setting ([A-Z0-9_]+): .*\S.*\.$/.exec(line)?.[1] ?? line).sort();
+}
+
+describe('loadConfig', () => {
+  it('needs nothing: everything has a default', () => {
+    expect(loadConfig({})).toEqual({
+      host: '127.0.0.1',
+      port: 8080,
+      apiKeys: [],
+      databaseUrl: undefined,
+      s3: undefined,
+      dataDir: resolve('.data'),
+      uploadBytesMax: 1024 * mebibyte,
+      defaultCurrency: 'USD',
+      shutdownSeconds: 25,
+      logLevel: 'info',
+    });
+  });
+
+  it('ignores variables that are not its own', () => {
+    expect(loadConfig({ HOME: '/root', port: 'abc', POST: 'abc' })).toEqual(loadConfig({}));
+  });
+
+  describe('reads', () => {
+    const database = 'postgresql://user:secret@db.example.org:5433/catalog?sslmode=require';
+
+    it.each<[string, Env, object]>([
+      ['HOST', { HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
+      ['PORT', { PORT: '3000' }, { port: 3000 }],
+      ['PORT, any free one', { PORT: '0' }, { port: 0 }],
+      ['PORT, the highest', { PORT: '65535' }, { port: 65535 }],
+      ['API_KEYS, one', { API_KEYS: 'one' }, { apiKeys: ['one'] }],
+      [
+        'API_KEYS, several, with blanks',
+        { API_KEYS: ' one, two,,three ,' },
+        { apiKeys: ['one', 'two', 'three'] },
+      ],
+      ['DATABASE_URL', { DATABASE_URL: database, API_KEYS: 'k' }, { databaseUrl: database }],
+      [
+        'DATABASE_URL with the other scheme',
+        { DATABASE_URL: 'postgres://u@h/d', API_KEYS: 'k' },
+        { databaseUrl: 'postgres://u@h/d' },
+      ],
+      [
+        'DATABASE_URL of a socket',
+        { DATABASE_URL: 'postgresql://postgres@/db?host=/var/run/postgresql', API_KEYS: 'k' },
+        { databaseUrl: 'postgresql://postgres@/db?host=/var/run/postgresql' },
+      ],
+      ['DATA_DIR, absolute', { DATA_DIR: '/srv/catalog data' }, { dataDir: '/srv/catalog data' }],
+      ['DATA_DIR, relative', { DATA_DIR: 'data/here' }, { dataDir: resolve('data/here') }],
+      ['MAX_UPLOAD_BYTES', { MAX_UPLOAD_BYTES: '1048576' }, { uploadBytesMax: mebibyte }],
+      ['DEFAULT_CURRENCY', { DEFAULT_CURRENCY: 'EUR' }, { defaultCurrency: 'EUR' }],
+      ['SHUTDOWN_SECONDS', { SHUTDOWN_SECONDS: '3' }, { shutdownSeconds: 3 }],
+      ['SHUTDOWN_SECONDS of none', { SHUTDOWN_SECONDS: '0' }, { shutdownSeconds: 0 }],
+      ['LOG_LEVEL', { LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
+    ])('%s', (_what, env, expected) => {
+      expect(loadConfig(env)).toMatchObject(expected);
+    });
+
+    it('the folder as an absolute path, whatever it is given', () => {
+      expect(isAbsolute(loadConfig({ DATA_DIR: './x/../y' }).dataDir)).toBe(true);
+    });
+
+    it('surrounding white space as nothing', () => {
+      expect(loadConfig({ PORT: ' 3000\n', DEFAULT_CURRENCY: ' EUR ' })).toMatchObject({
+        port: 3000,
+        defaultCurrency: 'EUR',
+      });
+    });
+  });
+
+  describe('reads the S3 settings', () => {
+    const endpoint = 'https://s3.example.org:9000';
+
+    it.each<[string, Env, object]>([
+      [
+        'a bucket at AWS, whose region the SDK finds',
+        { S3_BUCKET: 'feeds' },
+        { bucket: 'feeds', endpoint: undefined, region: undefined, forcePathStyle: false },
+      ],
+      ['a region', { S3_BUCKET: 'feeds', S3_REGION: 'eu-central-1' }, { region: 'eu-central-1' }],
+      [
+        'another store, which needs paths and no region',
+        { S3_BUCKET: 'feeds', S3_ENDPOINT: endpoint },
+        { endpoint, region: 'us-east-1', forcePathStyle: true },
+      ],
+      [
+        'another store with a region from the environment of the SDK',
+        { S3_BUCKET: 'feeds', S3_ENDPOINT: endpoint, AWS_REGION: 'eu-west-1' },
+        { region: undefined },
+      ],
+      ['path style', { S3_BUCKET: 'feeds', S3_FORCE_PATH_STYLE: 'true' }, { forcePathStyle: true }],
+      [
+        'host style',
+        { S3_BUCKET: 'feeds', S3_ENDPOINT: endpoint, S3_FORCE_PATH_STYLE: 'false' },
+        { forcePathStyle: false },
+      ],
+      [
+        'checksums',
+        { S3_BUCKET: 'feeds', S3_REQUEST_CHECKSUM_CALCULATION: 'WHEN_SUPPORTED' },
+        { requestChecksumCalculation: 'WHEN_SUPPORTED' },
+      ],
+    ])('%s', (_what, env, expected) => {
+      expect(loadConfig(env).s3).toMatchObject(expected);
+    });
+  });
+
+  it.each([
+    'HOST',
+    'PORT',
+    'API_KEYS',
+    'DATABASE_URL',
+    'S3_BUCKET',
+    'S3_ENDPOINT',
+    'S3_REGION',
+    'S3_FORCE_PATH_STYLE',
+    'DATA_DIR',
+    'MAX_UPLOAD_BYTES',
+    'DEFAULT_CURRENCY',
+    'SHUTDOWN_SECONDS',
+    'LOG_LEVEL',
+  ])('takes an empty or blank %s for unset', (name) => {
+    expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
+    expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
+  });
+
+  describe('refuses with one readable line that names the setting', () => {
+    it.each([
+      ['PORT', 'abc'],
+      ['PORT', '-1'],
+      ['PORT', '65536'],
+      ['PORT', '80.5'],
+      ['PORT', '8080 8081'],
+      ['PORT', '80\n81'],
+      ['API_KEYS', ','],
+      ['API_KEYS', ' , ,'],
+      ['MAX_UPLOAD_BYTES', '0'],
+      ['MAX_UPLOAD_BYTES', '-5'],
+      ['MAX_UPLOAD_BYTES', '1GB'],
+      ['MAX_UPLOAD_BYTES', '99999999999999999999'],
+      ['DEFAULT_CURRENCY', 'usd'],
+      ['DEFAULT_CURRENCY', 'EURO'],
+      ['DEFAULT_CURRENCY', 'DEM'],
+      ['DEFAULT_CURRENCY', '$'],
+      ['SHUTDOWN_SECONDS', '-1'],
+      ['SHUTDOWN_SECONDS', '1.5'],
+      ['SHUTDOWN_SECONDS', 'soon'],
+      ['LOG_LEVEL', 'loud'],
+      ['LOG_LEVEL', 'INFO!'],
+    ])('%s=%j', (name, value) => {
+      expect(named(problems({ [name]: value }))).toEqual([name]);
+    });
+
+    it.each([
+      'localhost',
+      'localhost:5432/db',
+      'mysql://user@host/db',
+      'http://host/db',
+      'postgresql:host',
+      'postgresql://user@host/a database',
+    ])('DATABASE_URL=%j', (value) => {
+      expect(named(problems({ DATABASE_URL: value, API_KEYS: 'k' }))).toEqual(['DATABASE_URL']);
+    });
+
+    it.each([
+      ['S3_ENDPOINT', 'minio:9000'],
+      ['S3_ENDPOINT', 'ftp://minio'],
+      ['S3_ENDPOINT', 'https://'],
+      ['S3_ENDPOINT', 'http://minio:99999'],
+      ['S3_FORCE_PATH_STYLE', 'yes'],
+      ['S3_FORCE_PATH_STYLE', '1'],
+      ['S3_REQUEST_CHECKSUM_CALCULATION', 'NEVER'],
+    ])('%s=%j', (name, value) => {
+      expect(named(problems({ S3_BUCKET: 'feeds', [name]: value }))).toEqual([name]);
+    });
+
+    it('DATABASE_URL without API_KEYS: no key can be generated for several processes', () => {
+      expect(named(problems({ DATABASE_URL: 'postgresql://host/db' }))).toEqual(['API_KEYS']);
+      expect(named(problems({ DATABASE_URL: 'postgresql://host/db', API_KEYS: ' ' }))).toEqual(['API_KEYS']);
+    });
+
+    it.each([
+      ['S3_ENDPOINT', 'https://s3.example.org'],
+      ['S3_REGION', 'eu-central-1'],
+      ['S3_FORCE_PATH_STYLE', 'true'],
+    ])('%s without S3_BUCKET: files would be kept elsewhere than meant', (name, value) => {
+      expect(named(problems({ [name]: value }))).toEqual(['S3_BUCKET']);
+      expect(problems({ [name]: value })[0]).toContain(name);
+    });
+  });
+
+  it('lists all that is wrong, a line each', () => {
+    const wrong = { PORT: 'abc', LOG_LEVEL: 'loud', DEFAULT_CURRENCY: 'X', SHUTDOWN_SECONDS: '-1' };
+
+    const lines = problems({ ...wrong, S3_ENDPOINT: 'nowhere', DATABASE_URL: 'nothing' });
+
+    expect(named(lines)).toEqual(
+      [...Object.keys(wrong), 'S3_ENDPOINT', 'S3_BUCKET', 'DATABASE_URL', 'API_KEYS'].sort(),
+    );
+  });
+
+  it('tells what was expected', () => {
+    expect(problems({ LOG_LEVEL: 'loud' })[0]).toContain('warn');
+    expect(problems({ PORT: '70000' })[0]).toContain('65535');
+    expect(problems({ DATABASE_URL: 'db', API_KEYS: 'k' })[0]).toContain('postgresql://');
+  });
+
+  it('repeats no secret', () => {
+    const secret = 'correct-horse';
+
+    const lines = problems({ DATABASE_URL: `mysql://user:${secret}@host/db`, API_KEYS: secret, PORT: 'abc' });
+
+    expect(lines.join('\n')).not.toContain(secret);
+    expect(lines).toHaveLength(2);
+  });
+});
+
+describe('ensureDataDir', () => {
+  const at = (dataDir: string) => loadConfig({ DATA_DIR: dataDir });
+
+  it('creates the folder and those above it', () => {
+    const dataDir = join(createTestFolder(), 'a', 'b');
+
+    ensureDataDir(at(dataDir));
+
+    expect(statSync(dataDir).isDirectory()).toBe(true);
+  });
+
+  it('leaves a folder that is there as it is', () => {
+    const dataDir = createTestFolder();
+    mkdirSync(join(dataDir, 'kept'));
+
+    ensureDataDir(at(dataDir));
+
+    expect(statSync(join(dataDir, 'kept')).isDirectory()).toBe(true);
+  });
+
+  it.each(['file', 'file/data'])(
+    'refuses %s, which a file is in the way of, with a line that names DATA_DIR',
+    (path) => {
+      const folder = createTestFolder();
+      writeFileSync(join(folder, 'file'), '');
+
+      let thrown: unknown;
+      try {
+        ensureDataDir(at(join(folder, path)));
+      } catch (error) {
+        thrown = error;
+      }
+
+      expect(thrown).toBeInstanceOf(ConfigError);
+      expect(named((thrown as Error).message.split('\n'))).toEqual(['DATA_DIR']);
+    },
+  );
+});

@@ -1,0 +1,195 @@
+import type { Knex } from 'knex';
+import { migrations } from '../../migrations';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { migrateToLatest } from '../../src/db/migrate';
+import { afterFile } from '../support/after-file';
+import { createEmptyDatabase } from '../support/empty-database';
+
+const catalogTables = [
+  'feeds',
+  'order_items',
+  'orders',
+  'partners',
+  'products',
+  'row_issues',
+  'submission_jobs',
+  'validation_jobs',
+];
+
+function open(address: DatabaseAddress): Database {
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 3 });
+  afterFile(() => db.destroy());
+  return db;
+}
+
+async function openEmpty(encoding?: string): Promise<Database> {
+  return open(await createEmptyDatabase(encoding));
+}
+
+/** The tables of the schema, those that knex keeps for itself left out. */
+async function tables(db: Database): Promise<string[]> {
+  const names: string[] = await db('pg_tables').where('schemaname', 'public').pluck('tablename');
+  return names.filter((name) => !name.startsWith('knex_')).sort();
+}
+
+/** Columns, constraints and indexes, as text that can be compared. */
+async function schema(db: Database): Promise<string[]> {
+  const { rows } = await db.raw<{ rows: { line: string }[] }>(`
+    select format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) as line
+    from information_schema.columns where table_schema = 'public'
+    union all
+    select format('%s %s', conname, pg_get_constraintdef(oid)) from pg_constraint
+    where connamespace = 'public'::regnamespace
+    union all
+    select indexdef from pg_indexes where schemaname = 'public'
+    order by line
+  `);
+  return rows.map(({ line }) => line);
+}
+
+const migrationsRun = (db: Database): Promise<string[]> => db('knex_migrations').orderBy('id').pluck('name');
+
+describe('migrateToLatest', () => {
+  it('makes the whole schema in an empty database', async () => {
+    const db = await openEmpty();
+
+    await migrateToLatest(db);
+
+    expect(await tables(db)).toEqual(catalogTables);
+    expect(await migrationsRun(db)).toEqual(Object.keys(migrations));
+  });
+
+  it('changes nothing the second time, and leaves the data', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+    await db('partners').insert({ partner_name: 'Acme' });
+    const before = await schema(db);
+
+    await migrateToLatest(db);
+
+    expect(await schema(db)).toEqual(before);
+    expect(await migrationsRun(db)).toEqual(Object.keys(migrations));
+    expect(await db('partners').pluck('partner_name')).toEqual(['Acme']);
+  });
+
+  it('can be called by several processes at once', async () => {
+    const address = await createEmptyDatabase();
+    const pools = [1, 2, 3, 4, 5].map(() => open(address));
+
+    await Promise.all(pools.map(migrateToLatest));
+
+    expect(await tables(pools[0]!)).toEqual(catalogTables);
+    expect(await migrationsRun(pools[0]!)).toEqual(Object.keys(migrations));
+  });
+
+  describe('after a process that died while it migrated', () => {
+    const isLocked = (db: Database): Promise<number[]> => db('knex_migrations_lock').pluck('is_locked');
+
+    it('before anything was made, makes everything', async () => {
+      const db = await openEmpty();
+      await migrateToLatest(db);
+      await rollBack(db);
+      await db('knex_migrations_lock').update({ is_locked: 1 });
+
+      await migrateToLatest(db);
+
+      expect(await tables(db)).toEqual(catalogTables);
+      expect(await isLocked(db)).toEqual([0]);
+    });
+
+    it('after everything was made, goes on', async () => {
+      const db = await openEmpty();
+      await migrateToLatest(db);
+      await db('knex_migrations_lock').update({ is_locked: 1 });
+
+      await migrateToLatest(db);
+
+      expect(await isLocked(db)).toEqual([0]);
+    });
+
+    it('several processes go on at once', async () => {
+      const address = await createEmptyDatabase();
+      const pools = [1, 2, 3].map(() => open(address));
+      await migrateToLatest(pools[0]!);
+      await rollBack(pools[0]!);
+      await pools[0]!('knex_migrations_lock').update({ is_locked: 1 });
+
+      await Promise.all(pools.map(migrateToLatest));
+
+      expect(await tables(pools[0]!)).toEqual(catalogTables);
+    });
+  });
+
+  describe('with a migration that fails', () => {
+    const broken = '29990101000000_broken';
+    beforeEach(() => {
+      migrations[broken] = {
+        up: async (trx: Knex) => {
+          await trx.raw('create table half_done (id int)');
+          await trx.raw('select 1 / 0');
+        },
+        down: () => Promise.resolve(),
+      };
+    });
+    afterEach(() => {
+      // eslint-disable-next-line @typescript-eslint/no-dynamic-delete
+      delete migrations[broken];
+    });
+
+    it('throws and leaves nothing of it, so that a corrected one can run', async () => {
+      const db = await openEmpty();
+
+      await expect(migrateToLatest(db)).rejects.toThrow('division by zero');
+
+      expect(await tables(db)).not.toContain('half_done');
+      migrations[broken]!.up = (trx: Knex) => trx.raw('create table whole (id int)');
+      await migrateToLatest(db);
+      expect(await tables(db)).toContain('whole');
+    });
+  });
+
+  describe('a database that is not UTF-8', () => {
+    it.each(['SQL_ASCII', 'LATIN1'])(
+      'is refused with a readable text, and left alone: %s',
+      async (encoding) => {
+        const db = await openEmpty(encoding);
+
+        await expect(migrateToLatest(db)).rejects.toThrow(
+          new Error(`The database must have the encoding UTF8; it has ${encoding}.`),
+        );
+
+        const names: string[] = await db('pg_tables').where('schemaname', 'public').pluck('tablename');
+        expect(names).toEqual([]);
+      },
+    );
+  });
+});
+
+describe('the migrations', () => {
+  it('can be undone, data included, and done again', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+    await db('partners').insert({ partner_name: 'Acme' });
+    const before = await schema(db);
+
+    await rollBack(db);
+    expect(await tables(db)).toEqual([]);
+    await migrateToLatest(db);
+
+    expect(await schema(db)).toEqual(before);
+    expect(await db('partners').pluck('partner_name')).toEqual([]);
+  });
+
+  it('run in the order of their names', () => {
+    expect(Object.keys(migrations)).toEqual(Object.keys(migrations).sort());
+  });
+});
+
+async function rollBack(db: Database): Promise<void> {
+  const migrationSource: Knex.MigrationSource<string> = {
+    getMigrations: () => Promise.resolve(Object.keys(migrations)),
+    getMigrationName: (name) => name,
+    getMigration: (name) => Promise.resolve(migrations[name]!),
+  };
+  await db.migrate.rollback({ migrationSource }, true);
+}

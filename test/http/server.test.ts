@@ -1,0 +1,54 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { startTestService, testKey, type TestService } from '../support/service';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+/** Sends bytes as they are. @returns all that comes back until the server closes the connection */
+async function sendBytes(bytes: string): Promise<string> {
+  const { port, hostname } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(bytes);
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  return answer;
+}
+
+describe('a request that is not HTTP, or too much of it', () => {
+  it.each([
+    ['is malformed', 'NOT A REQUEST\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],
+    [
+      'has a header that is too large',
+      `GET /health HTTP/1.1\r\nhost: x\r\nx-large: ${'x'.repeat(20_000)}\r\n\r\n`,
+      '431 Request Header Fields Too Large',
+      'Request header is too large.',
+    ],
+    [
+      'has a path that is too long',
+      `GET /products?sku=${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+      '431 Request Header Fields Too Large',
+      'Request header is too large.',
+    ],
+  ])('is refused like any other, because it %s', async (_, bytes, status, detail) => {
+    const answer = await sendBytes(bytes);
+
+    const [head, body] = answer.split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n`));
+    expect(head).toMatch(/\r\nContent-Type: application\/json\r\n/);
+    expect(head).toMatch(/\r\nx-request-id: [0-9a-f-]{36}$/);
+    expect(JSON.parse(body!)).toEqual({ detail });
+  });
+});
+
+it('ignores an expectation that it does not know', async () => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { expect: 'miracles', 'x-api-key': testKey };
+    httpRequest(`${service.url}/health`, { headers }, resolve).on('error', reject).end();
+  });
+  response.resume();
+
+  expect(response.statusCode).toBe(200);
+});

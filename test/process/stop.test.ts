@@ -1,0 +1,147 @@
+import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import type { ApiClient } from '../support/api-client';
+import { HeldProducts } from '../support/held-products';
+import { poll } from '../support/poll';
+import {
+  databaseProcesses,
+  embeddedAddress,
+  spawnService,
+  startService,
+  startUsedService,
+  type ServiceProcess,
+} from '../support/process';
+
+const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
+
+/** Whether a new connection is taken. */
+function isListening(service: ServiceProcess): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(new URL(service.url!).port), '127.0.0.1');
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}
+
+/** Sends the beginning of an upload, as long as the file store needs to begin a file, and leaves it at that. */
+function startUpload({ url, key }: ServiceProcess): void {
+  const upload = request(`${url}/feeds/upload`, {
+    method: 'POST',
+    agent: false,
+    headers: { 'x-api-key': key, 'content-type': 'multipart/form-data; boundary=b' },
+  });
+  // It is cut off by the service.
+  upload.on('error', () => undefined).on('response', (response) => response.resume());
+  upload.write('--b\r\nContent-Disposition: form-data; name="partner_name"\r\n\r\nAcme\r\n');
+  upload.write('--b\r\nContent-Disposition: form-data; name="file"; filename="feed.csv"\r\n\r\n');
+  upload.write(`sku,product_name\n${'TENT-2,Two-person tent\n'.repeat(20_000)}`);
+}
+
+function objectFiles({ dataDir }: ServiceProcess): string[] {
+  return readdirSync(join(dataDir, 'objects'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name);
+}
+
+const jobOf = async (api: ApiClient, jobId: string) => (await api.get(`/jobs/${jobId}`)).body;
+
+describe('the service stops with exit code 0 and leaves no process', () => {
+  it.concurrent.each<[string, (service: ServiceProcess) => void]>([
+    ['SIGTERM', (service) => service.kill('SIGTERM')],
+    [
+      'Ctrl-C, pressed twice in a terminal, which reaches all processes of its own',
+      (service) => {
+        service.killGroup('SIGINT');
+        service.killGroup('SIGINT');
+      },
+    ],
+  ])('on %s', async (_what, kill) => {
+    const service = await startUsedService();
+    await service.api.loadFeed(csv);
+    expect(databaseProcesses(service.dataDir)).not.toEqual([]);
+
+    kill(service);
+
+    expect(await service.exit).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+
+  it.concurrent('on SIGTERM while it starts', async () => {
+    const service = spawnService();
+    await poll('it creates its database', () => databaseProcesses(service.dataDir).length > 0);
+
+    const { code } = await service.stop('SIGTERM');
+
+    expect(code).toBe(0);
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+});
+
+describe('a run in flight', () => {
+  it.concurrent('is finished before the service stops, which takes no new work meanwhile', async () => {
+    const service = await startUsedService();
+    const feed = await service.api.uploadFeed(csv);
+    const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+    const { answer } = await held.run(service.api, feed);
+
+    service.kill('SIGTERM');
+
+    await poll('no connection is taken', async () => !(await isListening(service)));
+    expect(service.isRunning).toBe(true);
+    await held.release();
+    const response = await answer;
+    expect(response?.status).toBe(200);
+    expect(response?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    expect((await service.exit).code).toBe(0);
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+
+  it.concurrent(
+    'is cut after SHUTDOWN_SECONDS; the next start shows the job as failed, and it can be run',
+    async () => {
+      const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
+      const feed = await service.api.uploadFeed(csv);
+      const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+      await held.run(service.api, feed);
+      const signalled = performance.now();
+
+      const { code } = await service.stop('SIGTERM');
+
+      expect(code).toBe(0);
+      const seconds = (performance.now() - signalled) / 1000;
+      expect(seconds).toBeGreaterThan(0.9);
+      expect(seconds).toBeLessThan(8);
+      expect(databaseProcesses(service.dataDir)).toEqual([]);
+
+      const { api } = await startService({ env: { DATA_DIR: service.dataDir } });
+      const summary = 'Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.';
+      const message = `ETL processing failed: The run was interrupted. Run the job again. ${summary}`;
+      expect(await jobOf(api, feed.jobId)).toMatchObject({ status: 'failed', message, result: summary });
+      const { body: feedNow } = await api.get(`/feeds/${feed.feedId}`);
+      expect(feedNow).toMatchObject({
+        status: 'failed',
+        validation_status: 'failed',
+        validation_message: message,
+      });
+      expect((await api.get('/products')).body.count).toBe(0);
+      const { body: again } = await api.post(`/jobs/${feed.jobId}/run`);
+      expect(again).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    },
+  );
+});
+
+describe('an upload in flight', () => {
+  it.concurrent('is cut after SHUTDOWN_SECONDS, and nothing of it remains', async () => {
+    const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
+    startUpload(service);
+    await poll('the file is being stored', () => objectFiles(service).length > 0);
+
+    const { code } = await service.stop('SIGTERM');
+
+    expect(code).toBe(0);
+    expect(objectFiles(service)).toEqual([]);
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+});

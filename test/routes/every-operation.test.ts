@@ -1,0 +1,544 @@
+import type { ApiClient, ApiResponse } from '../support/api-client';
+import { startAppAt } from '../support/app-at';
+import { createTestDatabase } from '../support/database';
+import { openDatabaseLine } from '../support/database-line';
+import { eventually } from '../support/eventually';
+import { startFakeDatabase } from '../support/fake-database';
+import { allowedMethods, operations, type Operation } from '../support/operations';
+import { loadProducts } from '../support/products';
+import { startService } from '../support/process';
+import { sendRaw, type RawResponse } from '../support/raw-request';
+import { startTestService, testKey, type TestService } from '../support/service';
+
+const aUuid = expect.stringMatching(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+);
+
+const unauthorized = { status: 401, body: { detail: 'Invalid or missing API key' } };
+const internalError = { status: 500, body: { detail: 'Internal server error' } };
+const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
+
+const keyed = operations.filter(({ needsKey }) => needsKey);
+const reading = operations.filter(({ method }) => method === 'GET');
+const withBody = operations.filter(({ hasBody }) => hasBody);
+const withPathParameter = operations.filter(({ path }) => path.includes('{'));
+
+/** A service in which everything exists that the document's examples name. */
+async function startWithExamples(): Promise<TestService> {
+  const service = await startTestService();
+  await loadProducts(service, [
+    { sku: 'TENT-2', price: '189.90', currency: 'EUR', availability: 'in_stock' },
+    { sku: 'LAMP-1', price: '24.50', currency: 'EUR' },
+  ]);
+  const { status } = await service.api.post('/orders', {
+    partner_name: 'Acme Outdoor',
+    items: [{ product_id: 'PR00001', quantity: 1 }],
+  });
+  expect(status).toBe(201);
+  return service;
+}
+
+/** Sends the operation's example. */
+function sendExample(
+  api: ApiClient,
+  { method, examplePath, exampleBody }: Operation,
+  { query = '', headers = {} }: { query?: string; headers?: Record<string, string> } = {},
+): Promise<ApiResponse> {
+  const { headers: own, body } = exampleBody();
+  return api.send(method, examplePath + query, { headers: { ...(own as object), ...headers }, body });
+}
+
+const answer = ({ status, body }: ApiResponse): { status: number; body: unknown } => ({ status, body });
+const parsed = ({ status, text }: RawResponse) => ({ status, body: JSON.parse(text) as unknown });
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startWithExamples();
+});
+
+/** What uploads and orders leave behind. */
+async function storedRows(): Promise<Record<string, unknown>> {
+  const rows: Record<string, unknown> = {};
+  for (const table of ['partners', 'feeds', 'submission_jobs', 'validation_jobs', 'orders', 'order_items']) {
+    rows[table] = (await service.db(table).count('* as count'))[0]!.count;
+  }
+  return rows;
+}
+
+describe('every operation', () => {
+  describe('success', () => {
+    it.each(operations)('$title answers its own example as documented', async (operation) => {
+      const response = await sendExample(service.api, operation);
+
+      expect(response.status).toBe(operation.success);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(response.headers.get('x-request-id')).toEqual(aUuid);
+      expect(response.headers.get('x-powered-by')).toBeNull();
+      expect(response.body).toEqual(expect.any(Object));
+    });
+
+    it.each(operations)('$title ignores unknown query parameters', async (operation) => {
+      const query = '?unknown=1&unknown=2&Limit=x&limit[]=x&__proto__=x&constructor=x&x-api-key=wrong&=&&';
+
+      const plain = await sendExample(service.api, operation);
+      const response = await sendExample(service.api, operation, { query });
+
+      expect(response.status).toBe(operation.success);
+      if (operation.method === 'GET') expect(response.body).toEqual(plain.body);
+    });
+
+    it.each(keyed)(
+      '$title is open to a valid key only: one with another case or more is another',
+      async (operation) => {
+        for (const key of [
+          'TEST-KEY',
+          'test-ke',
+          'test-key2',
+          'test-key,test-key',
+          'test-key, test-key',
+          '*',
+        ]) {
+          expect(answer(await sendExample(service.api.withKey(key), operation))).toEqual(unauthorized);
+        }
+        expect((await sendExample(service.api.withKey(testKey), operation)).status).toBe(operation.success);
+      },
+    );
+  });
+
+  describe('401', () => {
+    const keys = [
+      ['a missing', undefined],
+      ['a wrong', 'wrong-key'],
+      ['an empty', ''],
+    ] as const;
+    const cases = keyed.flatMap((operation) =>
+      keys.map(([which, key]) => ({ ...operation, operation, which, key })),
+    );
+
+    it.each(cases)('$title refuses $which key, and does nothing', async ({ operation, key }) => {
+      const before = await storedRows();
+
+      const response = await sendExample(service.api.withKey(key), operation);
+
+      expect(answer(response)).toEqual(unauthorized);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(response.headers.get('x-request-id')).toEqual(aUuid);
+      expect(await storedRows()).toEqual(before);
+    });
+
+    it.each(keyed)('$title takes a key from its header only', async (operation) => {
+      const query = `?x-api-key=${testKey}&api_key=${testKey}`;
+      const headers = { authorization: `Bearer ${testKey}`, cookie: `x-api-key=${testKey}` };
+
+      const response = await sendExample(service.api.withKey(undefined), operation, { query, headers });
+
+      expect(answer(response)).toEqual(unauthorized);
+    });
+
+    it.each(keyed)('$title asks for the key before it looks at the query', async (operation) => {
+      const query = '?limit=x&sort_by=x&order=x&cursor=x&grain=x&currency=x&partner_name=%00';
+
+      const response = await sendExample(service.api.withKey('wrong-key'), operation, { query });
+
+      expect(answer(response)).toEqual(unauthorized);
+    });
+
+    it.each(withPathParameter)(
+      '$title asks for the key before it decodes the path',
+      async ({ method, path }) => {
+        const response = await service.api.withKey('wrong-key').send(method, path.replace(/\{.+?\}/g, '%zz'));
+
+        expect(answer(response)).toEqual(unauthorized);
+      },
+    );
+
+    it.each(withBody)(
+      '$title asks for the key before it looks at the body or its media type',
+      async (operation) => {
+        const { method, examplePath } = operation;
+        for (const contentType of ['text/plain', 'application/json', 'multipart/form-data']) {
+          const response = await service.api.withKey('wrong-key').send(method, examplePath, {
+            headers: { 'content-type': contentType },
+            body: '{'.repeat(2 * 1024 * 1024),
+          });
+
+          expect(answer(response)).toEqual(unauthorized);
+        }
+      },
+    );
+
+    it.each(withBody)(
+      '$title answers without a key before the body has come in',
+      async ({ method, examplePath }) => {
+        const response = await sendRaw(service.url, {
+          method,
+          path: examplePath,
+          headers: { 'content-type': 'application/json', 'content-length': 1_000 },
+          chunks: ['{'],
+          unfinished: true,
+        });
+
+        expect(parsed(response)).toEqual(unauthorized);
+      },
+    );
+  });
+
+  describe('400', () => {
+    const segments = ['%', '%zz', '%E0%A4%A', '%FF', 'FD00001%', '%c3%28'];
+    const cases = withPathParameter.flatMap((operation) =>
+      segments.map((segment) => ({ ...operation, segment })),
+    );
+
+    it.each(cases)(
+      '$title refuses a path with $segment, which cannot be decoded',
+      async ({ method, path, segment }) => {
+        const response = await service.api.send(method, path.replace(/\{.+?\}/, segment));
+
+        expect(answer(response)).toEqual({ status: 400, body: { detail: 'Malformed request path.' } });
+        expect(response.headers.get('content-type')).toBe('application/json');
+        expect(response.headers.get('x-request-id')).toEqual(aUuid);
+      },
+    );
+  });
+
+  describe('404', () => {
+    const paths = [
+      '/',
+      '/nope',
+      '/Products',
+      '/products/',
+      '/products/PR00001/',
+      '/products/PR00001/more',
+      '/products/by-feed/',
+      '/products/by-feed/FD00001/more',
+      '//products',
+      '/feeds',
+      '/feeds/',
+      '/feeds/upload/',
+      '/jobs',
+      '/jobs/JV00001/stop',
+      '/jobs//run',
+      '/orders/',
+      '/orders/OR00001/items',
+      '/analytics',
+      '/analytics/nope',
+      '/health/',
+      '/healthz',
+      '/nope/%zz',
+      '/nope?limit=x',
+      '/api/products',
+      '/products;x=1',
+    ];
+
+    it.each(paths)('%s is no route, whatever the method, and no key is asked for', async (path) => {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']) {
+        for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
+          const response = await sendRaw(service.url, { method, path, headers });
+
+          expect(response.status).toBe(404);
+          expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Not Found"}');
+          expect(response.headers['content-type']).toBe('application/json');
+          expect(response.headers['x-request-id']).toEqual(aUuid);
+          expect(response.headers).not.toHaveProperty('x-powered-by');
+          expect(response.headers).not.toHaveProperty('allow');
+        }
+      }
+    });
+
+    it('GET /feeds/upload is the feed "upload", which is unknown', async () => {
+      const unknown = { status: 404, body: { detail: 'Feed upload not found.' } };
+
+      expect(answer(await service.api.get('/feeds/upload'))).toEqual(unknown);
+      expect(answer(await service.api.withKey(undefined).get('/feeds/upload'))).toEqual(unauthorized);
+      expect(answer(await service.api.send('HEAD', '/feeds/upload'))).toEqual({
+        status: 404,
+        body: undefined,
+      });
+    });
+
+    it.each(['/products/by-feed', '/products/PR99999', '/jobs/run', '/jobs/issues'])(
+      'GET %s is a route whose resource is unknown: a key is asked for first',
+      async (path) => {
+        expect((await service.api.get(path)).status).toBe(404);
+        expect((await service.api.get(path)).body).not.toEqual({ detail: 'Not Found' });
+        expect(answer(await service.api.withKey(undefined).get(path))).toEqual(unauthorized);
+      },
+    );
+  });
+
+  describe('405', () => {
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
+    const paths = [
+      ...new Set([...operations.map(({ examplePath }) => examplePath), '/orders/%zz', '/feeds/upload']),
+    ];
+    const cases = paths.flatMap((path) =>
+      methods
+        .filter((method) => !allowedMethods(path).includes(method))
+        .map((method) => [method, path] as const),
+    );
+
+    it.each(cases)(
+      '%s %s is not allowed; what is, is said without asking for a key',
+      async (method, path) => {
+        for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
+          const response = await sendRaw(service.url, { method, path, headers });
+
+          expect(response.status).toBe(405);
+          expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Method Not Allowed"}');
+          expect(response.headers.allow?.split(', ').sort()).toEqual(allowedMethods(path));
+          expect(response.headers['content-type']).toBe('application/json');
+          expect(response.headers['x-request-id']).toEqual(aUuid);
+          expect(response.headers).not.toHaveProperty('x-powered-by');
+        }
+      },
+    );
+
+    it('allows exactly what the document has', () => {
+      expect(allowedMethods('/feeds/upload')).toEqual(['GET', 'HEAD', 'POST']);
+      expect(allowedMethods('/orders')).toEqual(['GET', 'HEAD', 'POST']);
+      expect(allowedMethods('/products')).toEqual(['GET', 'HEAD']);
+      expect(allowedMethods('/jobs/JV00001/run')).toEqual(['POST']);
+      // Each path that is known has methods that are not allowed.
+      expect(cases.length).toBeGreaterThan(paths.length * 5);
+    });
+
+    it('comes before the body and its media type are looked at', async () => {
+      const response = await sendRaw(service.url, {
+        method: 'PUT',
+        path: '/orders',
+        headers: { 'content-type': 'text/plain', 'content-length': 10_000_000 },
+        chunks: ['{'],
+        unfinished: true,
+      });
+
+      expect(parsed(response)).toEqual({ status: 405, body: { detail: 'Method Not Allowed' } });
+    });
+  });
+
+  describe('HEAD', () => {
+    const cases = [
+      ...reading.map(({ examplePath }) => [examplePath, testKey] as const),
+      ...reading.map(({ examplePath }) => [examplePath, 'wrong-key'] as const),
+      ...['/products?limit=0', '/products?order=x', '/orders/OR99999', '/orders/%zz', '/nope'].map(
+        (path) => [path, testKey] as const,
+      ),
+    ];
+
+    it.each(cases)('of %s, with the key %s, is GET without the body', async (path, key) => {
+      const headers = { 'x-api-key': key, 'x-request-id': 'the-same' };
+
+      const get = await sendRaw(service.url, { method: 'GET', path, headers });
+      const head = await sendRaw(service.url, { method: 'HEAD', path, headers });
+
+      expect(get.text).not.toBe('');
+      expect(get.headers['content-length']).toBe(String(Buffer.byteLength(get.text)));
+      expect(head).toEqual({
+        status: get.status,
+        headers: { ...get.headers, date: expect.any(String) },
+        text: '',
+      });
+    });
+  });
+
+  describe('x-request-id', () => {
+    /** Requests that are answered in every way there is. */
+    const requests: [status: number, method: string, path: string, key: string | undefined][] = [
+      [200, 'GET', '/products', testKey],
+      [200, 'GET', '/health', undefined],
+      [200, 'HEAD', '/products', testKey],
+      [400, 'GET', '/products?order=x', testKey],
+      [400, 'GET', '/orders/%zz', testKey],
+      [401, 'GET', '/products', undefined],
+      [404, 'GET', '/nope', undefined],
+      [404, 'GET', '/orders/OR99999', testKey],
+      [405, 'PUT', '/products', undefined],
+      [415, 'POST', '/feeds/upload', testKey],
+      [422, 'GET', '/products?limit=0', testKey],
+      [422, 'POST', '/orders', testKey],
+    ];
+    const send = async (
+      [status, method, path, key]: (typeof requests)[number],
+      requestId?: string | string[],
+    ): Promise<string | string[] | undefined> => {
+      const response = await sendRaw(service.url, {
+        method,
+        path,
+        headers: {
+          ...(key === undefined ? {} : { 'x-api-key': key }),
+          ...(requestId === undefined ? {} : { 'x-request-id': requestId }),
+          ...(status === 415 ? { 'content-type': 'text/plain', 'content-length': 1 } : {}),
+        },
+        chunks: status === 415 ? ['x'] : [],
+      });
+      expect(response.status).toBe(status);
+      return response.headers['x-request-id'];
+    };
+
+    it.each(requests)("is the caller's own in a %d (%s %s)", async (...request) => {
+      expect(await send(request, 'aZ09._-')).toBe('aZ09._-');
+    });
+
+    it.each(requests)(
+      'is a UUID in a %d (%s %s) to a caller who sent none, another one each time',
+      async (...request) => {
+        const first = await send(request);
+        const second = await send(request);
+
+        expect([first, second]).toEqual([aUuid, aUuid]);
+        expect(first).not.toBe(second);
+      },
+    );
+
+    it.each(['a', '-', '.', '0', 'x'.repeat(128), '3f0e4b9c-1111-4222-8333-444455556666', '__proto__'])(
+      'may be %s',
+      async (requestId) => {
+        expect(await send(requests[0]!, requestId)).toBe(requestId);
+      },
+    );
+
+    it.each<[string | string[]]>([
+      [''],
+      ['x'.repeat(129)],
+      ['a b'],
+      ['a/b'],
+      ['a,b'],
+      ['a:b'],
+      ['<script>'],
+      ['"a"'],
+      ['a\tb'],
+      ['caf\u00e9'],
+      ['{}'],
+      [['a', 'b']],
+    ])('may not be %j: a new UUID stands in for it', async (requestId) => {
+      expect(await send(requests[0]!, requestId)).toEqual(aUuid);
+    });
+  });
+
+  describe('500', () => {
+    let broken: TestService;
+    beforeAll(async () => {
+      broken = await startWithExamples();
+      const { rows } = await broken.db.raw<{ rows: { tablename: string }[] }>(
+        "select tablename from pg_tables where schemaname = 'public'",
+      );
+      for (const { tablename } of rows) await broken.db.raw(`drop table ${tablename} cascade`);
+    });
+
+    it.each(keyed)('$title says nothing but that, when the tables are gone', async (operation) => {
+      const response = await sendExample(broken.api, operation, { headers: { 'x-request-id': 'find-me' } });
+
+      expect(answer(response)).toEqual(internalError);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(response.headers.get('x-request-id')).toBe('find-me');
+      expect(response.headers.get('retry-after')).toBeNull();
+      expect(response.headers.get('x-powered-by')).toBeNull();
+    });
+  });
+
+  describe('503', () => {
+    const expectUnavailable = (response: ApiResponse) => {
+      expect(answer(response)).toEqual(unavailable);
+      expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(response.headers.get('x-request-id')).toEqual(aUuid);
+    };
+    const terminateConnections = async (database: string) => {
+      await service.db.raw('select pg_terminate_backend(pid) from pg_stat_activity where datname = ?', [
+        database,
+      ]);
+    };
+
+    describe('when every connection to the database is closed again', () => {
+      let api: ApiClient;
+      beforeAll(async () => {
+        const { address } = await startFakeDatabase((connection) => connection.end());
+        ({ api } = await startAppAt(address));
+      });
+
+      it.each(keyed)('$title asks the caller to try again', async (operation) => {
+        expectUnavailable(await sendExample(api, operation));
+      });
+
+      it.each(keyed)('$title still refuses a wrong key', async (operation) => {
+        expect(answer(await sendExample(api.withKey('wrong-key'), operation))).toEqual(unauthorized);
+      });
+    });
+
+    // The service as it is started: what the network refuses reaches the code under test unaltered there only.
+    it('asks the caller to try again while nothing listens where the database should be', async () => {
+      const { address } = await createTestDatabase();
+      const line = await openDatabaseLine(address);
+      const own = await startService({ env: { DATABASE_URL: line.url, API_KEYS: testKey } });
+      expect((await own.api.get('/products')).status).toBe(200);
+
+      await line.cut();
+      for (const operation of keyed) expectUnavailable(await sendExample(own.api, operation));
+      expect((await own.api.get('/health')).body).toEqual({ status: 'error', database: 'unreachable' });
+
+      await line.mend();
+      await eventually(async () => expect((await own.api.get('/products')).status).toBe(200));
+      expect((await own.api.get('/health')).body).toEqual({ status: 'ok', database: 'connected' });
+      await own.stop();
+    });
+
+    describe('when the database takes no connections any more', () => {
+      let gone: TestService;
+      const allow = (allowed: boolean) =>
+        service.db.raw(`alter database ${gone.address.database!} allow_connections ${allowed}`);
+      beforeAll(async () => {
+        gone = await startWithExamples();
+        await allow(false);
+        await terminateConnections(gone.address.database!);
+      });
+      afterAll(() => allow(true));
+
+      it.each(keyed)('$title asks the caller to try again', async (operation) => {
+        expectUnavailable(await sendExample(gone.api, operation));
+      });
+    });
+
+    it('ends when the database is back', async () => {
+      const own = await startWithExamples();
+      const database = own.address.database!;
+      await service.db.raw(`alter database ${database} allow_connections false`);
+      await terminateConnections(database);
+      await eventually(async () => expect((await own.api.get('/products')).status).not.toBe(200));
+
+      await service.db.raw(`alter database ${database} allow_connections true`);
+
+      await eventually(async () => expect((await own.api.get('/products')).status).toBe(200));
+      for (const operation of operations) {
+        expect((await sendExample(own.api, operation)).status).toBe(operation.success);
+      }
+    });
+
+    it('is what a request gets whose connection to the database is lost on the way', async () => {
+      const own = await startWithExamples();
+      const database = own.address.database!;
+      const response = await own.db.transaction(async (trx) => {
+        await trx.raw('lock table products in access exclusive mode');
+        const waiting = own.api.get('/products');
+        const waits = "select pid from pg_stat_activity where datname = ? and wait_event_type = 'Lock'";
+        await eventually(async () => {
+          const { rows } = await service.db.raw<{ rows: { pid: number }[] }>(waits, [database]);
+          expect(rows).toHaveLength(1);
+          await service.db.raw('select pg_terminate_backend(?)', [rows[0]!.pid]);
+        });
+        return waiting;
+      });
+
+      expectUnavailable(response);
+      expect((await own.api.get('/products')).status).toBe(200);
+    });
+
+    it.each(keyed)(
+      '$title asks the caller to try again while the service is about to stop',
+      async (operation) => {
+        const { api, app } = await startAppAt(service.address);
+        await app.drain();
+
+        expectUnavailable(await sendExample(api, operation));
+      },
+    );
+  });
+});

@@ -1,0 +1,188 @@
+import type { Socket } from 'node:net';
+import { startAppAt } from '../../support/app-at';
+import { closedPort } from '../../support/dead-ends';
+import { eventually } from '../../support/eventually';
+import { startFakeDatabase } from '../../support/fake-database';
+import { startTestService, type TestService } from '../../support/service';
+
+const healthy = { status: 'ok', database: 'connected' };
+const unhealthy = { status: 'error', database: 'unreachable' };
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+/** One message of the server, as PostgreSQL would write it. */
+function message(type: string, body: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(body.length + 4);
+  return Buffer.concat([Buffer.from(type), length, body]);
+}
+const authentication = (kind: number) => message('R', Buffer.from([0, 0, 0, kind]));
+const failure = (code: string) => message('E', Buffer.from(`SFATAL\0VFATAL\0C${code}\0Msecret reason\0\0`));
+
+describe('GET /health', () => {
+  describe('200', () => {
+    it('is ok when the database lets us in; no key is needed, and exactly two fields are shown', async () => {
+      const { status, body } = await service.api.withKey(undefined).get('/health');
+
+      expect(status).toBe(200);
+      expect(body).toEqual(healthy);
+    });
+
+    it.each(['wrong-key', ''])('does not look at the key %j', async (key) => {
+      const { status, body } = await service.api.withKey(key).get('/health');
+
+      expect(status).toBe(200);
+      expect(body).toEqual(healthy);
+    });
+
+    it('closes its connection and leaves nothing behind', async () => {
+      const own = await startTestService();
+      const connections = async () => {
+        const { rows } = await own.db.raw<{ rows: { application_name: string }[] }>(
+          'select application_name from pg_stat_activity where datname = current_database()',
+        );
+        return rows.map((row) => row.application_name);
+      };
+      const tables = ['partners', 'feeds', 'products', 'orders', 'submission_jobs', 'validation_jobs'];
+      const before = await connections();
+
+      const answers = await Promise.all(Array.from({ length: 20 }, () => own.api.get('/health')));
+
+      expect(answers.map(({ body }) => body as unknown)).toEqual(answers.map(() => healthy));
+      await eventually(async () => expect(await connections()).toEqual(before));
+      for (const table of tables) expect(await own.db(table)).toEqual([]);
+    });
+
+    it('is ok while the service uses all its own connections', async () => {
+      const own = await startTestService();
+      const busy = await Promise.all(Array.from({ length: 10 }, () => own.db.transaction()));
+      try {
+        const { status, body } = await own.api.get('/health');
+
+        expect(status).toBe(200);
+        expect(body).toEqual(healthy);
+      } finally {
+        await Promise.all(busy.map((transaction) => transaction.rollback()));
+      }
+    });
+
+    it('is an error when nothing listens where the database should be', async () => {
+      const { api } = await startAppAt({
+        host: '127.0.0.1',
+        port: await closedPort(),
+        user: 'nobody',
+        database: 'none',
+      });
+
+      const { status, body } = await api.get('/health');
+
+      expect(status).toBe(200);
+      expect(body).toEqual(unhealthy);
+    });
+
+    it("is an error when the database's socket is gone", async () => {
+      const { api } = await startAppAt({
+        host: '/nonexistent',
+        port: 5432,
+        user: 'nobody',
+        database: 'none',
+      });
+
+      const { status, body } = await api.get('/health');
+
+      expect(status).toBe(200);
+      expect(body).toEqual(unhealthy);
+    });
+
+    it('is an error when the database is not there, and ok again when it is back', async () => {
+      const own = await startTestService();
+      const database = own.address.database!;
+      await service.db.raw(`alter database ${database} allow_connections false`);
+      try {
+        const { status, body } = await own.api.get('/health');
+
+        expect(status).toBe(200);
+        expect(body).toEqual(unhealthy);
+      } finally {
+        await service.db.raw(`alter database ${database} allow_connections true`);
+      }
+      expect((await own.api.get('/health')).body).toEqual(healthy);
+    });
+
+    it('is an error within two seconds, and no connection stays open, whatever answers in the place of the database', async () => {
+      const impostors: Record<string, (connection: Socket) => void> = {
+        'accepts connections and never answers': () => undefined,
+        'closes every connection': (connection) => connection.end(),
+        'resets every connection': (connection) => connection.resetAndDestroy(),
+        'lets us in and never gets ready': (connection) => connection.write(authentication(0)),
+        'asks for a password': (connection) => connection.write(authentication(3)),
+        'asks for a password by another method': (connection) => connection.write(authentication(5)),
+        'refuses us': (connection) => connection.end(failure('28000')),
+        'has no connection left': (connection) => connection.end(failure('53300')),
+        'speaks HTTP': (connection) => connection.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
+        'talks nonsense': (connection) => connection.write(Buffer.alloc(1024, 0xff)),
+        'starts a message that has no end': (connection) => connection.write(Buffer.from('R\0\0')),
+        'sends notices without end': (connection) => {
+          const timer = setInterval(() => connection.write(message('N', Buffer.from('SNOTICE\0\0'))), 20);
+          connection.on('close', () => clearInterval(timer));
+        },
+      };
+      const apps = await Promise.all(
+        Object.entries(impostors).map(async ([impostor, behave]) => {
+          const database = await startFakeDatabase(behave);
+          return { impostor, database, ...(await startAppAt(database.address)) };
+        }),
+      );
+
+      // All at once: those that keep us waiting do it together.
+      const answers = await Promise.all(
+        apps.map(async ({ impostor, database, api }) => {
+          const start = performance.now();
+          const { status, body } = await api.get('/health');
+          const inTime = performance.now() - start < 2_000;
+          return { impostor, status, body, inTime, wasAsked: database.accepted() > 0 };
+        }),
+      );
+
+      expect(answers).toEqual(
+        apps.map(({ impostor }) => ({
+          impostor,
+          status: 200,
+          body: unhealthy,
+          inTime: true,
+          wasAsked: true,
+        })),
+      );
+      await eventually(() => {
+        const leaked = apps.filter(({ database }) => database.open.size > 0);
+        expect(leaked.map(({ impostor }) => impostor)).toEqual([]);
+      });
+    });
+
+    it('answers at once to many callers while the server does not answer', async () => {
+      const database = await startFakeDatabase(() => undefined);
+      const { api } = await startAppAt(database.address);
+      const start = performance.now();
+
+      const answers = await Promise.all(Array.from({ length: 30 }, () => api.get('/health')));
+
+      expect(performance.now() - start).toBeLessThan(2_000);
+      for (const { status, body } of answers)
+        expect({ status, body }).toEqual({ status: 200, body: unhealthy });
+      await eventually(() => expect(database.open.size).toBe(0));
+    });
+
+    it('is 200 also while the service is about to stop', async () => {
+      const { api, app } = await startAppAt(service.address);
+      await app.drain();
+
+      const { status, body } = await api.get('/health');
+
+      expect(status).toBe(200);
+      expect(body).toEqual(healthy);
+    });
+  });
+});

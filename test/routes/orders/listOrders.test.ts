@@ -1,0 +1,246 @@
+import type { ApiResponse } from '../../support/api-client';
+import { pagesOf, walk as walkPages } from '../../support/pages';
+import { loadProducts } from '../../support/products';
+import { startTestService, type TestService } from '../../support/service';
+import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../support/wrong-queries';
+
+/** Creates an order; if a time is given, it counts as created then. */
+async function place(
+  service: TestService,
+  productId: string,
+  { partnerName = 'Acme Outdoor', createdAt }: { partnerName?: string; createdAt?: string } = {},
+): Promise<ApiResponse['body']> {
+  const { status, body } = await service.api.post('/orders', {
+    partner_name: partnerName,
+    items: [{ product_id: productId, quantity: 1 }],
+  });
+  expect(status).toBe(201);
+  if (createdAt === undefined) return body;
+  await service
+    .db('orders')
+    .where({ order_id: Number(body.order_id.slice(2)) })
+    .update({ created_at: createdAt });
+  return { ...body, created_at: new Date(createdAt).toISOString() };
+}
+
+const list = (service: TestService, query: Record<string, string> = {}) =>
+  service.api.get(`/orders?${new URLSearchParams(query).toString()}`);
+
+const walk = ({ api }: TestService, query: Record<string, string>, cursor?: string) =>
+  walkPages(api, '/orders', 'order_id', query, cursor);
+
+async function startWithProduct(): Promise<{ service: TestService; productId: string }> {
+  const service = await startTestService();
+  const { productIds } = await loadProducts(service, [{ sku: 'A', price: '1.5', currency: 'EUR' }]);
+  return { service, productId: productIds[0] };
+}
+
+describe('GET /orders', () => {
+  describe('200', () => {
+    it('is an empty list while there is no order', async () => {
+      const { service } = await startWithProduct();
+
+      const { status, body } = await list(service);
+
+      expect(status).toBe(200);
+      expect(body).toEqual({ count: 0, items: [] });
+    });
+
+    it('shows the orders, each with its own items, newest first', async () => {
+      const service = await startTestService();
+      const { productIds } = await loadProducts(service, [
+        { sku: 'A', price: '1.5' },
+        { sku: 'B', price: '2.25' },
+      ]);
+      const place = async (items: { product_id: string; quantity: number }[]) =>
+        (await service.api.post('/orders', { partner_name: 'Acme', customer_reference: 'PO', items })).body;
+      const first = await place([
+        { product_id: productIds[1], quantity: 3 },
+        { product_id: productIds[0], quantity: 1 },
+      ]);
+      const second = await place([{ product_id: productIds[0], quantity: 2 }]);
+
+      const { status, body } = await list(service);
+
+      expect(status).toBe(200);
+      expect(body).toEqual({ count: 2, items: [second, first] });
+      expect(first).toMatchObject({
+        customer_reference: 'PO',
+        total_amount: 8.25,
+        items: [{ sku: 'B' }, { sku: 'A' }],
+      });
+    });
+
+    it('goes by creation time, of one moment by order number', async () => {
+      const { service, productId } = await startWithProduct();
+      const minutes = [3, 1, 2, 3, 1, 2];
+      const orders: unknown[] = [];
+      for (const minute of minutes) {
+        orders.push(await place(service, productId, { createdAt: `2026-03-01T10:0${minute}:00Z` }));
+      }
+
+      const { body } = await list(service);
+
+      expect(body).toEqual({ count: 6, items: [3, 0, 5, 2, 4, 1].map((index) => orders[index]) });
+    });
+
+    describe('paging', () => {
+      let service: TestService;
+      /** Newest first: 104 orders of few moments; every fourth one is of another partner. */
+      let all: string[];
+      let others: string[];
+      beforeAll(async () => {
+        const started = await startWithProduct();
+        service = started.service;
+        const orders: ApiResponse['body'][] = [];
+        while (orders.length < 104) {
+          const batch = Array.from({ length: 8 }, (_, index) =>
+            place(service, started.productId, {
+              partnerName: index % 4 === 0 ? 'Birch & Sons' : 'Acme Outdoor',
+              createdAt: `2026-03-01T10:00:00.00000${(orders.length + index) % 5}Z`,
+            }),
+          );
+          orders.push(...(await Promise.all(batch)));
+        }
+        const stored = await service.db('orders').orderByRaw('created_at desc, order_id desc');
+        const byId = new Map(orders.map((order) => [Number(order.order_id.slice(2)), order]));
+        const sorted = stored.map(({ order_id }) => byId.get(order_id));
+        all = sorted.map((order) => order.order_id);
+        others = sorted
+          .filter((order) => order.partner_name === 'Birch & Sons')
+          .map((order) => order.order_id);
+        expect([all.length, others.length]).toEqual([104, 26]);
+      });
+
+      it('has a hundred orders in a page unless told otherwise', async () => {
+        expect(await walk(service, {})).toEqual(pagesOf(all, 100));
+      });
+
+      // Of 104: with and without a rest.
+      it.each([3, 8, 26, 52, 99, 100])('goes on without a gap or a repeat, %d at a time', async (limit) => {
+        expect(await walk(service, { limit: String(limit) })).toEqual(pagesOf(all, limit));
+      });
+
+      it.each([1, 4, 13, 26, 100])(
+        'goes on within the orders of one partner, %d at a time',
+        async (limit) => {
+          const query = { partner_name: 'Birch & Sons', limit: String(limit) };
+          expect(await walk(service, query)).toEqual(pagesOf(others, limit));
+        },
+      );
+
+      it('goes on from an order of another partner', async () => {
+        const cursor = all[50]!;
+        const rest = others.filter((id) => all.indexOf(id) > 50);
+        expect((await walk(service, { partner_name: 'Birch & Sons' }, cursor)).flat()).toEqual(rest);
+      });
+
+      it('gives an empty last page after the oldest order', async () => {
+        const { status, body } = await list(service, { cursor: all.at(-1)! });
+
+        expect(status).toBe(200);
+        expect(body).toEqual({ count: 0, items: [] });
+      });
+
+      it.each(['partner_name', 'cursor'])('takes an empty %s as absent', async (name) => {
+        expect((await walk(service, { limit: '100', [name]: '' })).flat().slice(0, 100)).toEqual(
+          all.slice(0, 100),
+        );
+      });
+
+      it.each(['birch & sons', 'Birch', 'Birch & Sons ', '%', 'Nobody'])(
+        'gives no order for the partner %j: the whole name counts, case and all',
+        async (partnerName) => {
+          const { status, body } = await list(service, { partner_name: partnerName });
+
+          expect(status).toBe(200);
+          expect(body).toEqual({ count: 0, items: [] });
+        },
+      );
+    });
+
+    it('does not show orders twice that are pushed on by new ones', async () => {
+      const { service, productId } = await startWithProduct();
+      const old: string[] = [];
+      for (let count = 0; count < 4; count++) old.push((await place(service, productId)).order_id);
+      const { body: page } = await list(service, { limit: '2' });
+      await place(service, productId);
+
+      const rest = await walk(service, { limit: '2' }, page.next_cursor);
+
+      const seen = [...page.items.map((order: { order_id: string }) => order.order_id), ...rest.flat()];
+      expect(seen).toEqual([...old].reverse());
+    });
+
+    it('goes by number beyond OR99999, for orders of one moment', async () => {
+      const { service, productId } = await startWithProduct();
+      await service.db.raw("select setval(pg_get_serial_sequence('orders', 'order_id'), 99997)");
+      for (let count = 0; count < 4; count++) {
+        await place(service, productId, { createdAt: '2026-03-01T10:00:00Z' });
+      }
+
+      expect(await walk(service, { limit: '1' })).toEqual([
+        ['OR100001'],
+        ['OR100000'],
+        ['OR99999'],
+        ['OR99998'],
+      ]);
+    });
+  });
+
+  describe('400', () => {
+    let service: TestService;
+    beforeAll(async () => {
+      const started = await startWithProduct();
+      service = started.service;
+      await place(service, started.productId);
+    });
+
+    it.each([
+      'cursor=1',
+      'cursor=OR1',
+      'cursor=or00001',
+      'cursor=OR000001',
+      'cursor=OR99999',
+      'cursor=OR00000',
+      'cursor=PR00001',
+      'cursor=OR00001%20',
+      'cursor=OR00001%00',
+      'cursor=%00',
+      'cursor=OR99999999999999999999',
+      'cursor=OR00001&cursor=OR00001',
+      'cursor=x&limit=0',
+      'partner_name=%00&cursor=x',
+    ])('refuses a cursor that is no order id, or an unknown one: %s', async (query) => {
+      const { status, body } = await service.api.get(`/orders?${query}`);
+
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail: 'Invalid cursor value.' });
+    });
+  });
+
+  describe('422', () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService();
+    });
+
+    it.each(wrongLimits)('the limit %j is not an integer from 1 to 100', async (limit, entry) => {
+      const { status, body } = await list(service, { limit });
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [entry] });
+    });
+
+    it.each([
+      ['limit=5&limit=5', limitTwice],
+      ['partner_name=a&partner_name=b', filterTwice('partner_name')],
+      ['partner_name=%00', holdsNul('partner_name', '\0')],
+    ])('names the error of %s', async (query, entry) => {
+      const { status, body } = await service.api.get(`/orders?${query}`);
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [entry] });
+    });
+  });
+});

@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { HeadObjectCommand } from '@aws-sdk/client-s3';
+import { limits } from '../../src/config';
+import { StorageError } from '../../src/storage/object-store';
+import type { S3Store } from '../../src/storage/s3-store';
+import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
+import { closedPort, interruptedServer, silentServer } from '../support/dead-ends';
+import { openTestS3Store } from '../support/s3-store';
+
+const newKey = () => `test/${randomUUID()}/feed.csv`;
+const theError = (error: unknown) => error;
+const content = Buffer.from('sku,product_name\n1,a\n');
+
+async function expectAbsent(store: S3Store, key: string): Promise<void> {
+  const got = await store.get(key).then(() => 'an object', theError);
+  expect(got).toBeInstanceOf(StorageError);
+  expect(got).toHaveProperty('missing', true);
+}
+
+/** The names of the commands that the store sends from now on. */
+function recordCommands(store: S3Store): string[] {
+  const names: string[] = [];
+  store.client.middlewareStack.add(
+    (next, context) => (args) => {
+      names.push(String(context.commandName));
+      return next(args);
+    },
+    { step: 'initialize' },
+  );
+  return names;
+}
+
+/** Lets `change` alter, or throw instead of, every command of this name. */
+function interfere(
+  store: S3Store,
+  commandName: string,
+  change: (input: { Body?: unknown; CopySource?: string }) => void,
+): void {
+  store.client.middlewareStack.add(
+    (next, context) => (args) => {
+      const input: object = args.input;
+      if (context.commandName === commandName) change(input);
+      return next(args);
+    },
+    { step: 'initialize' },
+  );
+}
+
+describe('S3Store', () => {
+  it('shows its bucket, and keeps the media type', async () => {
+    const store = openTestS3Store();
+    const key = newKey();
+
+    await store.put(key, inChunks(content), 'application/vnd.ms-excel');
+
+    const head = await store.client.send(new HeadObjectCommand({ Bucket: store.bucket, Key: key }));
+    expect(store.bucket).toBe('partner-feeds');
+    expect(head).toMatchObject({ ContentType: 'application/vnd.ms-excel', ContentLength: content.length });
+  });
+
+  it.each(['WHEN_REQUIRED', 'WHEN_SUPPORTED'] as const)(
+    'stores the very bytes, or nothing, with checksums %s',
+    async (requestChecksumCalculation) => {
+      const store = openTestS3Store({ requestChecksumCalculation });
+      for (const bytes of [1, 3 * mebibyte, 12 * mebibyte]) {
+        const key = newKey();
+        const body = randomContent(bytes);
+
+        const failure = await store.put(key, inChunks(body), 'text/csv').catch(theError);
+
+        if (failure) await expectAbsent(store, key);
+        else expect(await sha256(await store.get(key))).toBe(await sha256(body));
+      }
+    },
+  );
+
+  describe('a bucket that does not exist', () => {
+    it('is found at the start', async () => {
+      await expect(openTestS3Store({ bucket: 'no-such-bucket' }).prepare()).rejects.toThrow(
+        /no-such-bucket does not exist/,
+      );
+    });
+
+    it('is a failure of the store when it is used all the same', async () => {
+      const store = openTestS3Store({ bucket: 'no-such-bucket' });
+
+      await expect(store.put(newKey(), inChunks(content), 'text/csv')).rejects.toThrow(StorageError);
+    });
+  });
+
+  describe('a body that fails', () => {
+    const error = new Error('the sender went away');
+
+    it('in the first part sends nothing at all', async () => {
+      const store = openTestS3Store();
+      const commands = recordCommands(store);
+
+      await expect(store.put(newKey(), inChunks(randomContent(mebibyte), error), 'text/csv')).rejects.toBe(
+        error,
+      );
+
+      expect(commands).toEqual([]);
+    });
+
+    it('after the first part gives the parts back to the store', async () => {
+      const store = openTestS3Store();
+      const commands = recordCommands(store);
+
+      // This S3 server does not know AbortMultipartUpload, and answers 405; the error is the body's nevertheless.
+      await expect(
+        store.put(newKey(), inChunks(randomContent(12 * mebibyte), error), 'text/csv'),
+      ).rejects.toBe(error);
+
+      expect(commands.filter((name) => name === 'UploadPartCommand').length).toBeGreaterThan(0);
+      expect(commands.at(-1)).toBe('AbortMultipartUploadCommand');
+      expect(commands).not.toContain('CompleteMultipartUploadCommand');
+    });
+  });
+
+  describe('a put that goes wrong leaves nothing', () => {
+    it.each([
+      ['in one piece', 'PutObjectCommand', 1000],
+      ['in parts', 'UploadPartCommand', 12 * mebibyte],
+    ])('when the store loses bytes of an object sent %s', async (_how, command, bytes) => {
+      const store = openTestS3Store();
+      const key = newKey();
+      interfere(store, command, (input) => (input.Body = (input.Body as Buffer).subarray(1)));
+
+      await expect(store.put(key, inChunks(randomContent(bytes)), 'text/csv')).rejects.toThrow(StorageError);
+
+      await expectAbsent(store, key);
+    });
+
+    it('when the size of what was stored cannot be learned', async () => {
+      const store = openTestS3Store();
+      const key = newKey();
+      interfere(store, 'HeadObjectCommand', () => {
+        throw new Error('connection reset');
+      });
+
+      await expect(store.put(key, inChunks(content), 'text/csv')).rejects.toThrow(StorageError);
+
+      await expectAbsent(store, key);
+    });
+  });
+
+  it('names the source of a move percent-encoded', async () => {
+    const store = openTestS3Store();
+    const sources: unknown[] = [];
+    interfere(store, 'CopyObjectCommand', ({ CopySource }) => sources.push(CopySource));
+
+    await store.move('staging/a b+c%20ü?.csv', newKey()).catch(theError);
+
+    expect(sources).toEqual(['partner-feeds/staging/a%20b%2Bc%2520%C3%BC%3F.csv']);
+  });
+
+  const calls: [string, (store: S3Store) => Promise<unknown>][] = [
+    ['put', (store) => store.put('a.csv', inChunks(content), 'text/csv')],
+    [
+      'put of several parts',
+      (store) => store.put('a.csv', inChunks(randomContent(12 * mebibyte)), 'text/csv'),
+    ],
+    ['get', (store) => store.get('a.csv')],
+    ['move', (store) => store.move('a.csv', 'b.csv')],
+    ['delete', (store) => store.delete('a.csv')],
+  ];
+
+  describe('with a server that is down', () => {
+    it.each(calls)('%s fails soon, as a store that is broken', async (_method, call) => {
+      const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await closedPort()}` });
+      const startedAt = performance.now();
+
+      const error = await call(store).catch(theError);
+
+      expect(error).toBeInstanceOf(StorageError);
+      expect(error).toHaveProperty('missing', false);
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+    });
+
+    it('is not prepared, which is no wrong setting: it may be up when it is needed', async () => {
+      const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await closedPort()}` });
+
+      await expect(store.prepare()).rejects.toThrow(StorageError);
+    });
+  });
+
+  describe('with a server that takes connections and never answers', () => {
+    const changeable: { s3IdleMilliseconds: number } = limits;
+    beforeEach(() => {
+      // The SDK says on the console what it is about to do.
+      jest.spyOn(console, 'warn').mockReturnValue();
+      jest.replaceProperty(changeable, 's3IdleMilliseconds', 200);
+    });
+    afterEach(() => jest.restoreAllMocks());
+
+    it.each(calls)(
+      '%s is given up',
+      async (_method, call) => {
+        const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await silentServer()}` });
+
+        const error = await call(store).catch(theError);
+
+        expect(error).toBeInstanceOf(StorageError);
+        expect(error).toHaveProperty('missing', false);
+      },
+      20_000,
+    );
+
+    it('an object that stops coming in the middle is an error', async () => {
+      const port = await interruptedServer(1000, content, 'fall silent');
+      const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
+
+      await expect(store.get('a.csv').then(sha256)).rejects.toThrow();
+    });
+  });
+
+  it('an object that breaks off in the middle is an error, not a short object', async () => {
+    const port = await interruptedServer(1000, content, 'hang up');
+    const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
+
+    await expect(store.get('a.csv').then(sha256)).rejects.toThrow();
+  });
+
+  it('waits a minute at most for a byte, and tries at most three times', async () => {
+    expect<number>(limits.s3IdleMilliseconds).toBeLessThanOrEqual(60_000);
+    const { client } = openTestS3Store();
+
+    expect(await client.config.maxAttempts()).toBeLessThanOrEqual(3);
+  });
+});
