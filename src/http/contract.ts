@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
 import type { Log } from '../log';
 import type { FormPart } from '../feeds/feeds.service';
@@ -16,7 +17,12 @@ type Form<O extends OperationId> =
 
 type Responses<O extends OperationId> = operations[O]['responses'];
 type Status<O extends OperationId> = keyof Responses<O> & number;
-type ResponseBody<R> = R extends { content: { 'application/json': infer B } } ? B : undefined;
+/** JSON as a value; CSV as a stream, which is read while it is sent and destroyed when the client goes away. */
+type ResponseBody<R> = R extends { content: { 'application/json': infer B } }
+  ? B
+  : R extends { content: { 'text/csv': unknown } }
+    ? Readable
+    : undefined;
 
 /** The headers that a response declares, but for those that every response has anyway. */
 type DeclaredHeaders<R> = R extends { headers: infer H }

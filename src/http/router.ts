@@ -4,7 +4,6 @@ import type { ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import OpenAPIBackend, { type Document, type Handler, type Request as ApiRequest } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
-import { limits } from '../config';
 import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
 import type { Log } from '../log';
 import { makeReply, type Checks, type Handlers, type OperationId, type Reply } from './contract';
@@ -15,6 +14,7 @@ import { sentQuery, typedQuery, type Parameter } from './query';
 import { hasBody, mediaTypeOf } from './request-body';
 import { requestIdOf } from './request-id';
 import { checkReply } from './response-check';
+import { prepareReply, sendReply, type Prepared } from './send-reply';
 import { toShapeErrors } from './shape-errors';
 
 /** What the router needs to know. */
@@ -79,7 +79,7 @@ export async function createRouter(
     const { log } = exchange;
     const prepare = (reply: Reply): Prepared => {
       if (options.verifyResponses) checkReply(api, exchange.operationId, reply);
-      return { reply, payload: Buffer.from(JSON.stringify(reply.body)) };
+      return prepareReply(reply);
     };
     let prepared: Prepared;
     try {
@@ -88,7 +88,7 @@ export async function createRouter(
       logFailure(log, error);
       prepared = prepareError(error, prepare, log);
     }
-    send(exchange, prepared, requestId);
+    await sendReply(exchange, prepared, requestId);
     log.info(
       {
         method: request.method,
@@ -102,20 +102,13 @@ export async function createRouter(
   };
 }
 
-/** A reply and its body as it goes out. */
-interface Prepared {
-  reply: Reply;
-  payload: Buffer;
-}
-
 /** The response to an error; if that cannot be made either, the one that says nothing. */
 function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, log: Log): Prepared {
   try {
     return prepare(errorReply(error));
   } catch (second) {
     log.error({ err: second }, 'the response to an error could not be made');
-    const reply = errorReply(second);
-    return { reply, payload: Buffer.from(JSON.stringify(reply.body)) };
+    return prepareReply(errorReply(second));
   }
 }
 
@@ -279,21 +272,6 @@ function logFailure(log: Log, error: unknown): void {
   if (!expected) log.error({ err: error }, 'request failed');
   else if (expected.data.cause)
     log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
-}
-
-function send({ request, response }: Exchange, { reply, payload }: Prepared, requestId: string): void {
-  response.statusCode = reply.status;
-  for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
-  response.setHeader('x-request-id', requestId);
-  response.setHeader('Content-Type', 'application/json');
-  response.setHeader('Content-Length', payload.length);
-  response.end(payload);
-  if (!request.complete) {
-    // The client is still sending: it gets time to read the answer, but not to send for ever.
-    const timer = setTimeout(() => request.destroy(), limits.refusedBodyDrainMilliseconds);
-    request.once('close', () => clearTimeout(timer));
-    request.resume();
-  }
 }
 
 function isDecodable(path: string): boolean {

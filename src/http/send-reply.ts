@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { limits } from '../config';
+import type { Log } from '../log';
+import type { Reply } from './contract';
+
+/** A reply as it goes out: JSON has become bytes, a stream is read while it is sent; undefined is no body. */
+export interface Prepared {
+  reply: Reply;
+  payload: Buffer | Readable | undefined;
+}
+
+/** Makes the bytes of a reply. @throws when its body is not JSON */
+export function prepareReply(reply: Reply): Prepared {
+  const { body } = reply;
+  if (body === undefined || body instanceof Readable) return { reply, payload: body };
+  return { reply, payload: Buffer.from(JSON.stringify(body)) };
+}
+
+/**
+ * Sends a reply and waits until it is handed over. A stream that fails amid it cuts the connection, so that nobody takes
+ * the part for the whole; the log says why.
+ */
+export async function sendReply(
+  { request, response, log }: { request: IncomingMessage; response: ServerResponse; log: Log },
+  { reply, payload }: Prepared,
+  requestId: string,
+): Promise<void> {
+  response.statusCode = reply.status;
+  for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
+  response.setHeader('x-request-id', requestId);
+  if (payload instanceof Readable) {
+    await sendStream({ request, response, log }, payload);
+    return;
+  }
+  if (payload) {
+    response.setHeader('Content-Type', 'application/json');
+    response.setHeader('Content-Length', payload.length);
+  }
+  response.end(payload);
+  drainRequest(request);
+}
+
+async function sendStream(
+  { request, response, log }: { request: IncomingMessage; response: ServerResponse; log: Log },
+  payload: Readable,
+): Promise<void> {
+  response.setHeader('Content-Type', 'text/csv; charset=utf-8');
+  // A partner's bytes: a browser must not take them for anything else.
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  drainRequest(request);
+  if (request.method === 'HEAD') {
+    payload.destroy();
+    response.end();
+    return;
+  }
+  try {
+    await pipeline(payload, response);
+  } catch (error) {
+    const clientIsGone = (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
+    if (!clientIsGone) log.error({ err: error }, 'a response was cut off');
+  }
+}
+
+/** A client that is still sending gets time to read the answer, but not to send for ever. */
+function drainRequest(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => request.destroy(), limits.refusedBodyDrainMilliseconds);
+  request.once('close', () => clearTimeout(timer));
+  request.resume();
+}
