@@ -30,12 +30,77 @@ export interface paths {
          *        compared without case. The delimiter is a comma, or `;` or a tab where the header row shows it.
          *
          *     The columns are `sku`, `product_name`, `description`, `brand`, `category`, `price`, `currency` and
-         *     `availability`, in any order. Other columns are ignored.
+         *     `availability`, in any order; `GET /feeds/profile` describes each. Other columns are ignored.
          *
          *     A refused or interrupted upload leaves nothing behind. The largest accepted file is 1 GiB unless the operator
          *     has set another limit.
          */
         post: operations["uploadFeed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/feeds/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the feed format as data
+         * @description The format that a feed has to have: each column with what it may hold, how its cells are cleaned and which codes
+         *     it can raise, and every code with an example and what to do about it. Uploads and runs read the same definition.
+         */
+        get: operations["getFeedProfile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/feeds/template.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a template
+         * @description A feed with all the columns and one example row, to be filled in and uploaded.
+         */
+        get: operations["downloadFeedTemplate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/feeds/inspect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at a file without keeping it
+         * @description Takes the same form as `POST /feeds/upload`, stores nothing, and says what an upload and a run would make of the
+         *     file as far as its first 256 KiB show: how it is written, which header stands for which column, the first rows
+         *     after cleaning, and the issues found. A file that an upload would refuse is no error here: `refusal` has the text
+         *     that the upload would answer. What only the rest of a larger file, the catalog or other feeds can show is not
+         *     looked at.
+         */
+        post: operations["inspectFeed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -117,7 +182,7 @@ export interface paths {
          *       `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is only dropped; a code gives the currency
          *       where the row has none.
          *
-         *     Why a row is skipped: see the codes of `RowIssue`.
+         *     Why a row is skipped: see `RowIssueCode`.
          */
         post: operations["runJob"];
         delete?: never;
@@ -134,12 +199,65 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the rows that the last run skipped
-         * @description Why rows of the feed were skipped in the last run that ended, in the order of the file: one entry per reason, so
-         *     that a row with two faults has two entries. At most 10,000 entries are kept per run; `issue_counts` are exact
-         *     all the same. Empty for a submission job and for a job that was not run yet.
+         * List what the last run found wrong
+         * @description Errors (why a row was skipped) and warnings (a value that looks wrong, which alone is no reason to skip the row)
+         *     of the last run that ended, in the order of the file: one entry per reason, so that a row with two faults has two
+         *     entries. What concerns the feed as a whole stands at the header, as row 0. At most 10,000 entries are kept per
+         *     run, errors before warnings; `issue_counts` are exact all the same, and `GET /jobs/{job_id}/rejects.csv` has every
+         *     skipped row. Empty for a submission job and for a job that was not run yet.
          */
         get: operations["listJobIssues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say what a run would change
+         * @description A dry run: reads the raw file and compares it with the catalog as a run would, by the same code, and changes
+         *     nothing. The counters are those that a run would give now. The changes come page by page, in the order of the
+         *     file; each page is worked out anew, so a catalog that changes between two pages shows in the second. A run that
+         *     would fail is shown as `status: failed`, also with 200.
+         */
+        post: operations["planJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/rejects.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download the rows that the last run skipped
+         * @description Every row that the last run skipped, exactly once, in the order of the file and as a feed of its own: mend it and
+         *     upload it as it is. The header row and each row stand as they came, cell for cell; before them stand three
+         *     columns: `_line` (the line of the original file), `_codes` (the codes of the errors, with spaces between) and
+         *     `_messages`. They come first because a row may have more cells than the header. Columns whose names begin with
+         *     `_` are ignored by uploads. The generated cells are safe to open in a spreadsheet; the original ones are left as
+         *     they were.
+         *
+         *     The file is made by reading the raw file again, so it is complete however many rows were skipped. After a run
+         *     that failed it holds what that run had skipped until then.
+         */
+        get: operations["downloadJobRejects"];
         put?: never;
         post?: never;
         delete?: never;
@@ -566,43 +684,117 @@ export interface components {
                 skipped: number;
             } | null;
             /**
-             * @description How often each reason for skipping a row occurred in the last run that ended; exact, most frequent first.
+             * @description How often each code occurred in the last run that ended, exact, and where first; errors before warnings, the most frequent first.
              * @example [
              *       {
              *         "code": "invalid_price",
-             *         "count": 1
+             *         "severity": "error",
+             *         "count": 1,
+             *         "first_rows": [
+             *           {
+             *             "line": 3,
+             *             "row": 2,
+             *             "sku": "LAMP-1",
+             *             "value": "1.299,00"
+             *           }
+             *         ]
              *       }
              *     ]
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
         };
         /**
-         * @description Why the row was skipped.
+         * @description How bad it is.
          *
-         *     - `missing_required`: `sku` or `product_name` is missing or empty
-         *     - `invalid_price`: the price does not follow the price grammar
-         *     - `invalid_currency`: the currency is not an active ISO 4217 code
-         *     - `currency_conflict`: the price names another currency than the row's `currency`
-         *     - `too_many_fields`: the row has more fields than the header
-         *     - `value_too_long`: a value is longer than its column allows (sku, brand 255; product_name, category 1,000;
-         *       availability 100; description 65,535 characters)
-         *     - `invalid_character`: a value holds a NUL character
-         *     - `invalid_quoting`: text follows a closing quote
-         *     - `duplicate_sku`: a later valid row of the same feed has the same sku; the last one wins
+         *     - `error`: the row was skipped
+         *     - `warning`: a value looks wrong; that alone is no reason to skip the row
+         * @example error
+         * @enum {string}
+         */
+        IssueSeverity: "error" | "warning";
+        /**
+         * @description What is wrong, and what to do about it. The codes are stable; new ones may be added.
+         *
+         *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
+         *       `,Two-person tent`
+         *     - `invalid_price` (error): The price does not follow the price grammar. Write it with a decimal point and
+         *       without a thousands point, or leave the cell empty. Example: `LAMP-1,Head lamp,"1.299,00"`
+         *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
+         *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
+         *     - `currency_conflict` (error): The price names another currency than the row's `currency`. Make both the same,
+         *       or name the currency once. Example: `LAMP-1,Head lamp,USD 24.50,EUR`
+         *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that hold the
+         *       delimiter. Example: `LAMP-1,Head lamp, red`
+         *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
+         *       1,000; availability 100; description 65,535 characters). Shorten the value. Example: `LAMP-1,Head lamp,AAA…
+         *       (256 times)`
+         *     - `invalid_character` (error): A value holds a NUL character. Remove the character; a file in UTF-16 or a
+         *       broken export may have brought it in. Example: `LAMP-1,Head␀lamp`
+         *     - `invalid_quoting` (error): Text follows a closing quote. Double the quotes inside a quoted value. Example:
+         *       `LAMP-1,"Head" lamp`
+         *     - `duplicate_sku` (error): A later valid row of the same feed has the same sku; the last one wins. Keep one
+         *       row per sku. Example: `LAMP-1,Head lamp` and then `LAMP-1,Head lamp 2`
+         *     - `unknown_availability` (warning): The availability is none of the words that we know; it is stored as it is,
+         *       and cannot be ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock,
+         *       unavailable, sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
+         *     - `zero_price` (warning): The price is 0. Leave the cell empty if there is no price. Example: `LAMP-1,Head
+         *       lamp,0.00`
+         *     - `unknown_column` (warning): The header has a column that we do not read; its cells are ignored. Reported
+         *       once, on the header. Rename the column if it is one of ours, or drop it. Names that begin with `_` are
+         *       ignored in silence. Example: `LAMP-1,Lamp,Head lamp`
+         *     - `older_feed` (warning): A feed that the partner uploaded later has been loaded already; this run may have
+         *       put older values over that one's. Reported once, on the header. Run the newer feed again if its values
+         *       should stand. Example: `LAMP-1,Head lamp`
          * @example invalid_price
          * @enum {string}
          */
-        RowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku";
-        /** @description How often a reason occurred. */
+        RowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
+        /** @description One of the first rows with a code. */
+        FirstRow: {
+            /**
+             * @description The line of the file that the row starts on.
+             * @example 3
+             */
+            line: number;
+            /**
+             * @description The number of the row; the header is 0.
+             * @example 2
+             */
+            row: number;
+            /**
+             * @description The sku of the row, if it has one.
+             * @example LAMP-1
+             */
+            sku: string | null;
+            /**
+             * @description The offending value, shortened beyond 200 characters; null where there is none.
+             * @example 1.299,00
+             */
+            value: string | null;
+        };
+        /** @description How often a code occurred, and where first. */
         RowIssueCount: {
             code: components["schemas"]["RowIssueCode"];
+            severity: components["schemas"]["IssueSeverity"];
             /**
              * @description How often it occurred, exact.
              * @example 12
              */
             count: number;
+            /**
+             * @description The first rows with it, at most three.
+             * @example [
+             *       {
+             *         "line": 3,
+             *         "row": 2,
+             *         "sku": "LAMP-1",
+             *         "value": "1.299,00"
+             *       }
+             *     ]
+             */
+            first_rows: components["schemas"]["FirstRow"][];
         };
-        /** @description One reason why one row was skipped. */
+        /** @description One thing that is wrong with one row, or with the feed as a whole. */
         RowIssue: {
             /**
              * @description The line of the file that the row starts on; the first line of the file is 1.
@@ -610,16 +802,32 @@ export interface components {
              */
             line: number;
             /**
+             * @description The line that the row ends on; another one than `line` where a value holds line breaks.
+             * @example 3
+             */
+            last_line: number;
+            /**
+             * @description The number of the row, from 1; blank lines are no rows. 0 is the header.
+             * @example 2
+             */
+            row: number;
+            /**
              * @description The sku of the row (shortened beyond 255 characters); null where it has none or where the row could not be split into its columns.
              * @example LAMP-1
              */
             sku: string | null;
             /**
-             * @description The column at fault; null where it is the row as a whole.
+             * @description The column of ours at fault; null where it is none, or the row as a whole.
              * @example price
              */
             field: string | null;
+            /**
+             * @description Where the column at fault stands in the file, from 1; null where there is none.
+             * @example 4
+             */
+            column_number: number | null;
             code: components["schemas"]["RowIssueCode"];
+            severity: components["schemas"]["IssueSeverity"];
             /**
              * @description What is wrong and what is expected, for people.
              * @example price is not a number in the accepted form, for example 1299.00 or 1,299.00.
@@ -631,7 +839,7 @@ export interface components {
              */
             value: string | null;
         };
-        /** @description One page of the reasons why rows were skipped. */
+        /** @description One page of what the last run found wrong. */
         RowIssueList: {
             /**
              * @description The number of entries in this page.
@@ -643,9 +851,13 @@ export interface components {
              * @example [
              *       {
              *         "line": 3,
+             *         "last_line": 3,
+             *         "row": 2,
              *         "sku": "LAMP-1",
              *         "field": "price",
+             *         "column_number": 4,
              *         "code": "invalid_price",
+             *         "severity": "error",
              *         "message": "price is not a number in the accepted form, for example 1299.00 or 1,299.00.",
              *         "value": "1.299,00"
              *       }
@@ -658,15 +870,581 @@ export interface components {
              */
             next_cursor?: string;
             /**
-             * @description How often each reason occurred in the whole run; exact, most frequent first.
+             * @description How often each code occurred in the whole run, whatever the filters, exact, and where first; errors before warnings, the most frequent first.
              * @example [
              *       {
              *         "code": "invalid_price",
-             *         "count": 1
+             *         "severity": "error",
+             *         "count": 1,
+             *         "first_rows": [
+             *           {
+             *             "line": 3,
+             *             "row": 2,
+             *             "sku": "LAMP-1",
+             *             "value": "1.299,00"
+             *           }
+             *         ]
              *       }
              *     ]
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
+        };
+        /**
+         * @description The counters of a run. processed = inserted + updated + unchanged + skipped, always. A failed run inserts, updates
+         *     and leaves unchanged nothing, and counts as processed only the rows that it had skipped until then.
+         */
+        RunSummary: {
+            /**
+             * @description Rows evaluated.
+             * @example 3
+             */
+            processed: number;
+            /**
+             * @description New products, that is new pairs of partner and sku.
+             * @example 2
+             */
+            inserted: number;
+            /**
+             * @description Existing products whose data changed.
+             * @example 0
+             */
+            updated: number;
+            /**
+             * @description Existing products with identical data.
+             * @example 0
+             */
+            unchanged: number;
+            /**
+             * @description Rows that were not loaded.
+             * @example 1
+             */
+            skipped: number;
+        };
+        /** @description A field that gets another value. */
+        FieldChange: {
+            field: components["schemas"]["ColumnName"];
+            /**
+             * @description The value now; a price as a decimal text. Null where there is none.
+             * @example 189.9
+             */
+            before: string | null;
+            /**
+             * @description The value after a run; a price as a decimal text. Null where there is none.
+             * @example 179.9
+             */
+            after: string | null;
+        };
+        /** @description A product that a run would create or change. */
+        PlannedChange: {
+            /**
+             * @description The number of the row that does it.
+             * @example 1
+             */
+            row: number;
+            /**
+             * @description The line of the file that the row starts on.
+             * @example 2
+             */
+            line: number;
+            /**
+             * @description The sku of the product.
+             * @example TENT-2
+             */
+            sku: string;
+            /**
+             * @description What would happen.
+             *
+             *     - `insert`: the product is new
+             *     - `update`: it exists with other values
+             * @example update
+             * @enum {string}
+             */
+            action: "insert" | "update";
+            /**
+             * @description The fields that get another value; of a new product, those that get one.
+             * @example [
+             *       {
+             *         "field": "price",
+             *         "before": "189.9",
+             *         "after": "179.9"
+             *       }
+             *     ]
+             */
+            changes: components["schemas"]["FieldChange"][];
+        };
+        /** @description What a run would do now. */
+        JobPlan: {
+            /**
+             * @description The job's id.
+             * @example JV00002
+             */
+            job_id: string;
+            /**
+             * @description The feed's id.
+             * @example FD00002
+             */
+            feed_id: string;
+            /**
+             * @description How a run would end.
+             *
+             *     - `completed`: the products would be loaded
+             *     - `failed`: nothing would change; `message` says why
+             * @example completed
+             * @enum {string}
+             */
+            status: "completed" | "failed";
+            /**
+             * @description The ETL result summary that the run would give, or the reason of its failure.
+             * @example Products processed: 3. Inserted: 1. Updated: 1. Unchanged: 1. Skipped: 0.
+             */
+            message: string;
+            summary: components["schemas"]["RunSummary"];
+            /**
+             * @description How often each code would occur, exact, and where first.
+             * @example [
+             *       {
+             *         "code": "invalid_price",
+             *         "severity": "error",
+             *         "count": 1,
+             *         "first_rows": [
+             *           {
+             *             "line": 3,
+             *             "row": 2,
+             *             "sku": "LAMP-1",
+             *             "value": "1.299,00"
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            issue_counts: components["schemas"]["RowIssueCount"][];
+            /**
+             * @description The number of changes in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The changes, in the order of the file.
+             * @example [
+             *       {
+             *         "row": 1,
+             *         "line": 2,
+             *         "sku": "TENT-2",
+             *         "action": "update",
+             *         "changes": [
+             *           {
+             *             "field": "price",
+             *             "before": "189.9",
+             *             "after": "179.9"
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["PlannedChange"][];
+            /**
+             * @description Where the next page starts; absent on the last page.
+             * @example 100
+             */
+            next_cursor?: string;
+        };
+        /**
+         * @description A CSV file, UTF-8.
+         * @example sku,product_name
+         *     TENT-2,Two-person tent
+         */
+        CsvText: string;
+        /**
+         * @description A column of the feed format; the field of the product that it fills has the same name.
+         * @example price
+         * @enum {string}
+         */
+        ColumnName: "sku" | "product_name" | "description" | "brand" | "category" | "price" | "currency" | "availability";
+        /** @description The feed format as data. */
+        FeedProfile: {
+            /**
+             * @description The encoding of a feed; a byte order mark is accepted and ignored.
+             * @example utf-8
+             */
+            encoding: string;
+            /**
+             * @description The delimiters that a header row may show, in the order in which they are tried.
+             * @example [
+             *       ",",
+             *       ";",
+             *       "\t"
+             *     ]
+             */
+            delimiters: string[];
+            /**
+             * @description The line ends that a feed may have.
+             * @example [
+             *       "lf",
+             *       "crlf"
+             *     ]
+             */
+            line_ends: string[];
+            /**
+             * @description The quote around values that hold a delimiter, a line break or a quote, which is doubled.
+             * @example "
+             */
+            quote: string;
+            /**
+             * @description The largest accepted file, in bytes.
+             * @example 1073741824
+             */
+            file_bytes_max: number;
+            /**
+             * @description The longest header row, in bytes.
+             * @example 262144
+             */
+            header_bytes_max: number;
+            /**
+             * @description The longest row, in bytes; a longer one breaks the feed.
+             * @example 2097152
+             */
+            record_bytes_max: number;
+            /**
+             * @description The columns, in the order of the template. They may stand in any order; others are ignored.
+             * @example [
+             *       {
+             *         "name": "currency",
+             *         "required": false,
+             *         "type": "currency_code",
+             *         "max_length": null,
+             *         "grammar": "^[A-Z]{3}$",
+             *         "cleaning": [
+             *           "trim",
+             *           "empty_to_null",
+             *           "upper_case"
+             *         ],
+             *         "codes": [
+             *           "invalid_currency",
+             *           "invalid_character"
+             *         ],
+             *         "description": "The currency of the price, an active ISO 4217 code.",
+             *         "example": "EUR"
+             *       }
+             *     ]
+             */
+            columns: components["schemas"]["FeedColumn"][];
+            /**
+             * @description The codes that a run can report.
+             * @example [
+             *       {
+             *         "code": "zero_price",
+             *         "severity": "warning",
+             *         "description": "The price is 0.",
+             *         "remedy": "Leave the cell empty if there is no price.",
+             *         "example": "sku,product_name,price\nLAMP-1,Head lamp,0.00"
+             *       }
+             *     ]
+             */
+            issue_codes: components["schemas"]["IssueCodeProfile"][];
+        };
+        /** @description A column of the feed format. */
+        FeedColumn: {
+            name: components["schemas"]["ColumnName"];
+            /**
+             * @description Whether the header must have it and every row must fill it.
+             * @example false
+             */
+            required: boolean;
+            /**
+             * @description What the column holds.
+             *
+             *     - `text`: any text
+             *     - `price`: an amount of money, see `grammar`
+             *     - `currency_code`: an active ISO 4217 code
+             *     - `availability`: a word
+             * @example currency_code
+             * @enum {string}
+             */
+            type: "text" | "price" | "currency_code" | "availability";
+            /**
+             * @description The longest value after cleaning, in characters; null where something else bounds it.
+             * @example 255
+             */
+            max_length: number | null;
+            /**
+             * @description A regular expression (ECMAScript) that a trimmed value has to match; null where any text will do.
+             * @example ^[A-Z]{3}$
+             */
+            grammar: string | null;
+            /**
+             * @description What is done to a cell, in this order.
+             * @example [
+             *       "trim",
+             *       "empty_to_null",
+             *       "upper_case"
+             *     ]
+             */
+            cleaning: components["schemas"]["CleaningRule"][];
+            /**
+             * @description The codes that the column can raise.
+             * @example [
+             *       "invalid_currency",
+             *       "invalid_character"
+             *     ]
+             */
+            codes: components["schemas"]["RowIssueCode"][];
+            /**
+             * @description What the column is for.
+             * @example The currency of the price, an active ISO 4217 code.
+             */
+            description: string;
+            /**
+             * @description A value that fits.
+             * @example EUR
+             */
+            example: string;
+        };
+        /**
+         * @description What is done to a cell before it is validated.
+         *
+         *     - `trim`: Unicode white space at both ends goes
+         *     - `empty_to_null`: an empty text becomes null
+         *     - `upper_case`, `lower_case`: letters change their case
+         *     - `separators_to_underscores`: a space or hyphen becomes `_`
+         *     - `known_spellings`: `instock`, `outofstock`, `pre_order` and `back_order` become `in_stock`, `out_of_stock`,
+         *       `preorder` and `backorder`
+         *     - `plain_decimal`: sign, code and thousands separators go
+         * @example trim
+         * @enum {string}
+         */
+        CleaningRule: "trim" | "empty_to_null" | "upper_case" | "lower_case" | "separators_to_underscores" | "known_spellings" | "plain_decimal";
+        /** @description What a code means, and what to do about it. */
+        IssueCodeProfile: {
+            code: components["schemas"]["RowIssueCode"];
+            severity: components["schemas"]["IssueSeverity"];
+            /**
+             * @description What is wrong.
+             * @example The price is 0.
+             */
+            description: string;
+            /**
+             * @description What to do about it.
+             * @example Leave the cell empty if there is no price.
+             */
+            remedy: string;
+            /**
+             * @description A feed that raises it.
+             * @example sku,product_name,price
+             *     LAMP-1,Head lamp,0.00
+             */
+            example: string;
+        };
+        /** @description What a file looks like, as far as its first 256 KiB show. */
+        FeedInspection: {
+            /**
+             * @description Whether an upload would take the file.
+             * @example true
+             */
+            accepted: boolean;
+            /**
+             * @description What an upload would answer if not; null when it would take the file.
+             * @example Invalid CSV file: Missing required CSV headers: product_name, sku
+             */
+            refusal: string | null;
+            /**
+             * @description Why a run would fail; null when nothing shows that it would.
+             * @example The quote that opens in the record at line 17 is never closed.
+             */
+            run_failure: string | null;
+            /**
+             * @description How many bytes were looked at.
+             * @example 61
+             */
+            inspected_bytes: number;
+            /**
+             * @description Whether that is the whole file.
+             * @example true
+             */
+            complete: boolean;
+            /**
+             * @description How the text is encoded.
+             *
+             *     - `utf-8`: as it should be
+             *     - `utf-16le`, `utf-16be`: a byte order mark says so
+             *     - `unknown`: none of these
+             * @example utf-8
+             * @enum {string}
+             */
+            encoding: "utf-8" | "utf-16le" | "utf-16be" | "unknown";
+            /**
+             * @description Whether the file begins with a byte order mark.
+             * @example false
+             */
+            byte_order_mark: boolean;
+            /**
+             * @description What separates the cells of the header row; null where there is no header row.
+             * @example ,
+             */
+            delimiter: string | null;
+            /**
+             * @description How the lines end.
+             *
+             *     - `lf`, `crlf`: all alike
+             *     - `mixed`: both
+             *     - `none`: there is one line only
+             * @example lf
+             * @enum {string}
+             */
+            line_ends: "lf" | "crlf" | "mixed" | "none";
+            /**
+             * @description The cells of the header row.
+             * @example [
+             *       {
+             *         "column_number": 1,
+             *         "header": "SKU Code",
+             *         "column": null,
+             *         "suggestion": "sku"
+             *       }
+             *     ]
+             */
+            headers: components["schemas"]["InspectedHeader"][];
+            /**
+             * @description How many whole rows were looked at.
+             * @example 2
+             */
+            row_count: number;
+            /**
+             * @description The first rows that would be loaded, at most ten, after cleaning.
+             * @example [
+             *       {
+             *         "line": 2,
+             *         "row": 1,
+             *         "values": {
+             *           "sku": "TENT-2",
+             *           "product_name": "Two-person tent",
+             *           "description": null,
+             *           "brand": null,
+             *           "category": null,
+             *           "price": "189.90",
+             *           "currency": null,
+             *           "availability": null
+             *         }
+             *       }
+             *     ]
+             */
+            rows: components["schemas"]["InspectedRow"][];
+            /**
+             * @description The first issues, at most 100, errors before warnings, in the order of the file.
+             * @example [
+             *       {
+             *         "line": 3,
+             *         "last_line": 3,
+             *         "row": 2,
+             *         "sku": "LAMP-1",
+             *         "field": "price",
+             *         "column_number": 3,
+             *         "code": "invalid_price",
+             *         "severity": "error",
+             *         "message": "price is not a number in the accepted form, for example 1299.00 or 1,299.00.",
+             *         "value": "NA"
+             *       }
+             *     ]
+             */
+            issues: components["schemas"]["RowIssue"][];
+            /**
+             * @description How often each code occurred in what was looked at.
+             * @example [
+             *       {
+             *         "code": "invalid_price",
+             *         "severity": "error",
+             *         "count": 1,
+             *         "first_rows": [
+             *           {
+             *             "line": 3,
+             *             "row": 2,
+             *             "sku": "LAMP-1",
+             *             "value": "NA"
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            issue_counts: components["schemas"]["RowIssueCount"][];
+        };
+        /** @description A cell of the header row. */
+        InspectedHeader: {
+            /**
+             * @description Where it stands, from 1.
+             * @example 1
+             */
+            column_number: number;
+            /**
+             * @description The name, trimmed.
+             * @example SKU Code
+             */
+            header: string;
+            /**
+             * @description The column of ours that it is; null when it is none, and its cells are ignored.
+             * @example null
+             */
+            column: string | null;
+            /**
+             * @description The column that it may have been meant for; null when it is one, or is like none.
+             * @example sku
+             */
+            suggestion: string | null;
+        };
+        /** @description A row that would be loaded. */
+        InspectedRow: {
+            /**
+             * @description The line of the file that it starts on.
+             * @example 2
+             */
+            line: number;
+            /**
+             * @description The number of the row.
+             * @example 1
+             */
+            row: number;
+            values: components["schemas"]["CleanedValues"];
+        };
+        /** @description The values of a row after cleaning; null where the cell is empty or the feed does not have the column. */
+        CleanedValues: {
+            /**
+             * @description The sku.
+             * @example TENT-2
+             */
+            sku: string;
+            /**
+             * @description The display name.
+             * @example Two-person tent
+             */
+            product_name: string;
+            /**
+             * @description The description.
+             * @example Light, quick to pitch
+             */
+            description: string | null;
+            /**
+             * @description The brand.
+             * @example Acme
+             */
+            brand: string | null;
+            /**
+             * @description The category.
+             * @example Camping/Tents
+             */
+            category: string | null;
+            /**
+             * @description The price as a decimal text.
+             * @example 189.90
+             */
+            price: string | null;
+            /**
+             * @description The currency.
+             * @example EUR
+             */
+            currency: string | null;
+            /**
+             * @description The availability.
+             * @example in_stock
+             */
+            availability: string | null;
         };
         /**
          * @description A text to compare with, by code point and case-sensitively. It cannot hold a NUL character.
@@ -1329,6 +2107,11 @@ export interface components {
          */
         Location: string;
         /**
+         * @description That the body is a file, and its name.
+         * @example attachment; filename="rejects.csv"
+         */
+        Attachment: string;
+        /**
          * @description After how many seconds to try again.
          * @example 5
          */
@@ -1426,6 +2209,211 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getFeedProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The format. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "encoding": "utf-8",
+                     *       "delimiters": [
+                     *         ",",
+                     *         ";",
+                     *         "\t"
+                     *       ],
+                     *       "line_ends": [
+                     *         "lf",
+                     *         "crlf"
+                     *       ],
+                     *       "quote": "\"",
+                     *       "file_bytes_max": 1073741824,
+                     *       "header_bytes_max": 262144,
+                     *       "record_bytes_max": 2097152,
+                     *       "columns": [
+                     *         {
+                     *           "name": "currency",
+                     *           "required": false,
+                     *           "type": "currency_code",
+                     *           "max_length": null,
+                     *           "grammar": "^[A-Z]{3}$",
+                     *           "cleaning": [
+                     *             "trim",
+                     *             "empty_to_null",
+                     *             "upper_case"
+                     *           ],
+                     *           "codes": [
+                     *             "invalid_currency",
+                     *             "invalid_character"
+                     *           ],
+                     *           "description": "The currency of the price, an active ISO 4217 code.",
+                     *           "example": "EUR"
+                     *         }
+                     *       ],
+                     *       "issue_codes": [
+                     *         {
+                     *           "code": "zero_price",
+                     *           "severity": "warning",
+                     *           "description": "The price is 0.",
+                     *           "remedy": "Leave the cell empty if there is no price.",
+                     *           "example": "sku,product_name,price\nLAMP-1,Head lamp,0.00"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FeedProfile"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    downloadFeedTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The template, UTF-8 with commas. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "Content-Disposition": components["headers"]["Attachment"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example sku,product_name,description,brand,category,price,currency,availability
+                     *     TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in_stock
+                     */
+                    "text/csv": components["schemas"]["CsvText"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    inspectFeed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The partner's name and its feed. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "partner_name": "Acme Outdoor",
+                 *       "file": "SKU Code,product_name,price\nTENT-2,Two-person tent,189.90\n"
+                 *     }
+                 */
+                "multipart/form-data": components["schemas"]["FeedUpload"];
+            };
+        };
+        responses: {
+            /** @description What the file looks like. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeedInspection"];
+                };
+            };
+            /** @description The multipart body is malformed. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Malformed multipart body."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description The file is larger than the limit of an upload. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Uploaded file exceeds the limit of 1073741824 bytes."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is not multipart/form-data. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Unsupported media type. Send the body as multipart/form-data."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A part is missing, comes twice or has a wrong value. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": [
+                     *         {
+                     *           "type": "missing",
+                     *           "loc": [
+                     *             "body",
+                     *             "file"
+                     *           ],
+                     *           "msg": "Field required",
+                     *           "input": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ValidationErrorBody"];
                 };
             };
@@ -1585,6 +2573,16 @@ export interface operations {
         parameters: {
             query?: {
                 /**
+                 * @description Only entries with this code. Empty counts as absent.
+                 * @example invalid_price
+                 */
+                code?: components["schemas"]["RowIssueCode"];
+                /**
+                 * @description Only errors, or only warnings. Empty counts as absent.
+                 * @example error
+                 */
+                severity?: components["schemas"]["IssueSeverity"];
+                /**
                  * @description How many entries to return at most.
                  * @example 100
                  */
@@ -1620,17 +2618,25 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "line": 3,
+                     *           "last_line": 3,
+                     *           "row": 2,
                      *           "sku": "LAMP-1",
                      *           "field": "price",
+                     *           "column_number": 4,
                      *           "code": "invalid_price",
+                     *           "severity": "error",
                      *           "message": "price is not a number in the accepted form, for example 1299.00 or 1,299.00.",
                      *           "value": "1.299,00"
                      *         },
                      *         {
                      *           "line": 7,
+                     *           "last_line": 9,
+                     *           "row": 6,
                      *           "sku": null,
                      *           "field": "sku",
+                     *           "column_number": 1,
                      *           "code": "missing_required",
+                     *           "severity": "error",
                      *           "message": "sku is required and must not be empty.",
                      *           "value": null
                      *         }
@@ -1639,11 +2645,29 @@ export interface operations {
                      *       "issue_counts": [
                      *         {
                      *           "code": "invalid_price",
-                     *           "count": 12
+                     *           "severity": "error",
+                     *           "count": 12,
+                     *           "first_rows": [
+                     *             {
+                     *               "line": 3,
+                     *               "row": 2,
+                     *               "sku": "LAMP-1",
+                     *               "value": "1.299,00"
+                     *             }
+                     *           ]
                      *         },
                      *         {
                      *           "code": "missing_required",
-                     *           "count": 1
+                     *           "severity": "error",
+                     *           "count": 1,
+                     *           "first_rows": [
+                     *             {
+                     *               "line": 7,
+                     *               "row": 6,
+                     *               "sku": null,
+                     *               "value": null
+                     *             }
+                     *           ]
                      *         }
                      *       ]
                      *     }
@@ -1663,7 +2687,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
-            /** @description The limit is not an integer from 1 to 1000. */
+            /** @description The limit is not an integer from 1 to 1000, or a filter is not one of its values. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1689,6 +2713,147 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    planJob: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many changes to return at most; 0 for the counters alone.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example 100
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The validation job's id, JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["ValidationJobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a run would do; `status` says how it would end. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPlan"];
+                };
+            };
+            /** @description The job is a submission job, the cursor is not one of this listing, or the path cannot be decoded. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description There is no such job. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Job not found"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The limit is not an integer from 0 to 1000. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": [
+                     *         {
+                     *           "type": "less_than_equal",
+                     *           "loc": [
+                     *             "query",
+                     *             "limit"
+                     *           ],
+                     *           "msg": "Input should be less than or equal to 1000",
+                     *           "input": "5000",
+                     *           "ctx": {
+                     *             "le": 1000
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    downloadJobRejects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The job's id, JS or JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The skipped rows, with the delimiter of the feed; the header alone where there are none. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "Content-Disposition": components["headers"]["Attachment"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example _line,_codes,_messages,sku,product_name,price
+                     *     3,invalid_price,"price is not a number in the accepted form, for example 1299.00 or 1,299.00.",LAMP-1,Head lamp,"1.299,00"
+                     */
+                    "text/csv": components["schemas"]["CsvText"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["JobNotFound"];
+            /** @description No run of the job has ended, or the raw file that it read is gone. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             500: components["responses"]["InternalError"];

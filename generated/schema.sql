@@ -83,11 +83,16 @@ create table row_issues (
   job_id bigint not null,
   issue_number integer not null,
   line bigint not null,
+  last_line bigint not null,
+  row_number bigint not null,
   sku text,
   field text,
+  column_number integer,
   code text not null,
+  severity text not null,
   message text not null,
   value text,
+  constraint row_issues_severity_known CHECK ((severity = ANY (ARRAY['error'::text, 'warning'::text]))),
   constraint row_issues_job_id_fkey FOREIGN KEY (job_id) REFERENCES validation_jobs(job_id),
   constraint row_issues_pkey PRIMARY KEY (job_id, issue_number)
 );

@@ -67,12 +67,17 @@ export async function up(db: Knex): Promise<void> {
       job_id bigint not null references validation_jobs,
       issue_number integer not null,
       line bigint not null,
+      last_line bigint not null,
+      row_number bigint not null,
       sku text,
       field text,
+      column_number integer,
       code text not null,
+      severity text not null,
       message text not null,
       value text,
-      primary key (job_id, issue_number)
+      primary key (job_id, issue_number),
+      constraint row_issues_severity_known check (severity in ('error', 'warning'))
     );
 
     create table products (

@@ -21,7 +21,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { productColumns } from '../src/etl/columns';
+import { productColumns } from '../src/etl/feed-format';
 
 const rows = Number(process.argv[2] ?? 1_000_000);
 const apiKey = 'bench';

@@ -11,7 +11,7 @@ import type { Checks, Handlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { createRouter } from './http/router';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
-import type { RunJob } from './jobs/jobs.service';
+import type { FeedRunner } from './jobs/jobs.service';
 import { keyVerifier } from './keys/api-keys';
 import type { Log } from './log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
@@ -25,7 +25,7 @@ export interface AppDependencies {
   address: DatabaseAddress;
   db: Database;
   objectStore: ObjectStore;
-  run: RunJob;
+  runner: FeedRunner;
   log: Log;
   /** Turns responses that break the document into errors; for tests. */
   verifyResponses?: boolean;
@@ -40,13 +40,13 @@ export interface App {
 
 /** Puts the application together. @throws when the document and the handlers do not fit each other */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
-  const { config, apiKeys, address, db, objectStore, run, log, verifyResponses = false } = dependencies;
+  const { config, apiKeys, address, db, objectStore, runner, log, verifyResponses = false } = dependencies;
   const inFlight = new InFlight();
   let draining = false;
 
   const handlers: Handlers = {
     ...feedHandlers({ db, objectStore, uploadBytesMax: config.uploadBytesMax }),
-    ...jobHandlers(db, run),
+    ...jobHandlers(db, objectStore, runner),
     ...productHandlers(db),
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(db),

@@ -49,10 +49,21 @@ export const limits = {
   partHeaderWindowBytes: 192 * 1024,
   /** The header row must end within this; it is held in memory while the upload is inspected. */
   headerRowBytes: 256 * 1024,
-  /** A record beyond this breaks the feed: it is held in memory, and is most likely a quote left open. */
-  recordBytes: 16 * 1024 * 1024,
-  /** Row issues kept in full per run; counts are exact beyond it. */
+  /** How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the last byte. */
+  inspectBytes: 256 * 1024 + 1,
+  /** How many of the first cleaned rows, and of the issues, an inspection shows. */
+  inspectRows: 10,
+  inspectIssues: 100,
+  /**
+   * A record beyond this breaks the feed: it is held in memory, with an array of its fields, and is most likely a quote
+   * left open. The largest that can be loaded, each value of its longest and every character a doubled quote or one of
+   * four bytes, has a seventh of it.
+   */
+  recordBytes: 2 * 1024 * 1024,
+  /** Row issues kept in full per run, errors before warnings; counts are exact beyond it. */
   issuesKept: 10_000,
+  /** How many of the first rows with a code a job shows. */
+  issueFirstRows: 3,
   /** A stored offending value is shortened to this many characters. */
   issueValueCharacters: 200,
   /** Staged rows are handed to PostgreSQL in texts of about this length: few writes, little memory. */
@@ -94,6 +105,8 @@ export const limits = {
   abandonedClusterMilliseconds: 10 * 60 * 1000,
   /** How often each process looks for runs whose process has died. */
   interruptedRunsMilliseconds: 5_000,
+  /** How long the answer to a run whose thread has died waits until its job can be marked as failed. */
+  deadRunWaitMilliseconds: 5_000,
   /** How often a server looks whether the client of a run is still there. */
   clientCheckMilliseconds: 1_000,
   /** At shutdown, how long connections may take to be closed. */

@@ -20,6 +20,8 @@ export type ErrorCode =
   | 'ordered_product_not_found'
   | 'product_not_available'
   | 'job_already_running'
+  | 'no_finished_run'
+  | 'raw_file_unusable'
   | 'unavailable';
 
 /** One thing that is wrong with the shape of a request; `input` is what was sent. */
@@ -55,12 +57,17 @@ export const invalidShape = (shapeErrors: ShapeError[]) =>
 export const unauthorized = () => new ServiceError('unauthorized', 'Invalid or missing API key');
 
 export const invalidFeedFile = (text: string) => new ServiceError('invalid_feed_file', text);
+export const notCsv = () => invalidFeedFile('Only CSV uploads are supported at this time.');
 
 export const feedNotFound = (id: string) => new ServiceError('feed_not_found', `Feed ${id} not found.`);
 export const jobNotFound = (id: string) => new ServiceError('job_not_found', `Job ${id} not found`, { id });
 export const jobToRunNotFound = () => new ServiceError('job_to_run_not_found', 'Job not found');
 export const notAValidationJob = () =>
   new ServiceError('not_a_validation_job', 'Only validation jobs can be run');
+export const jobWithoutFinishedRun = (id: string) =>
+  new ServiceError('no_finished_run', `Job ${id} has no finished run.`);
+export const rawFileUnusable = (why: string, cause: unknown) =>
+  new ServiceError('raw_file_unusable', why, { cause });
 export const jobAlreadyRunning = (id: string) =>
   new ServiceError('job_already_running', `Job ${id} is already running.`);
 

@@ -1,9 +1,10 @@
-import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
 import { limits } from '../config';
 import { FeedFailure } from './feed-failure';
 import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from './header';
 import { trimText } from './text';
+import type { RecordPlace } from './row-issues';
 import type { FeedRecord } from './transform';
 
 /**
@@ -13,36 +14,54 @@ import type { FeedRecord } from './transform';
 export class RecordExtractor {
   private readonly raw = new RawWindow();
   private headerSeen = false;
+  private row = 0;
   /** The line on which the next record starts, blank lines before it not counted. */
   private line = 1;
   private blankLinesSeen = 0;
   private parserLine = 1;
 
+  /**
+   * @param onHeader - told where the header is, before the first record
+   * @param onRecord - told every record; `raw` gives its bytes as they stand in the file, without the line end
+   */
   constructor(
     private readonly header: FeedHeader,
-    private readonly onRecord: (record: FeedRecord) => string | null,
+    private readonly onHeader: (place: RecordPlace, raw: RawRecord) => string | null,
+    private readonly onRecord: (record: FeedRecord, raw: RawRecord) => string | null,
   ) {}
 
-  /** Passes the file's chunks on to `parser`, and keeps those whose records are not finished yet. */
-  async *watch(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  /**
+   * Parses the bytes of the file and gives what the callbacks return, nulls left out.
+   * @throws FeedFailure when the file is structurally broken; whatever `source` throws
+   */
+  async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
+    const parser = parse({
+      ...recordOptions,
+      delimiter: this.header.delimiter,
+      max_record_size: limits.recordBytes,
+      // The parser emits objects only.
+      on_record: (fields: string[], info) => this.take(fields, info),
+    });
+    const piped = pipeline(this.watch(source), parser);
+    // Whoever reads the parser learns of its error.
+    piped.catch(() => undefined);
+    try {
+      for await (const [text] of parser as AsyncIterable<[string]>) yield text;
+    } catch (error) {
+      throw this.explain(error);
+    }
+  }
+
+  /** Keeps the chunks whose records are not finished yet. */
+  private async *watch(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of source) {
       this.raw.append(chunk);
       yield chunk;
     }
   }
 
-  /** A stream that takes the chunks from `watch` and emits what `onRecord` returns, each in an array, nulls left out. */
-  parser(): Transform {
-    return parse({
-      ...recordOptions,
-      delimiter: this.header.delimiter,
-      max_record_size: limits.recordBytes,
-      on_record: (fields: string[], info) => this.take(fields, info),
-    });
-  }
-
   /** A failure of the parser in terms of the feed; any other error as it is. */
-  explain(error: unknown): unknown {
+  private explain(error: unknown): unknown {
     if (!(error instanceof CsvError)) return error;
     this.skipBlankLines((error as CsvError & { empty_lines: number }).empty_lines);
     switch (error.code) {
@@ -74,23 +93,36 @@ export class RecordExtractor {
     this.skipBlankLines(info.empty_lines);
     const line = this.line;
     // The parser counts a CRLF inside quotes twice, so its count only tells that there may be line breaks.
-    this.line += 1 + (info.lines - this.parserLine > 1 ? countLineBreaks(fields) : 0);
+    const lastLine = line + (info.lines - this.parserLine > 1 ? countLineBreaks(fields) : 0);
+    this.line = lastLine + 1;
     this.parserLine = info.lines;
-    const raw = fields.some(startsWithQuote) ? this.raw.slice(info.bytes) : undefined;
-    this.raw.release(info.bytes);
+    try {
+      const text = this.emit({ line, lastLine, row: this.row }, fields, () => this.raw.slice(info.bytes));
+      return text === null ? null : [text];
+    } finally {
+      this.raw.release(info.bytes);
+    }
+  }
 
+  private emit(place: RecordPlace, fields: string[], rawBytes: () => Buffer): string | null {
+    const raw = () =>
+      rawBytes()
+        .toString('utf8')
+        .replace(/^(?:\uFEFF|[\r\n])+|\r?\n$/g, '');
     if (!this.headerSeen) {
       this.headerSeen = !isBlankRecord(fields);
-      return null;
+      return this.headerSeen ? this.onHeader(place, raw) : null;
     }
     // A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes.
     if (fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '') return null;
     const misquoted =
-      raw !== undefined && hasTextAfterClosingQuote(raw.toString('latin1'), this.header.delimiter);
-    const text = this.onRecord({ line, fields, misquoted });
-    return text === null ? null : [text];
+      fields.some(startsWithQuote) && hasTextAfterClosingQuote(rawBytes(), this.header.delimiter);
+    return this.onRecord({ ...place, row: ++this.row, fields, misquoted }, raw);
   }
 }
+
+/** Gives the text of a record as it stands in the file. To be called while the record is being taken. */
+export type RawRecord = () => string;
 
 /** The bytes of the file from the end of the last finished record on. */
 class RawWindow {
@@ -103,9 +135,17 @@ class RawWindow {
     this.chunks.push(chunk);
   }
 
-  /** The bytes from the last release up to the offset `end`. */
+  /** The bytes from the last release up to the offset `end`. Most records lie within one chunk, and are not copied. */
   slice(end: number): Buffer {
-    return Buffer.concat(this.chunks).subarray(this.start - this.chunkStart, end - this.chunkStart);
+    const parts: Buffer[] = [];
+    let chunkStart = this.chunkStart;
+    for (const chunk of this.chunks) {
+      if (chunkStart >= end) break;
+      const from = Math.max(this.start - chunkStart, 0);
+      parts.push(chunk.subarray(from, Math.min(end - chunkStart, chunk.length)));
+      chunkStart += chunk.length;
+    }
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   }
 
   release(end: number): void {
@@ -129,13 +169,34 @@ function countLineBreaks(fields: string[]): number {
  * fields, lets this pass too: `"a"b` and `"""a""b"` come out alike. So records in which a value starts with a quote are
  * read once more here.
  */
-export function hasTextAfterClosingQuote(record: string, delimiter: Delimiter): boolean {
-  const unquoted = `[^${delimiter}\\n]*`;
-  const quoted = `"[^"]*(?:""[^"]*)*"(?<after>${unquoted})`;
-  const field = new RegExp(`[\\r\\n]*(?:${quoted}|${unquoted})(?:${delimiter}|\\n|$)`, 'y');
-  while (field.lastIndex < record.length) {
-    const after = field.exec(record)?.groups?.after;
-    if (after !== undefined && after !== '' && after !== '\r') return true;
+function hasTextAfterClosingQuote(record: Buffer, delimiter: Delimiter): boolean {
+  const delimiterByte = delimiter.charCodeAt(0);
+  let at = 0;
+  // Blank lines before the record.
+  while (record[at] === lineFeed || record[at] === carriageReturn) at++;
+  for (;;) {
+    if (record[at] === quote) {
+      at = closingQuote(record, at) + 1;
+      if (at === 0 || at === record.length) return false;
+      const isLineEnd =
+        record[at] === lineFeed || (record[at] === carriageReturn && record[at + 1] === lineFeed);
+      if (isLineEnd) return false;
+      if (record[at] !== delimiterByte) return true;
+    } else {
+      at = record.indexOf(delimiterByte, at);
+      if (at === -1) return false;
+    }
+    at++;
   }
-  return false;
+}
+
+const quote = 0x22;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Where the quoted value that opens at `open` closes; -1 when it does not. */
+function closingQuote(record: Buffer, open: number): number {
+  let at = record.indexOf(quote, open + 1);
+  while (at !== -1 && record[at + 1] === quote) at = record.indexOf(quote, at + 2);
+  return at;
 }

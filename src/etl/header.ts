@@ -1,16 +1,18 @@
 import { parse } from 'csv-parse/sync';
 import { limits } from '../config';
-import { productColumns, requiredColumns, type ProductColumn } from './columns';
+import { productColumns, requiredColumns, type ProductColumn } from './feed-format';
 import { trimText } from './text';
 
 /** A field separator that a feed may use, in the order in which they are tried. */
 export type Delimiter = ',' | ';' | '\t';
-const delimiters: readonly Delimiter[] = [',', ';', '\t'];
+export const delimiters: readonly Delimiter[] = [',', ';', '\t'];
 
 /** What the header row of a feed says. */
 export interface FeedHeader {
   delimiter: Delimiter;
-  /** How many fields the header row has. */
+  /** The names in the header row, trimmed. */
+  names: string[];
+  /** How many there are. */
   fieldCount: number;
   /** Where our columns stand, counted from 0; a column that the feed does not have is absent. */
   positions: Partial<Record<ProductColumn, number>>;
@@ -37,7 +39,10 @@ export function isBlankRecord(fields: readonly string[]): boolean {
  */
 export function readHeader(prefix: Buffer): FeedHeader | { problem: string } {
   const candidates = delimiters.map((delimiter) => ({ delimiter, names: headerNames(prefix, delimiter) }));
-  const found = candidates.find(({ names }) => requiredColumns.every((column) => names?.includes(column)));
+  const found = candidates.find(({ names }) => {
+    const lowerCase = names?.map((name) => name.toLowerCase());
+    return requiredColumns.every((column) => lowerCase?.includes(column));
+  });
   if (!found?.names) {
     const endless =
       candidates.every(({ names }) => names === undefined) && prefix.length > limits.headerRowBytes;
@@ -49,15 +54,28 @@ export function readHeader(prefix: Buffer): FeedHeader | { problem: string } {
   }
   const positions: FeedHeader['positions'] = {};
   for (const [position, name] of found.names.entries()) {
-    const column = productColumns.find((known) => known === name);
+    const column = productColumns.find((known) => known === name.toLowerCase());
     if (!column) continue;
     if (column in positions) return { problem: `Invalid CSV file: Duplicate header: ${column}` };
     positions[column] = position;
   }
-  return { delimiter: found.delimiter, fieldCount: found.names.length, positions };
+  return { delimiter: found.delimiter, names: found.names, fieldCount: found.names.length, positions };
 }
 
-/** The names of the header row, trimmed and in lower case; undefined when it does not end within the prefix or limit. */
+/**
+ * The names that the header row most likely has, where `readHeader` finds a problem: by the delimiter that splits it the
+ * most.
+ */
+export function guessHeaderNames(prefix: Buffer): { delimiter: Delimiter; names: string[] } | undefined {
+  return delimiters
+    .flatMap((delimiter) => {
+      const names = headerNames(prefix, delimiter);
+      return names ? [{ delimiter, names }] : [];
+    })
+    .sort((a, b) => b.names.length - a.names.length)[0];
+}
+
+/** The names of the header row, trimmed; undefined when it does not end within the prefix or limit. */
 function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | undefined {
   let records: { record: string[]; info: { bytes: number } }[];
   try {
@@ -74,5 +92,5 @@ function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | undefined
   }
   const [first] = records;
   if (!first || first.info.bytes > limits.headerRowBytes) return undefined;
-  return first.record.map((name) => trimText(name).toLowerCase());
+  return first.record.map(trimText);
 }

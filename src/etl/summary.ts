@@ -7,6 +7,11 @@ export interface RunCounters {
   skipped: number;
 }
 
+/** The counters of a run that failed after it had skipped `skipped` rows. */
+export function failedCounters(skipped: number): RunCounters {
+  return { processed: skipped, inserted: 0, updated: 0, unchanged: 0, skipped };
+}
+
 /** The ETL result summary text (specification, section 2). */
 export function summaryText(counters: RunCounters): string {
   const { processed, inserted, updated, unchanged, skipped } = counters;

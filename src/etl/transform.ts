@@ -1,13 +1,19 @@
+import { isKnownAvailability } from '../availability';
 import { isActiveCurrency } from '../currency';
-import { charactersMax, productColumns, requiredColumns, type ProductColumn } from './columns';
+import {
+  availabilitySpellings,
+  columnFormat,
+  feedColumns,
+  type CleaningRule,
+  type ColumnFormat,
+  type ProductColumn,
+} from './feed-format';
 import type { FeedHeader } from './header';
-import { rowIssue, type RowIssue, type RowIssueCode } from './row-issues';
+import { rowIssue, type Fault, type RecordPlace, type RowIssue } from './row-issues';
 import { isLongerThan, trimText } from './text';
 
 /** One record of a feed, as the parser read it. */
-export interface FeedRecord {
-  /** Where it starts in the file; the first line is 1. */
-  line: number;
+export interface FeedRecord extends RecordPlace {
   fields: string[];
   /** Whether text follows a closing quote in it. */
   misquoted: boolean;
@@ -16,59 +22,97 @@ export interface FeedRecord {
 /** The cleaned values of a row; null is an empty cell or a column that the feed does not have. Price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
 
-/** What becomes of a row: a product, or the reasons why it is skipped. */
-export type RowOutcome =
-  { values: ProductValues; issues?: undefined } | { values?: undefined; issues: RowIssue[] };
+/** The values of a row that can be loaded: the required ones are there. */
+export type LoadableValues = ProductValues & { sku: string; product_name: string };
 
-/** Spellings of availability that mean one thing. */
-const availabilitySpellings: Record<string, string> = {
-  instock: 'in_stock',
-  outofstock: 'out_of_stock',
-  pre_order: 'preorder',
-  back_order: 'backorder',
-};
+/** What becomes of a row: a product, perhaps with warnings, or the reasons why it is skipped, perhaps with warnings. */
+export type RowOutcome =
+  { values: LoadableValues; issues?: RowIssue[] } | { values?: undefined; issues: RowIssue[] };
+
+/** What is wrong with a cell. */
+type FieldFault = Fault & { field: ProductColumn };
 
 /**
- * Cleans and validates one record (the rules are in the document at `runJob`). Pure: the same record always gives the
- * same outcome. All reasons are given at once; a record that cannot be split into its columns gives just that reason.
+ * Cleans and validates one record by the feed format. Pure: the same record always gives the same outcome. All reasons
+ * are given at once; a record that cannot be split into its columns gives just that reason.
  */
 export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutcome {
-  if (record.misquoted) return unreadable(record, 'invalid_quoting');
-  if (record.fields.length > header.fieldCount) return unreadable(record, 'too_many_fields');
+  if (record.misquoted) return unreadable(record, { code: 'invalid_quoting' });
+  if (record.fields.length > header.fieldCount) {
+    return unreadable(record, { code: 'too_many_fields', columnNumber: header.fieldCount + 1 });
+  }
 
   const values = cleanValues(record.fields, header);
-  const faults: [RowIssueCode, ProductColumn, string | null][] = [];
-
-  for (const column of requiredColumns) {
-    if (values[column] === null) faults.push(['missing_required', column, null]);
-  }
-  for (const column of productColumns) {
-    const value = values[column];
-    if (value === null) continue;
-    if (value.includes('\0')) faults.push(['invalid_character', column, value]);
-    else if (
-      column in charactersMax &&
-      isLongerThan(value, charactersMax[column as keyof typeof charactersMax])
-    ) {
-      faults.push(['value_too_long', column, value]);
+  const { sku } = values;
+  const errors: FieldFault[] = [];
+  for (const column of feedColumns as readonly (ColumnFormat & { name: ProductColumn })[]) {
+    const value = values[column.name];
+    if (value === null) {
+      if (column.required) errors.push({ code: 'missing_required', field: column.name });
+    } else if (value.includes('\0')) errors.push({ code: 'invalid_character', field: column.name });
+    else if (column.maxLength !== undefined && isLongerThan(value, column.maxLength)) {
+      errors.push({ code: 'value_too_long', field: column.name });
     }
   }
-  checkMoney(values, faults);
+  checkMoney(values, errors);
+  const warnings = suspicions(values);
 
-  if (faults.length === 0) return { values };
-  const at = { line: record.line, sku: values.sku };
-  return { issues: faults.map(([code, column, value]) => rowIssue(at, code, column, value)) };
+  const loadable = errors.length === 0 ? (values as LoadableValues) : undefined;
+  if (loadable && warnings.length === 0) return { values: loadable };
+  const issues = [...errors, ...warnings].map(({ code, field }) => {
+    const position = header.positions[field];
+    const value = position === undefined ? undefined : record.fields[position];
+    return rowIssue(record, sku, {
+      code,
+      field,
+      columnNumber: position === undefined ? null : position + 1,
+      value: value === undefined ? null : trimText(value) || null,
+    });
+  });
+  return loadable ? { values: loadable, issues } : { issues };
 }
 
-function unreadable(record: FeedRecord, code: RowIssueCode): RowOutcome {
-  return { issues: [rowIssue({ line: record.line, sku: null }, code, null, record.fields.join(' | '))] };
+function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
+  return { issues: [rowIssue(record, null, { ...fault, value: record.fields.join(' | ') })] };
 }
+
+type Cleaner = (text: string) => string | null;
+
+/** What the rules do to a text that is trimmed and not empty; `plain_decimal` waits for the validation of the price. */
+const cleaners: Record<
+  Exclude<CleaningRule, 'trim' | 'empty_to_null' | 'plain_decimal'>,
+  (text: string) => string
+> = {
+  // Of ASCII alone: other letters have upper cases that would make a code of what is none.
+  upper_case: (text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase()),
+  lower_case: (text) => text.toLowerCase(),
+  separators_to_underscores: (text) => text.replace(/[\s-]/g, '_'),
+  known_spellings: (text) =>
+    Object.hasOwn(availabilitySpellings, text) ? availabilitySpellings[text]! : text,
+};
+
+/** The rules of a column as one function; most columns have no more than the two that every column has. */
+function cleanerOf(column: ProductColumn): Cleaner {
+  const rules = columnFormat(column).cleaning.flatMap((rule) =>
+    rule in cleaners ? [cleaners[rule as keyof typeof cleaners]] : [],
+  );
+  return (text) => {
+    const trimmed = trimText(text);
+    if (trimmed === '') return null;
+    return rules.length === 0 ? trimmed : rules.reduce((value, rule) => rule(value), trimmed);
+  };
+}
+
+const clean = Object.fromEntries(feedColumns.map(({ name }) => [name, cleanerOf(name)])) as Record<
+  ProductColumn,
+  Cleaner
+>;
 
 function cleanValues(fields: string[], { positions }: FeedHeader): ProductValues {
   const cell = (column: ProductColumn): string | null => {
     const position = positions[column];
     const text = position === undefined ? undefined : fields[position];
-    return text === undefined ? null : trimText(text) || null;
+    return text === undefined ? null : clean[column](text);
   };
   return {
     sku: cell('sku'),
@@ -77,39 +121,46 @@ function cleanValues(fields: string[], { positions }: FeedHeader): ProductValues
     brand: cell('brand'),
     category: cell('category'),
     price: cell('price'),
-    currency: cell('currency')?.toUpperCase() ?? null,
-    availability: cleanAvailability(cell('availability')),
+    currency: cell('currency'),
+    availability: cell('availability'),
   };
 }
 
-function cleanAvailability(text: string | null): string | null {
-  if (text === null) return null;
-  const word = text.toLowerCase().replace(/[\s-]/g, '_');
-  return Object.hasOwn(availabilitySpellings, word) ? availabilitySpellings[word]! : word;
-}
-
 /** Checks price and currency, which depend on each other, and leaves the price as a plain decimal text in `values`. */
-function checkMoney(values: ProductValues, faults: [RowIssueCode, ProductColumn, string | null][]): void {
+function checkMoney(values: ProductValues, errors: FieldFault[]): void {
   const { currency } = values;
   const currencyIsKnown = currency === null || isActiveCurrency(currency);
-  if (!currencyIsKnown && !currency.includes('\0')) faults.push(['invalid_currency', 'currency', currency]);
+  if (!currencyIsKnown && !currency.includes('\0')) {
+    errors.push({ code: 'invalid_currency', field: 'currency' });
+  }
   if (values.price === null || values.price.includes('\0')) return;
 
   const price = parsePrice(values.price);
   if (!price) {
-    faults.push(['invalid_price', 'price', values.price]);
+    errors.push({ code: 'invalid_price', field: 'price' });
     return;
   }
   if (price.currency && currency !== null && currencyIsKnown && price.currency !== currency) {
-    faults.push(['currency_conflict', 'price', values.price]);
+    errors.push({ code: 'currency_conflict', field: 'price' });
   }
   values.price = price.amount;
   values.currency ??= price.currency ?? null;
 }
 
+/** What looks wrong in values that can be loaded. */
+function suspicions({ price, availability }: ProductValues): FieldFault[] {
+  const warnings: FieldFault[] = [];
+  if (price !== null && /^0+(?:\.0+)?$/.test(price)) {
+    warnings.push({ code: 'zero_price', field: 'price' });
+  }
+  if (availability !== null && !isKnownAvailability(availability)) {
+    warnings.push({ code: 'unknown_availability', field: 'availability' });
+  }
+  return warnings;
+}
+
 const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
-const price =
-  /^(?:(?<signBefore>[$€£¥])|(?<codeBefore>[A-Za-z]{3}))? ?(?<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?<decimals>\d{1,4}))?(?: ?(?:(?<signAfter>[$€£¥])|(?<codeAfter>[A-Za-z]{3})))?$/;
+const priceGrammar = new RegExp(columnFormat('price').grammar!);
 const wholeDigitsMax = 12;
 
 /**
@@ -119,14 +170,12 @@ const wholeDigitsMax = 12;
  */
 export function parsePrice(text: string): { amount: string; currency?: string } | undefined {
   if (plainPrice.test(text)) return { amount: text };
-  const match = price.exec(text)?.groups;
-  if (!match) return undefined;
-  const { signBefore, codeBefore, whole, decimals, signAfter, codeAfter } = match;
-  if ((signBefore ?? codeBefore) && (signAfter ?? codeAfter)) return undefined;
+  if (!priceGrammar.test(text)) return undefined;
 
-  const currency = (codeBefore ?? codeAfter)?.toUpperCase();
+  const currency = /[A-Za-z]{3}/.exec(text)?.[0].toUpperCase();
   if (currency && !isActiveCurrency(currency)) return undefined;
-  const digits = whole!.replaceAll(',', '').replace(/^0+(?=\d)/, '');
+  const [whole, decimals] = text.replace(/[^\d.]/g, '').split('.') as [string, string?];
+  const digits = whole.replace(/^0+(?=\d)/, '');
   if (digits.length > wholeDigitsMax) return undefined;
   return { amount: decimals ? `${digits}.${decimals}` : digits, currency };
 }

@@ -1,12 +1,5 @@
 import type { Database } from '../db/database';
-import {
-  feedNotFound,
-  fileTooLarge,
-  invalidFeedFile,
-  invalidShape,
-  ServiceError,
-  type ShapeError,
-} from '../errors';
+import { feedNotFound, fileTooLarge, notCsv, ServiceError } from '../errors';
 import { formatId, parseId } from '../ids';
 import { insertJobs } from '../jobs/jobs.repository';
 import type { Log } from '../log';
@@ -15,7 +8,7 @@ import type { ObjectStore } from '../storage/object-store';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
 import { drawFeedId, findFeed, getOrInsertPartner, insertFeed, type FeedRow } from './feeds.repository';
-import { parsePartnerName } from './partner-name';
+import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
 
 /** @throws feed_not_found */
 export async function getFeed(db: Database, id: string): Promise<FeedRow> {
@@ -24,19 +17,6 @@ export async function getFeed(db: Database, id: string): Promise<FeedRow> {
   if (!feed) throw feedNotFound(id);
   return feed;
 }
-
-/** A part of an upload's form. A file's content must be read to its end before the next part comes. */
-export type FormPart =
-  /** `value`: null when its character set is unknown. */
-  | { kind: 'field'; name: string; value: string | null }
-  | {
-      kind: 'file';
-      name: string;
-      fileName: string | undefined;
-      /** Without parameters; undefined where the part names none. */
-      mediaType: string | undefined;
-      content: AsyncIterable<Buffer>;
-    };
 
 /** What receiving a feed needs. Sizes are in bytes. */
 export interface ReceiveContext {
@@ -88,57 +68,6 @@ export async function receiveFeed(
   }
 }
 
-type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };
-
-/** Keeps account of the form's two parts, which may come in any order, and of what is wrong with them. */
-class UploadForm {
-  private readonly seen = new Set<string>();
-  private readonly errors: ShapeError[] = [];
-  /** Known as soon as its part has come, and is valid. */
-  partnerName: string | undefined;
-
-  /** Notes the part. @returns it if it is the file, to be received now */
-  take(part: FormPart): FilePart | undefined {
-    if (part.name !== 'partner_name' && part.name !== 'file') return undefined;
-    const loc = ['body', part.name];
-    const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
-    if (this.seen.has(part.name)) {
-      this.errors.push({ type: 'repeated', loc, msg: 'Field should be sent only once', input });
-      return undefined;
-    }
-    this.seen.add(part.name);
-    if (part.name === 'file') {
-      // PostgreSQL keeps no NUL.
-      const fileName = part.kind === 'file' && part.fileName?.replaceAll('\0', '');
-      if (fileName) return { ...part, fileName };
-      this.errors.push({
-        type: 'file_name_missing',
-        loc,
-        msg: 'File should be sent with a file name',
-        input: null,
-      });
-    } else if (part.kind === 'file' || part.value === null) {
-      this.errors.push({ type: 'string_type', loc, msg: 'Input should be a valid string', input });
-    } else {
-      const name = parsePartnerName(part.value);
-      if (typeof name === 'string') this.partnerName = name;
-      else this.errors.push(name);
-    }
-    return undefined;
-  }
-
-  /** @returns the partner's name. @throws invalid_shape unless both parts have come, once each, and are right */
-  finish(): string {
-    for (const name of ['partner_name', 'file']) {
-      if (!this.seen.has(name)) {
-        this.errors.push({ type: 'missing', loc: ['body', name], msg: 'Field required', input: null });
-      }
-    }
-    if (this.errors.length > 0 || this.partnerName === undefined) throw invalidShape(this.errors);
-    return this.partnerName;
-  }
-}
-
 /**
  * Stores the file while it is being checked. A file that is refused is read to its end all the same: the size limit
  * outranks everything, and the checks have their order.
@@ -167,7 +96,7 @@ async function receiveFile(
     if (!(error instanceof ServiceError) || error.code !== 'invalid_feed_file') throw error;
     file.problem = error;
   }
-  if (!isCsv) file.problem = invalidFeedFile('Only CSV uploads are supported at this time.');
+  if (!isCsv) file.problem = notCsv();
   return file;
 }
 
@@ -191,10 +120,6 @@ async function* acceptedBytes(content: AsyncIterable<Buffer>, bytesMax: number):
 async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield first;
   yield* rest;
-}
-
-async function drain(chunks: AsyncIterable<Buffer>): Promise<void> {
-  for await (const _ of chunks);
 }
 
 /** Gives a staged object its final key, and writes the feed and its jobs. */

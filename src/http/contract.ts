@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
 import type { Log } from '../log';
-import type { FormPart } from '../feeds/feeds.service';
+import type { FormPart } from '../feeds/upload-form';
 
 /** The operations of the document: `operationId` = handler = test file. */
 export type OperationId = keyof operations;

@@ -20,6 +20,8 @@ const statusOf: Record<ErrorCode, number> = {
   ordered_product_not_found: 404,
   product_not_available: 409,
   job_already_running: 409,
+  no_finished_run: 409,
+  raw_file_unusable: 409,
   too_large: 413,
   unsupported_media_type: 415,
   invalid_shape: 422,

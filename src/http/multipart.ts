@@ -4,7 +4,7 @@ import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { limits } from '../config';
 import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
-import type { FormPart } from '../feeds/feeds.service';
+import type { FormPart } from '../feeds/upload-form';
 import { hasBody } from './request-body';
 
 /**

@@ -1,51 +1,70 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
+import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { formatId } from '../ids';
-import { getJob, listJobIssues, parseIssueCursor, runJob, type Job, type RunJob } from './jobs.service';
+import type { ObjectStore } from '../storage/object-store';
+import {
+  getJob,
+  listJobIssues,
+  parsePosition,
+  planJob,
+  runJob,
+  type FeedRunner,
+  type Job,
+  type JobPlan,
+} from './jobs.service';
+import { openRejects } from './rejects.service';
 
 export function jobHandlers(
   db: Database,
-  run: RunJob,
-): Pick<Handlers, 'getJob' | 'runJob' | 'listJobIssues'> {
+  objectStore: ObjectStore,
+  runner: FeedRunner,
+): Pick<Handlers, 'getJob' | 'runJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'> {
   return {
     async getJob({ path, reply }) {
-      return reply(200, toBody(await getJob(db, path.job_id)));
+      return reply(200, jobBody(await getJob(db, path.job_id)));
     },
 
     async runJob({ path, reply }) {
-      return reply(200, toBody(await runJob(db, run, path.job_id)));
+      return reply(200, jobBody(await runJob(db, runner, path.job_id)));
+    },
+
+    async planJob({ path, query, reply }) {
+      const page = { limit: defaulted(query.limit), cursor: query.cursor };
+      return reply(200, planBody(await planJob(db, runner, path.job_id, page)));
     },
 
     async listJobIssues({ path, query, reply }) {
-      const page = await listJobIssues(db, path.job_id, {
+      const filter = { code: query.code, severity: query.severity };
+      const page = await listJobIssues(db, path.job_id, filter, {
         limit: defaulted(query.limit),
         cursor: query.cursor,
       });
       return reply(200, {
         count: page.items.length,
-        items: page.items.map(({ line, sku, field, code, message, value }) => ({
-          line,
-          sku,
-          field,
-          code,
-          message,
-          value,
-        })),
+        items: page.items.map(issueBody),
         next_cursor: page.nextCursor,
         issue_counts: page.issueCounts,
+      });
+    },
+
+    async downloadJobRejects({ path, reply }) {
+      const rejects = await openRejects(db, objectStore, path.job_id);
+      return reply(200, rejects, {
+        'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });
     },
   };
 }
 
-export const jobChecks = {
-  listJobIssues({ query }) {
-    if (query.cursor !== undefined) parseIssueCursor(query.cursor);
-  },
-} satisfies Checks;
+const checkCursor: Checks[keyof Checks] = ({ query }) => {
+  if (query.cursor !== undefined) parsePosition(query.cursor);
+};
 
-function toBody(job: Job): components['schemas']['Job'] {
+export const jobChecks = { listJobIssues: checkCursor, planJob: checkCursor } satisfies Checks;
+
+function jobBody(job: Job): components['schemas']['Job'] {
   return {
     job_id: job.jobId,
     feed_id: formatId('FD', job.feedId),
@@ -58,5 +77,35 @@ function toBody(job: Job): components['schemas']['Job'] {
     finished_at: job.finishedAt?.toISOString() ?? null,
     summary: job.summary,
     issue_counts: job.issueCounts,
+  };
+}
+
+function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
+  return {
+    job_id: plan.jobId,
+    feed_id: formatId('FD', plan.feedId),
+    status: plan.status,
+    message: plan.message,
+    summary: plan.summary,
+    issue_counts: plan.issueCounts,
+    count: plan.changes.length,
+    items: plan.changes,
+    next_cursor: plan.nextCursor,
+  };
+}
+
+/** A row issue as the document has it. */
+export function issueBody(issue: RowIssue): components['schemas']['RowIssue'] {
+  return {
+    line: issue.line,
+    last_line: issue.lastLine,
+    row: issue.row,
+    sku: issue.sku,
+    field: issue.field,
+    column_number: issue.columnNumber,
+    code: issue.code,
+    severity: issue.severity,
+    message: issue.message,
+    value: issue.value,
   };
 }

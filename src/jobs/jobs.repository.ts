@@ -1,15 +1,10 @@
-import type { RowIssue, RowIssueCode } from '../etl/row-issues';
+import type { RowIssueCode, IssueSeverity } from '../etl/issue-codes';
+import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import type { Knex } from 'knex';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
-
-/** How often a reason for skipping a row occurred in a run. */
-export interface RowIssueCount {
-  code: RowIssueCode;
-  count: number;
-}
 
 /** A row of `submission_jobs`. */
 export interface SubmissionJobRow {
@@ -54,19 +49,43 @@ export async function insertJobs(
 }
 
 /** An issue as it is kept: with its place in the run's list, from 1. */
-export type RowIssueRow = RowIssue & { issue_number: number };
+export type NumberedIssue = RowIssue & { issueNumber: number };
+
+/** Which issues to list; an absent filter lets all pass. */
+export interface RowIssueFilter {
+  code?: RowIssueCode;
+  severity?: IssueSeverity;
+}
 
 /** The issues kept of the job's last run that ended, those after `afterNumber`, in the order of the file. */
 export async function listRowIssues(
   db: Database,
   jobId: number,
+  filter: RowIssueFilter,
   page: { afterNumber: number; limit: number },
-): Promise<RowIssueRow[]> {
+): Promise<NumberedIssue[]> {
   return db('row_issues')
     .where('job_id', jobId)
+    .modify((query) => {
+      if (filter.code !== undefined) void query.where('code', filter.code);
+      if (filter.severity !== undefined) void query.where('severity', filter.severity);
+    })
     .andWhere('issue_number', '>', page.afterNumber)
     .orderBy('issue_number')
-    .limit(page.limit);
+    .limit(page.limit)
+    .select<NumberedIssue[]>({
+      issueNumber: 'issue_number',
+      line: 'line',
+      lastLine: 'last_line',
+      row: 'row_number',
+      sku: 'sku',
+      field: 'field',
+      columnNumber: 'column_number',
+      code: 'code',
+      severity: 'severity',
+      message: 'message',
+      value: 'value',
+    });
 }
 
 /** Key of the transaction lock that a run holds; the low byte keeps it apart from other locks. */
@@ -103,6 +122,19 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       objectKey: 'feeds.raw_file_object_key',
     })) as [FeedToRun];
   return feed;
+}
+
+/** The newest feed of the partner that was uploaded after this one and whose last run loaded its products. */
+export async function newerLoadedFeed(
+  db: Database,
+  { feedId, partnerId }: Pick<FeedToRun, 'feedId' | 'partnerId'>,
+): Promise<number | undefined> {
+  const newest = await db('feeds')
+    .where({ partner_id: partnerId, status: 'processed' })
+    .andWhere('feed_id', '>', feedId)
+    .max<{ feed_id: number | null }>('feed_id as feed_id')
+    .first();
+  return newest?.feed_id ?? undefined;
 }
 
 /** Shows that a run has started and that the file is being read. @returns which run of the job it is, from 1 */
@@ -172,22 +204,26 @@ export async function failRun(
  * @returns the numbers of the jobs
  */
 export async function failInterruptedRuns(db: Database): Promise<number[]> {
-  return db.transaction(async (trx) => {
-    const running = await trx('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
-    const interrupted: number[] = [];
-    for (const jobId of running) {
-      if (!(await claimRun(trx, jobId))) continue;
-      await trx.raw(failSql('job_id = :jobId'), {
-        jobId,
-        reason: 'The run was interrupted. Run the job again.',
-        skipped: 0,
-        issueCounts: '[]',
-      });
-      await trx('row_issues').where('job_id', jobId).delete();
-      interrupted.push(jobId);
-    }
-    return interrupted;
+  const running = await db('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
+  const interrupted: number[] = [];
+  for (const jobId of running) {
+    if (await db.transaction((trx) => failInterruptedRun(trx, jobId))) interrupted.push(jobId);
+  }
+  return interrupted;
+}
+
+/** @returns whether the job said `running` and nobody held it */
+async function failInterruptedRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
+  if (!(await claimRun(trx, jobId))) return false;
+  const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), {
+    jobId,
+    reason: 'The run was interrupted. Run the job again.',
+    skipped: 0,
+    issueCounts: '[]',
   });
+  if (rowCount === 0) return false;
+  await trx('row_issues').where('job_id', jobId).delete();
+  return true;
 }
 
 function failSql(which: string): string {

@@ -8,6 +8,9 @@ import {
   unavailable,
 } from '../errors';
 import type { RunOutcome } from '../etl/run-feed';
+import type { ProductChange } from '../etl/load';
+import type { FeedPlan, PlanPage } from '../etl/plan-feed';
+import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
 import {
@@ -15,13 +18,18 @@ import {
   findValidationJob,
   listRowIssues,
   type JobStatus,
-  type RowIssueCount,
-  type RowIssueRow,
+  type RowIssueFilter,
+  type NumberedIssue,
   type ValidationJobRow,
 } from './jobs.repository';
 
-/** Runs a validation job to its end, here or elsewhere, and says how it went. */
-export type RunJob = (jobId: number) => Promise<RunOutcome>;
+/** Works on validation jobs, here or elsewhere. */
+export interface FeedRunner {
+  /** Runs a job to its end, and says how it went. */
+  run(jobId: number): Promise<RunOutcome>;
+  /** Says what a run would do now. @throws unavailable; whatever else keeps it from finding out */
+  plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
+}
 
 /** A job as its users see it. */
 export interface Job {
@@ -107,9 +115,7 @@ function describeRun(row: RunColumns): { text: string; result?: string; summary:
     unchanged: row.unchanged!,
     skipped: row.skipped!,
   };
-  const result = summaryText(summary);
-  const text = row.status === 'failed' ? `ETL processing failed: ${row.failure_reason} ${result}` : result;
-  return { text, result, summary };
+  return { text: endText(row.failure_reason, summary), result: summaryText(summary), summary };
 }
 
 /** What a feed says of its validation job, for people (specification, section 2). */
@@ -122,48 +128,101 @@ export function validationMessage(row: RunColumns): string {
  * Runs a validation job and waits for its end.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running, unavailable
  */
-export async function runJob(db: Database, run: RunJob, id: string): Promise<Job> {
-  const job = await findJob(db, id);
-  if (!job) throw jobToRunNotFound();
-  if (job.type !== 'validation') throw notAValidationJob();
-  const outcome = await run(parseId('JV', id)!);
+export async function runJob(db: Database, runner: FeedRunner, id: string): Promise<Job> {
+  const { validationId } = await getJobToRun(db, id);
+  const outcome = await runner.run(validationId);
   if (outcome === 'already_running') throw jobAlreadyRunning(id);
   if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
   return getJob(db, id);
 }
 
+/** @throws job_to_run_not_found, not_a_validation_job */
+async function getJobToRun(db: Database, id: string): Promise<{ job: Job; validationId: number }> {
+  const job = await findJob(db, id);
+  if (!job) throw jobToRunNotFound();
+  if (job.type !== 'validation') throw notAValidationJob();
+  return { job, validationId: parseId('JV', id)! };
+}
+
+/** What a run of a job would do now, one page of the changes. */
+export interface JobPlan {
+  jobId: string;
+  feedId: number;
+  status: 'completed' | 'failed';
+  message: string;
+  summary: RunCounters;
+  issueCounts: RowIssueCount[];
+  changes: ProductChange[];
+  nextCursor?: string;
+}
+
+/**
+ * Says what a run of a validation job would do now. Changes nothing.
+ * @param page - `limit` changes after `cursor`, the `nextCursor` of the page before
+ * @throws job_to_run_not_found, not_a_validation_job, invalid_query, unavailable
+ */
+export async function planJob(
+  db: Database,
+  runner: FeedRunner,
+  id: string,
+  page: { limit: number; cursor?: string },
+): Promise<JobPlan> {
+  const afterRow = parsePosition(page.cursor);
+  const { job, validationId } = await getJobToRun(db, id);
+  const plan = await runner.plan(validationId, { afterRow, limit: page.limit + 1 });
+  const changes = plan.changes.slice(0, page.limit);
+  const last = changes.at(-1);
+  return {
+    jobId: job.jobId,
+    feedId: job.feedId,
+    status: plan.failureReason === null ? 'completed' : 'failed',
+    message: endText(plan.failureReason, plan.counters),
+    summary: plan.counters,
+    issueCounts: plan.issueCounts,
+    changes,
+    nextCursor: last && plan.changes.length > changes.length ? String(last.row) : undefined,
+  };
+}
+
+/** What the job of a finished run says, for people. */
+function endText(failureReason: string | null, counters: RunCounters): string {
+  const result = summaryText(counters);
+  return failureReason === null ? result : `ETL processing failed: ${failureReason} ${result}`;
+}
+
 /** One page of a job's issues, with the exact counts of the whole run. */
 export interface RowIssuePage {
-  items: RowIssueRow[];
+  items: NumberedIssue[];
   nextCursor?: string;
   issueCounts: RowIssueCount[];
 }
 
 /**
- * The reasons why rows were skipped in the job's last run that ended.
+ * What the job's last run that ended found wrong.
  * @param page - `limit` entries after `cursor`, the `nextCursor` of the page before
  * @throws job_not_found, invalid_query
  */
 export async function listJobIssues(
   db: Database,
   id: string,
+  filter: RowIssueFilter,
   page: { limit: number; cursor?: string },
 ): Promise<RowIssuePage> {
-  const afterNumber = parseIssueCursor(page.cursor);
+  const afterNumber = parsePosition(page.cursor);
   const job = await getJob(db, id);
   const validationId = parseId('JV', id);
   if (validationId === undefined) return { items: [], issueCounts: [] };
-  const rows = await listRowIssues(db, validationId, { afterNumber, limit: page.limit + 1 });
+  const rows = await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit + 1 });
   const items = rows.slice(0, page.limit);
   return {
     items,
-    nextCursor: rows.length > items.length ? String(items.at(-1)!.issue_number) : undefined,
+    nextCursor: rows.length > items.length ? String(items.at(-1)!.issueNumber) : undefined,
     issueCounts: job.issueCounts,
   };
 }
 
 /** The place in the list that a cursor stands for; 0 is before the first. @throws invalid_query */
-export function parseIssueCursor(cursor: unknown): number {
+export function parsePosition(cursor: unknown): number {
   if (cursor === undefined) return 0;
   if (typeof cursor !== 'string' || !/^[1-9]\d{0,8}$/.test(cursor)) throw invalidCursor();
   return Number(cursor);

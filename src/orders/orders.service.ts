@@ -1,3 +1,4 @@
+import { isOrderableAvailability } from '../availability';
 import type { Database } from '../db/database';
 import {
   invalidCursor,
@@ -24,16 +25,6 @@ export interface OrderRequest {
   customerReference: string | null;
   items: { productId: string; quantity: number }[];
 }
-
-/** Availabilities with which a product can be ordered; so can one that says nothing. */
-const orderableAvailabilities = new Set([
-  'in_stock',
-  'available',
-  'limited_stock',
-  'low_stock',
-  'preorder',
-  'backorder',
-]);
 
 /**
  * Creates an order at the prices of this moment. The items are checked in the order given, existence before
@@ -69,7 +60,7 @@ export async function createOrder(
 
 function isOrderable(product: OrderableRow): product is OrderableRow & { price: string } {
   const { price, availability } = product;
-  return price !== null && (availability === null || orderableAvailabilities.has(availability));
+  return price !== null && isOrderableAvailability(availability);
 }
 
 /** @throws order_not_found */

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/feed-failure';
 import { readHeader, type FeedHeader } from '../../src/etl/header';
@@ -9,20 +8,18 @@ import type { FeedRecord } from '../../src/etl/transform';
 async function extract(text: string, chunkBytes = 1 << 16): Promise<FeedRecord[]> {
   const bytes = Buffer.from(text);
   const records: FeedRecord[] = [];
-  const extractor = new RecordExtractor(readHeader(bytes) as FeedHeader, (record) => {
-    records.push(record);
-    return null;
-  });
+  const extractor = new RecordExtractor(
+    readHeader(bytes) as FeedHeader,
+    () => null,
+    (record) => {
+      records.push(record);
+      return null;
+    },
+  );
   const chunks = Array.from({ length: Math.ceil(bytes.length / chunkBytes) }, (_, at) =>
     bytes.subarray(at * chunkBytes, (at + 1) * chunkBytes),
   );
-  try {
-    await pipeline(extractor.watch(Readable.from(chunks)), extractor.parser(), async (rest) => {
-      for await (const _ of rest);
-    });
-  } catch (error) {
-    throw extractor.explain(error);
-  }
+  for await (const _ of extractor.read(Readable.from(chunks)));
   return records;
 }
 

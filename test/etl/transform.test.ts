@@ -3,12 +3,14 @@ import { parsePrice, transformRecord, type RowOutcome } from '../../src/etl/tran
 
 const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';
 
+const place = { line: 2, lastLine: 2, row: 1 };
+
 /** The outcome of one row; `cells` by column, the rest empty. */
 function transform(cells: Record<string, string>, columns = fullHeader): RowOutcome {
   const header = readHeader(Buffer.from(`${columns}\n`)) as FeedHeader;
   const row = { sku: 'S1', product_name: 'Tent', ...cells } as Record<string, string>;
   const fields = columns.split(',').map((column) => row[column] ?? '');
-  return transformRecord({ line: 2, fields, misquoted: false }, header);
+  return transformRecord({ ...place, fields, misquoted: false }, header);
 }
 
 const codes = (outcome: RowOutcome) => outcome.issues?.map((issue) => [issue.code, issue.field]);
@@ -70,7 +72,7 @@ describe('a row that is loaded', () => {
   it('may have fewer fields than the header', () => {
     const header = readHeader(Buffer.from(`${fullHeader}\n`)) as FeedHeader;
 
-    const { values } = transformRecord({ line: 2, fields: ['S1', 'Tent'], misquoted: false }, header);
+    const { values } = transformRecord({ ...place, fields: ['S1', 'Tent'], misquoted: false }, header);
 
     expect(values).toMatchObject({ sku: 'S1', product_name: 'Tent', price: null, availability: null });
   });
@@ -130,7 +132,7 @@ describe('a row that is skipped', () => {
   ])('with %s is not looked at any further: its values may be in the wrong columns', (code, record) => {
     const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
 
-    const { issues } = transformRecord({ line: 7, ...record }, header);
+    const { issues } = transformRecord({ ...place, line: 7, ...record }, header);
 
     expect(issues).toEqual([
       expect.objectContaining({ line: 7, sku: null, field: null, code, value: record.fields.join(' | ') }),

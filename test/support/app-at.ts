@@ -1,3 +1,4 @@
+import { unavailable } from '../../src/errors';
 import type { AddressInfo } from 'node:net';
 import { createApp, type App } from '../../src/app';
 import { openDatabase, type DatabaseAddress } from '../../src/db/database';
@@ -25,7 +26,10 @@ export async function startAppAt(
     address,
     db,
     objectStore,
-    run: () => Promise.resolve('unavailable'),
+    runner: {
+      run: () => Promise.resolve('unavailable'),
+      plan: () => Promise.reject(unavailable('no runner')),
+    },
     log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
     verifyResponses: true,
   });

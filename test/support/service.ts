@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
 import type { Database, DatabaseAddress } from '../../src/db/database';
+import { planFeed } from '../../src/etl/plan-feed';
 import { runFeed, type RunContext } from '../../src/etl/run-feed';
 import { createHttpServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
@@ -54,7 +55,7 @@ export async function startTestService(
     address,
     db,
     objectStore,
-    run,
+    runner: { run, plan: (jobId, page) => planFeed(jobId, page, context) },
     log,
     verifyResponses: true,
   });

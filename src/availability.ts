@@ -1,0 +1,22 @@
+/** The availabilities that we know, and whether a product that says so can be ordered. */
+export const knownAvailabilities: Readonly<Record<string, { orderable: boolean }>> = {
+  in_stock: { orderable: true },
+  available: { orderable: true },
+  limited_stock: { orderable: true },
+  low_stock: { orderable: true },
+  preorder: { orderable: true },
+  backorder: { orderable: true },
+  out_of_stock: { orderable: false },
+  unavailable: { orderable: false },
+  sold_out: { orderable: false },
+  discontinued: { orderable: false },
+};
+
+export function isKnownAvailability(word: string): boolean {
+  return Object.hasOwn(knownAvailabilities, word);
+}
+
+/** Whether a product with this availability can be ordered; one that says nothing can. */
+export function isOrderableAvailability(word: string | null): boolean {
+  return word === null || (isKnownAvailability(word) && knownAvailabilities[word]!.orderable);
+}

@@ -1,0 +1,104 @@
+/** Whether the row was skipped, or loaded with a value that looks wrong. */
+export type IssueSeverity = 'error' | 'warning';
+
+/** What a code means, and what to do about it. The document's `RowIssueCode` says the same; a test compares. */
+export interface IssueCode {
+  severity: IssueSeverity;
+  description: string;
+  remedy: string;
+  /** A feed that raises it: a header and the row, and what else it takes. */
+  example: string;
+}
+
+/** The stable codes. Errors come first, and both in the order in which a row meets them. */
+export const issueCodes = {
+  missing_required: {
+    severity: 'error',
+    description: '`sku` or `product_name` is missing or empty.',
+    remedy: 'Fill the cell.',
+    example: 'sku,product_name\n,Two-person tent',
+  },
+  invalid_price: {
+    severity: 'error',
+    description: 'The price does not follow the price grammar.',
+    remedy: 'Write it with a decimal point and without a thousands point, or leave the cell empty.',
+    example: 'sku,product_name,price\nLAMP-1,Head lamp,"1.299,00"',
+  },
+  invalid_currency: {
+    severity: 'error',
+    description: 'The currency is not an active ISO 4217 code.',
+    remedy: 'Use the three-letter code, for example USD.',
+    example: 'sku,product_name,price,currency\nLAMP-1,Head lamp,24.50,Euro',
+  },
+  currency_conflict: {
+    severity: 'error',
+    description: "The price names another currency than the row's `currency`.",
+    remedy: 'Make both the same, or name the currency once.',
+    example: 'sku,product_name,price,currency\nLAMP-1,Head lamp,USD 24.50,EUR',
+  },
+  too_many_fields: {
+    severity: 'error',
+    description: 'The row has more fields than the header.',
+    remedy: 'Put quotes around values that hold the delimiter.',
+    example: 'sku,product_name\nLAMP-1,Head lamp, red',
+  },
+  value_too_long: {
+    severity: 'error',
+    description:
+      'A value is longer than its column allows (sku, brand 255; product_name, category 1,000; availability 100; description 65,535 characters).',
+    remedy: 'Shorten the value.',
+    example: `sku,product_name,brand\nLAMP-1,Head lamp,${'A'.repeat(256)}`,
+  },
+  invalid_character: {
+    severity: 'error',
+    description: 'A value holds a NUL character.',
+    remedy: 'Remove the character; a file in UTF-16 or a broken export may have brought it in.',
+    example: 'sku,product_name\nLAMP-1,Head\0lamp',
+  },
+  invalid_quoting: {
+    severity: 'error',
+    description: 'Text follows a closing quote.',
+    remedy: 'Double the quotes inside a quoted value.',
+    example: 'sku,product_name\nLAMP-1,"Head" lamp',
+  },
+  duplicate_sku: {
+    severity: 'error',
+    description: 'A later valid row of the same feed has the same sku; the last one wins.',
+    remedy: 'Keep one row per sku.',
+    example: 'sku,product_name\nLAMP-1,Head lamp\nLAMP-1,Head lamp 2',
+  },
+  unknown_availability: {
+    severity: 'warning',
+    description:
+      'The availability is none of the words that we know; it is stored as it is, and cannot be ordered.',
+    remedy:
+      'Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable, sold_out or discontinued.',
+    example: 'sku,product_name,availability\nLAMP-1,Head lamp,ask us',
+  },
+  zero_price: {
+    severity: 'warning',
+    description: 'The price is 0.',
+    remedy: 'Leave the cell empty if there is no price.',
+    example: 'sku,product_name,price\nLAMP-1,Head lamp,0.00',
+  },
+  unknown_column: {
+    severity: 'warning',
+    description:
+      'The header has a column that we do not read; its cells are ignored. Reported once, on the header.',
+    remedy:
+      'Rename the column if it is one of ours, or drop it. Names that begin with `_` are ignored in silence.',
+    example: 'sku,title,product_name\nLAMP-1,Lamp,Head lamp',
+  },
+  older_feed: {
+    severity: 'warning',
+    description:
+      "A feed that the partner uploaded later has been loaded already; this run may have put older values over that one's. Reported once, on the header.",
+    remedy: 'Run the newer feed again if its values should stand.',
+    example: 'sku,product_name\nLAMP-1,Head lamp',
+  },
+} as const satisfies Record<string, IssueCode>;
+
+export type RowIssueCode = keyof typeof issueCodes;
+
+/** All codes, in order. */
+export const rowIssueCodes = Object.keys(issueCodes) as RowIssueCode[];

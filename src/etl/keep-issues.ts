@@ -1,0 +1,32 @@
+import type { Knex } from 'knex';
+import { limits } from '../config';
+import type { RowIssue } from './row-issues';
+
+/** Errors are kept before warnings; the numbers follow the order of the file. */
+const keepIssuesSql = `
+  insert into row_issues
+    (job_id, issue_number, line, last_line, row_number, sku, field, column_number, code, severity, message, value)
+  select :jobId, row_number() over (order by line, position),
+    line, last_line, row_number, sku, field, column_number, code, severity, message, value
+  from (select * from feed_issues order by severity, line, position limit :issuesKept) as kept
+`;
+
+/** Replaces the issues that are kept of the job's last run by those of this one, and those that SQL has filed. */
+export async function replaceRowIssues(
+  trx: Knex.Transaction,
+  jobId: number,
+  issues: readonly RowIssue[],
+): Promise<void> {
+  const rows = issues.map(({ lastLine, row, columnNumber, ...same }, position) => ({
+    ...same,
+    last_line: lastLine,
+    row_number: row,
+    position,
+    column_number: columnNumber,
+  }));
+  await trx('row_issues').where('job_id', jobId).delete();
+  await trx.raw('insert into feed_issues select * from json_populate_recordset(null::feed_issues, ?)', [
+    JSON.stringify(rows),
+  ]);
+  await trx.raw(keepIssuesSql, { jobId, issuesKept: limits.issuesKept });
+}

@@ -1,0 +1,65 @@
+import type { Knex } from 'knex';
+import { getFeedToRun } from '../jobs/jobs.repository';
+import { FeedFailure } from './feed-failure';
+import { listChanges, type ProductChange } from './load';
+import type { RowIssueCount } from './row-issues';
+import { failureReason, type RunContext } from './run-feed';
+import { compareFeed, RunTally, stageFeed } from './stage-feed';
+import { failedCounters, type RunCounters } from './summary';
+
+/** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most. */
+export interface PlanPage {
+  afterRow: number;
+  limit: number;
+}
+
+/** What a run of the job would do now. */
+export interface FeedPlan {
+  /** Why it would fail; null when it would not. */
+  failureReason: string | null;
+  counters: RunCounters;
+  issueCounts: RowIssueCount[];
+  changes: ProductChange[];
+}
+
+/**
+ * Finds out what a run of the job would do now: the same reading, staging and comparing, in a transaction that is then
+ * rolled back. Changes nothing, waits for nobody, and burns no product numbers.
+ * @throws whatever the database throws
+ */
+export async function planFeed(
+  jobId: number,
+  page: PlanPage,
+  { db, objectStore }: RunContext,
+): Promise<FeedPlan> {
+  const trx = await db.transaction();
+  try {
+    return await planWithin(trx, jobId, page, objectStore);
+  } finally {
+    await trx.rollback();
+  }
+}
+
+async function planWithin(
+  trx: Knex.Transaction,
+  jobId: number,
+  page: PlanPage,
+  objectStore: RunContext['objectStore'],
+): Promise<FeedPlan> {
+  const tally = new RunTally();
+  const feed = await getFeedToRun(trx, jobId);
+  try {
+    const staged = await stageFeed(trx, objectStore, feed, tally);
+    const { counters } = await compareFeed(trx, staged, tally);
+    const changes = await listChanges(trx, staged, page);
+    return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, changes };
+  } catch (error) {
+    if (!(error instanceof FeedFailure)) throw error;
+    return {
+      failureReason: failureReason(error),
+      counters: failedCounters(tally.rejected),
+      issueCounts: tally.issues.countsByCode,
+      changes: [],
+    };
+  }
+}

@@ -1,0 +1,50 @@
+import { limits } from '../config';
+import { StorageError, type ObjectStore } from '../storage/object-store';
+import { FeedFailure } from './feed-failure';
+import { readHeader, type FeedHeader } from './header';
+
+/** A feed whose header is read: the header, and the bytes of the whole file, the header included. */
+export interface OpenFeed {
+  header: FeedHeader;
+  chunks: AsyncIterable<Buffer>;
+}
+
+/** Opens the raw file of a feed. @throws FeedFailure when it is missing, cannot be read, or has no acceptable header */
+export async function openRawFile(objectStore: ObjectStore, objectKey: string): Promise<OpenFeed> {
+  return readHeaderOf(readRawFile(objectStore, objectKey));
+}
+
+/** The bytes of the raw file; whatever fails here is the object store's fault. */
+async function* readRawFile(objectStore: ObjectStore, key: string): AsyncGenerator<Buffer, undefined> {
+  try {
+    yield* (await objectStore.get(key)) as AsyncIterable<Buffer>;
+  } catch (error) {
+    const missing = error instanceof StorageError && error.missing;
+    throw new FeedFailure(
+      missing
+        ? 'The raw file is missing from object storage.'
+        : 'The raw file could not be read from object storage.',
+      error,
+    );
+  }
+}
+
+/** Reads as much as the header needs. */
+async function readHeaderOf(source: AsyncGenerator<Buffer, undefined>): Promise<OpenFeed> {
+  let prefix: Buffer = Buffer.alloc(0);
+  while (prefix.length <= limits.headerRowBytes) {
+    const next = await source.next();
+    if (next.done) break;
+    prefix = Buffer.concat([prefix, next.value]);
+  }
+  const header = readHeader(prefix);
+  if ('problem' in header) {
+    await source.return(undefined);
+    throw new FeedFailure(header.problem);
+  }
+  async function* chunks(): AsyncGenerator<Buffer> {
+    yield prefix;
+    yield* source;
+  }
+  return { header, chunks: chunks() };
+}

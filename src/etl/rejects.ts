@@ -1,0 +1,110 @@
+import { stringify } from 'csv-stringify/sync';
+import type { Knex } from 'knex';
+import { limits } from '../config';
+import type { Database } from '../db/database';
+import type { FeedToRun } from '../jobs/jobs.repository';
+import type { ObjectStore } from '../storage/object-store';
+import { RecordExtractor } from './extract';
+import type { Delimiter } from './header';
+import type { OpenFeed } from './raw-file';
+import { rowIssue, type RowIssue } from './row-issues';
+import { RunTally, stageFeed } from './stage-feed';
+import { transformRecord } from './transform';
+
+/** The columns that stand before the feed's own. */
+const reportColumns = ['_line', '_codes', '_messages'];
+
+/**
+ * Reads the raw file of a feed and gives the rows that a run skips, as a feed of its own: the header and every such row
+ * as they came, with what is wrong before them. Memory does not grow with the number of rows.
+ * @param superseded - the rows that a later one of the same sku replaces
+ * @throws FeedFailure when the file cannot be read to its end, after the rows before that
+ */
+export async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
+  const extractor = new RecordExtractor(
+    header,
+    (_place, raw) => `${reportCells(reportColumns, header.delimiter)}${raw()}\n`,
+    (record, raw) => {
+      const { values, issues = [] } = transformRecord(record, header);
+      const errors = issues.filter(({ severity }) => severity === 'error');
+      if (values && superseded.has(record.row)) {
+        errors.push(rowIssue(record, values.sku, { code: 'duplicate_sku', field: 'sku' }));
+      }
+      if (errors.length === 0) return null;
+      const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
+      return `${reportCells(cells, header.delimiter)}${raw()}\n`;
+    },
+  );
+  let batch = '';
+  for await (const text of extractor.read(chunks)) {
+    batch += text;
+    if (batch.length < limits.copyBatchCharacters) continue;
+    yield batch;
+    batch = '';
+  }
+  yield batch;
+}
+
+/** Each text once: a row with two missing cells has one code and two messages. */
+function joined(issues: RowIssue[], key: 'code' | 'message'): string {
+  return [...new Set(issues.map((issue) => issue[key]))].join(' ');
+}
+
+/** The cells and the delimiter after them. A spreadsheet takes none of them for a formula. */
+function reportCells(cells: (string | number)[], delimiter: Delimiter): string {
+  return stringify([cells], { delimiter, escape_formulas: true, eof: false }) + delimiter;
+}
+
+/** A set of row numbers, in one bit each. */
+export class RowSet {
+  private bits = new Uint8Array(1024);
+
+  add(row: number): void {
+    const byte = row >>> 3;
+    if (byte >= this.bits.length) {
+      const larger = new Uint8Array(Math.max(2 * this.bits.length, byte + 1));
+      larger.set(this.bits);
+      this.bits = larger;
+    }
+    this.bits[byte]! |= 1 << (row & 7);
+  }
+
+  has(row: number): boolean {
+    return ((this.bits[row >>> 3] ?? 0) & (1 << (row & 7))) !== 0;
+  }
+}
+
+const declareSupersededSql = `
+  declare superseded no scroll cursor for
+  select row_number from feed_rows
+  join (select sku, max(line) as winner from feed_rows group by sku having count(*) > 1) as repeated using (sku)
+  where line < winner
+`;
+
+/**
+ * Finds the rows of a feed that a later valid row of the same sku replaces: stages the feed as a run does, and undoes it.
+ * @throws FeedFailure when the file cannot be read to its end
+ */
+export async function findSupersededRows(
+  db: Database,
+  objectStore: ObjectStore,
+  feed: FeedToRun,
+): Promise<RowSet> {
+  const trx = await db.transaction();
+  try {
+    await stageFeed(trx, objectStore, feed, new RunTally());
+    await trx.raw(declareSupersededSql);
+    return await fetchRows(trx);
+  } finally {
+    await trx.rollback();
+  }
+}
+
+async function fetchRows(trx: Knex.Transaction): Promise<RowSet> {
+  const superseded = new RowSet();
+  for (;;) {
+    const { rows } = await trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
+    if (rows.length === 0) return superseded;
+    for (const { row_number } of rows) superseded.add(row_number);
+  }
+}

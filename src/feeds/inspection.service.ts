@@ -1,0 +1,214 @@
+import { Readable } from 'node:stream';
+import { limits } from '../config';
+import { fileTooLarge, notCsv } from '../errors';
+import { RecordExtractor } from '../etl/extract';
+import { FeedFailure } from '../etl/feed-failure';
+import { productColumns, type ProductColumn } from '../etl/feed-format';
+import { guessHeaderNames, readHeader, type Delimiter, type FeedHeader } from '../etl/header';
+import { rowIssue, RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
+import { headerIssues } from '../etl/stage-feed';
+import { transformRecord, type FeedRecord, type LoadableValues } from '../etl/transform';
+import { isCsvFile } from './csv-file-type';
+import { FeedFile } from './feed-file';
+import { suggestColumn } from './header-suggestion';
+import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
+
+/** A cell of a header row, and what it stands for. */
+export interface InspectedHeader {
+  columnNumber: number;
+  header: string;
+  column: ProductColumn | null;
+  suggestion: ProductColumn | null;
+}
+
+/** A row that a run would load. */
+export interface InspectedRow {
+  line: number;
+  row: number;
+  values: LoadableValues;
+}
+
+/** What the rows that were looked at are like. */
+interface InspectedRows {
+  rowCount: number;
+  rows: InspectedRow[];
+  issues: RowIssue[];
+  issueCounts: RowIssueCount[];
+  /** Why a run would fail. */
+  runFailure: string | null;
+}
+
+/** What a file looks like, as far as `limits.inspectBytes` show. */
+export interface FeedInspection extends InspectedRows {
+  /** What an upload would answer; null when it would take the file. */
+  refusal: string | null;
+  inspectedBytes: number;
+  /** Whether that is the whole file. */
+  complete: boolean;
+  encoding: 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
+  byteOrderMark: boolean;
+  delimiter: Delimiter | null;
+  lineEnds: 'lf' | 'crlf' | 'mixed' | 'none';
+  headers: InspectedHeader[];
+}
+
+/**
+ * Looks at the file of an upload's form, and keeps nothing.
+ * @throws invalid_shape, too_large; whatever `parts` throws
+ */
+export async function inspectFeed(
+  parts: AsyncIterable<FormPart>,
+  fileBytesMax: number,
+): Promise<FeedInspection> {
+  const form = new UploadForm();
+  let inspection: FeedInspection | undefined;
+  for await (const part of parts) {
+    const filePart = form.take(part);
+    if (filePart) inspection = await inspectFile(filePart, fileBytesMax);
+    else if (part.kind === 'file') await drain(part.content);
+  }
+  form.finish();
+  return inspection!;
+}
+
+async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedInspection> {
+  const { beginning, complete } = await readBeginning(part.content, fileBytesMax);
+  const bytes = complete ? beginning : beginning.subarray(0, lastCharacterEnd(beginning));
+  const file = new FeedFile();
+  file.take(bytes);
+  file.end();
+  const encoding = encodingOf(bytes);
+  const text = encoding === 'utf-8' ? bytes.toString() : '';
+  const header = encoding === 'utf-8' ? readHeader(bytes) : { problem: '' };
+  const guess = encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined;
+  const isReadable = !('problem' in header);
+  return {
+    refusal: isCsvFile(part.fileName, part.mediaType) ? (file.problem?.message ?? null) : notCsv().message,
+    inspectedBytes: bytes.length,
+    complete,
+    encoding,
+    byteOrderMark: /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3)),
+    delimiter: isReadable ? header.delimiter : (guess?.delimiter ?? null),
+    lineEnds: lineEndsOf(text),
+    headers: describeHeaders(isReadable ? header.names : (guess?.names ?? [])),
+    ...(isReadable ? await inspectRows(bytes, complete, header) : noRows),
+  };
+}
+
+const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
+
+/** Reads the content to its end, and keeps its beginning. @throws too_large */
+async function readBeginning(
+  content: AsyncIterable<Buffer>,
+  fileBytesMax: number,
+): Promise<{ beginning: Buffer; complete: boolean }> {
+  const chunks: Buffer[] = [];
+  let kept = 0;
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > fileBytesMax) throw fileTooLarge(fileBytesMax);
+    if (kept < limits.inspectBytes) chunks.push(chunk.subarray(0, limits.inspectBytes - kept));
+    kept = Math.min(bytes, limits.inspectBytes);
+  }
+  return { beginning: Buffer.concat(chunks), complete: bytes === kept };
+}
+
+/** Where the last whole UTF-8 character ends in bytes that were cut off somewhere. */
+function lastCharacterEnd(bytes: Buffer): number {
+  let start = bytes.length - 1;
+  while (start > bytes.length - 4 && (bytes[start]! & 0xc0) === 0x80) start--;
+  const lead = bytes[start]!;
+  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+  return start + length > bytes.length ? start : bytes.length;
+}
+
+function encodingOf(bytes: Buffer): FeedInspection['encoding'] {
+  const mark = bytes.toString('hex', 0, 2);
+  if (mark === 'fffe') return 'utf-16le';
+  if (mark === 'feff') return 'utf-16be';
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return 'utf-8';
+  } catch {
+    return 'unknown';
+  }
+}
+
+function lineEndsOf(text: string): FeedInspection['lineEnds'] {
+  const hasCrlf = text.includes('\r\n');
+  const hasLf = /(?<!\r)\n/.test(text);
+  if (hasCrlf && hasLf) return 'mixed';
+  if (hasCrlf) return 'crlf';
+  return hasLf ? 'lf' : 'none';
+}
+
+function describeHeaders(names: readonly string[]): InspectedHeader[] {
+  const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
+  const found = names.map(columnOf);
+  const missing = productColumns.filter((column) => !found.includes(column));
+  return names.map((header, position) => {
+    const column = found[position]!;
+    const suggestion = column ? null : suggestColumn(header, missing);
+    return { columnNumber: position + 1, header, column, suggestion };
+  });
+}
+
+/** Reads the rows as a run would. The last one of a file that was cut off may be half, and is left out. */
+async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader): Promise<InspectedRows> {
+  const log = new RowIssueLog();
+  const rows: InspectedRow[] = [];
+  const loaded = new Map<string, FeedRecord>();
+  let rowCount = 0;
+  const look = (record: FeedRecord): void => {
+    rowCount++;
+    const { values, issues = [] } = transformRecord(record, header);
+    for (const issue of issues) log.add(issue);
+    if (!values) return;
+    const { sku } = values;
+    const earlier = loaded.get(sku);
+    if (earlier) {
+      const columnNumber = header.positions.sku! + 1;
+      log.add(rowIssue(earlier, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
+    }
+    loaded.set(sku, record);
+    if (rows.length < limits.inspectRows) rows.push({ line: record.line, row: record.row, values });
+  };
+  const last: { record?: FeedRecord } = {};
+  const extractor = new RecordExtractor(
+    header,
+    (place) => {
+      for (const issue of headerIssues(place, header, undefined)) log.add(issue);
+      return null;
+    },
+    (record) => {
+      if (last.record) look(last.record);
+      last.record = record;
+      return null;
+    },
+  );
+  const runFailure = await failureOf(extractor, bytes);
+  if (last.record && complete) look(last.record);
+  return {
+    rowCount,
+    rows,
+    issues: inFileOrder(log.kept).slice(0, limits.inspectIssues),
+    issueCounts: log.countsByCode,
+    // A quote that is still open where the file was cut off may yet be closed.
+    runFailure: complete ? runFailure : null,
+  };
+}
+
+async function failureOf(extractor: RecordExtractor, bytes: Buffer): Promise<string | null> {
+  try {
+    for await (const _ of extractor.read(Readable.from([bytes])));
+    return null;
+  } catch (error) {
+    if (!(error instanceof FeedFailure)) throw error;
+    return error.message;
+  }
+}
+
+function inFileOrder(issues: RowIssue[]): RowIssue[] {
+  return issues.sort((a, b) => a.severity.localeCompare(b.severity) || a.line - b.line);
+}

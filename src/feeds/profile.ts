@@ -1,0 +1,56 @@
+import { stringify } from 'csv-stringify/sync';
+import type { components } from '../../generated/openapi';
+import { limits } from '../config';
+import { feedColumns, type ColumnFormat } from '../etl/feed-format';
+import { delimiters } from '../etl/header';
+import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../etl/issue-codes';
+
+type FeedProfile = components['schemas']['FeedProfile'];
+
+/** The feed format as data. @param fileBytesMax - the largest accepted file */
+export function feedProfile(fileBytesMax: number): FeedProfile {
+  return {
+    encoding: 'utf-8',
+    delimiters: [...delimiters],
+    line_ends: ['lf', 'crlf'],
+    quote: '"',
+    file_bytes_max: fileBytesMax,
+    header_bytes_max: limits.headerRowBytes,
+    record_bytes_max: limits.recordBytes,
+    columns: feedColumns.map((column: ColumnFormat & { name: (typeof feedColumns)[number]['name'] }) => ({
+      name: column.name,
+      required: column.required,
+      type: column.type,
+      max_length: column.maxLength ?? null,
+      grammar: column.grammar ?? null,
+      cleaning: [...column.cleaning],
+      codes: codesOf(column),
+      description: column.description,
+      example: column.example,
+    })),
+    issue_codes: rowIssueCodes.map((code) => {
+      const { severity, description, remedy, example }: IssueCode = issueCodes[code];
+      return { code, severity, description, remedy, example };
+    }),
+  };
+}
+
+/** The codes that a column's definition lets it raise. */
+function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCode[] {
+  const codes = new Set<RowIssueCode>(['invalid_character']);
+  if (required) codes.add('missing_required');
+  if (maxLength !== undefined) codes.add('value_too_long');
+  if (name === 'sku') codes.add('duplicate_sku');
+  if (type === 'price') codes.add('invalid_price').add('currency_conflict').add('zero_price');
+  if (type === 'currency_code') codes.add('invalid_currency');
+  if (type === 'availability') codes.add('unknown_availability');
+  return rowIssueCodes.filter((code) => codes.has(code));
+}
+
+/** A feed with all the columns and one row. */
+export function feedTemplate(): string {
+  return stringify([feedColumns.map(({ example }) => example)], {
+    header: true,
+    columns: feedColumns.map(({ name }) => name),
+  });
+}

@@ -1,0 +1,72 @@
+import { invalidShape, type ShapeError } from '../errors';
+import { parsePartnerName } from './partner-name';
+
+/** A part of an upload's form. A file's content must be read to its end before the next part comes. */
+export type FormPart =
+  /** `value`: null when its character set is unknown. */
+  | { kind: 'field'; name: string; value: string | null }
+  | {
+      kind: 'file';
+      name: string;
+      fileName: string | undefined;
+      /** Without parameters; undefined where the part names none. */
+      mediaType: string | undefined;
+      content: AsyncIterable<Buffer>;
+    };
+
+/** The file of a form: its content is still to be read. */
+export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };
+
+/** Keeps account of the form's two parts, which may come in any order, and of what is wrong with them. */
+export class UploadForm {
+  private readonly seen = new Set<string>();
+  private readonly errors: ShapeError[] = [];
+  /** Known as soon as its part has come, and is valid. */
+  partnerName: string | undefined;
+
+  /** Notes the part. @returns it if it is the file, to be received now */
+  take(part: FormPart): FilePart | undefined {
+    if (part.name !== 'partner_name' && part.name !== 'file') return undefined;
+    const loc = ['body', part.name];
+    const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
+    if (this.seen.has(part.name)) {
+      this.errors.push({ type: 'repeated', loc, msg: 'Field should be sent only once', input });
+      return undefined;
+    }
+    this.seen.add(part.name);
+    if (part.name === 'file') {
+      // PostgreSQL keeps no NUL.
+      const fileName = part.kind === 'file' && part.fileName?.replaceAll('\0', '');
+      if (fileName) return { ...part, fileName };
+      this.errors.push({
+        type: 'file_name_missing',
+        loc,
+        msg: 'File should be sent with a file name',
+        input: null,
+      });
+    } else if (part.kind === 'file' || part.value === null) {
+      this.errors.push({ type: 'string_type', loc, msg: 'Input should be a valid string', input });
+    } else {
+      const name = parsePartnerName(part.value);
+      if (typeof name === 'string') this.partnerName = name;
+      else this.errors.push(name);
+    }
+    return undefined;
+  }
+
+  /** @returns the partner's name. @throws invalid_shape unless both parts have come, once each, and are right */
+  finish(): string {
+    for (const name of ['partner_name', 'file']) {
+      if (!this.seen.has(name)) {
+        this.errors.push({ type: 'missing', loc: ['body', name], msg: 'Field required', input: null });
+      }
+    }
+    if (this.errors.length > 0 || this.partnerName === undefined) throw invalidShape(this.errors);
+    return this.partnerName;
+  }
+}
+
+/** Reads content that nobody wants to its end. */
+export async function drain(chunks: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of chunks);
+}
