@@ -174,7 +174,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
     loaded.set(sku, record);
     if (rows.length < limits.inspectRows) rows.push({ line: record.line, row: record.row, values });
   };
-  const last: { record?: FeedRecord } = {};
+  const held: FeedRecord[] = [];
   const extractor = new RecordExtractor(
     header,
     (place) => {
@@ -182,13 +182,13 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
       return null;
     },
     (record) => {
-      if (last.record) look(last.record);
-      last.record = record;
+      held.splice(0).forEach(look);
+      held.push(record);
       return null;
     },
   );
   const runFailure = await failureOf(extractor, bytes);
-  if (last.record && complete) look(last.record);
+  if (complete) held.forEach(look);
   return {
     rowCount,
     rows,
