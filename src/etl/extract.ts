@@ -19,6 +19,8 @@ export class RecordExtractor {
   private line = 1;
   private blankLinesSeen = 0;
   private parserLine = 1;
+  /** Offset in the file of the first byte after the record at hand. */
+  private recordEnd = 0;
 
   /**
    * @param onHeader - told where the header is, before the first record
@@ -96,29 +98,33 @@ export class RecordExtractor {
     const lastLine = line + (info.lines - this.parserLine > 1 ? countLineBreaks(fields) : 0);
     this.line = lastLine + 1;
     this.parserLine = info.lines;
-    try {
-      const text = this.emit({ line, lastLine, row: this.row }, fields, () => this.raw.slice(info.bytes));
-      return text === null ? null : [text];
-    } finally {
-      this.raw.release(info.bytes);
-    }
+    this.recordEnd = info.bytes;
+    const text = this.emit(line, lastLine, fields);
+    this.raw.release(info.bytes);
+    return text === null ? null : [text];
   }
 
-  private emit(place: RecordPlace, fields: string[], rawBytes: () => Buffer): string | null {
-    const raw = () =>
-      rawBytes()
-        .toString('utf8')
-        .replace(/^(?:\uFEFF|[\r\n])+|\r?\n$/g, '');
+  /** Hands the record on, unless it is a blank line. */
+  private emit(line: number, lastLine: number, fields: string[]): string | null {
     if (!this.headerSeen) {
       this.headerSeen = !isBlankRecord(fields);
-      return this.headerSeen ? this.onHeader(place, raw) : null;
+      return this.headerSeen ? this.onHeader({ line, lastLine, row: 0 }, this.rawText) : null;
     }
     // A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes.
     if (fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '') return null;
     const misquoted =
-      fields.some(startsWithQuote) && hasTextAfterClosingQuote(rawBytes(), this.header.delimiter);
-    return this.onRecord({ ...place, row: ++this.row, fields, misquoted }, raw);
+      fields.some(startsWithQuote) &&
+      hasTextAfterClosingQuote(this.raw.slice(this.recordEnd), this.header.delimiter);
+    this.row++;
+    return this.onRecord({ line, lastLine, row: this.row, fields, misquoted }, this.rawText);
   }
+
+  /** The record at hand as it stands in the file, less the blank lines before it and its line end. */
+  private readonly rawText: RawRecord = () =>
+    this.raw
+      .slice(this.recordEnd)
+      .toString('utf8')
+      .replace(/^(?:\uFEFF|[\r\n])+|\r?\n$/g, '');
 }
 
 /** Gives the text of a record as it stands in the file. To be called while the record is being taken. */

@@ -44,32 +44,28 @@ export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutc
 
   const values = cleanValues(record.fields, header);
   const { sku } = values;
-  const errors: FieldFault[] = [];
-  for (const column of feedColumns as readonly (ColumnFormat & { name: ProductColumn })[]) {
-    const value = values[column.name];
-    if (value === null) {
-      if (column.required) errors.push({ code: 'missing_required', field: column.name });
-    } else if (value.includes('\0')) errors.push({ code: 'invalid_character', field: column.name });
-    else if (column.maxLength !== undefined && isLongerThan(value, column.maxLength)) {
-      errors.push({ code: 'value_too_long', field: column.name });
-    }
-  }
-  checkMoney(values, errors);
-  const warnings = suspicions(values);
+  const faults: FieldFault[] = [];
+  checkTexts(values, faults);
+  checkMoney(values, faults);
+  checkAvailability(values, faults);
+  if (faults.length === 0) return { values: values as LoadableValues };
 
-  const loadable = errors.length === 0 ? (values as LoadableValues) : undefined;
-  if (loadable && warnings.length === 0) return { values: loadable };
-  const issues = [...errors, ...warnings].map(({ code, field }) => {
-    const position = header.positions[field];
-    const value = position === undefined ? undefined : record.fields[position];
-    return rowIssue(record, sku, {
-      code,
-      field,
-      columnNumber: position === undefined ? null : position + 1,
-      value: value === undefined ? null : trimText(value) || null,
-    });
-  });
-  return loadable ? { values: loadable, issues } : { issues };
+  const issues = faults.map((fault) => cellIssue(record, header, sku, fault));
+  const isLoadable = issues.every(({ severity }) => severity === 'warning');
+  return isLoadable ? { values: values as LoadableValues, issues } : { issues };
+}
+
+/** The issue of a cell, with the cell as it came. */
+function cellIssue(
+  record: FeedRecord,
+  { positions }: FeedHeader,
+  sku: string | null,
+  { code, field }: FieldFault,
+): RowIssue {
+  const position = positions[field];
+  if (position === undefined) return rowIssue(record, sku, { code, field });
+  const value = trimText(record.fields[position] ?? '') || null;
+  return rowIssue(record, sku, { code, field, columnNumber: position + 1, value });
 }
 
 function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
@@ -96,11 +92,15 @@ function cleanerOf(column: ProductColumn): Cleaner {
   const rules = columnFormat(column).cleaning.flatMap((rule) =>
     rule in cleaners ? [cleaners[rule as keyof typeof cleaners]] : [],
   );
+  if (rules.length === 0) return trimToNull;
   return (text) => {
-    const trimmed = trimText(text);
-    if (trimmed === '') return null;
-    return rules.length === 0 ? trimmed : rules.reduce((value, rule) => rule(value), trimmed);
+    const trimmed = trimToNull(text);
+    return trimmed === null ? null : rules.reduce((value, rule) => rule(value), trimmed);
   };
+}
+
+function trimToNull(text: string): string | null {
+  return trimText(text) || null;
 }
 
 const clean = Object.fromEntries(feedColumns.map(({ name }) => [name, cleanerOf(name)])) as Record<
@@ -126,37 +126,49 @@ function cleanValues(fields: string[], { positions }: FeedHeader): ProductValues
   };
 }
 
+/** What every column is checked for; of the same shape, so that the loop over each row's columns stays fast. */
+const textRules = feedColumns.map((column: ColumnFormat & { name: ProductColumn }) => ({
+  field: column.name,
+  required: column.required,
+  maxLength: column.maxLength ?? Infinity,
+}));
+
+function checkTexts(values: ProductValues, faults: FieldFault[]): void {
+  for (const { field, required, maxLength } of textRules) {
+    const value = values[field];
+    if (value === null) {
+      if (required) faults.push({ code: 'missing_required', field });
+    } else if (value.includes('\0')) faults.push({ code: 'invalid_character', field });
+    else if (isLongerThan(value, maxLength)) faults.push({ code: 'value_too_long', field });
+  }
+}
+
 /** Checks price and currency, which depend on each other, and leaves the price as a plain decimal text in `values`. */
-function checkMoney(values: ProductValues, errors: FieldFault[]): void {
+function checkMoney(values: ProductValues, faults: FieldFault[]): void {
   const { currency } = values;
   const currencyIsKnown = currency === null || isActiveCurrency(currency);
   if (!currencyIsKnown && !currency.includes('\0')) {
-    errors.push({ code: 'invalid_currency', field: 'currency' });
+    faults.push({ code: 'invalid_currency', field: 'currency' });
   }
   if (values.price === null || values.price.includes('\0')) return;
 
   const price = parsePrice(values.price);
   if (!price) {
-    errors.push({ code: 'invalid_price', field: 'price' });
+    faults.push({ code: 'invalid_price', field: 'price' });
     return;
   }
   if (price.currency && currency !== null && currencyIsKnown && price.currency !== currency) {
-    errors.push({ code: 'currency_conflict', field: 'price' });
+    faults.push({ code: 'currency_conflict', field: 'price' });
   }
+  if (/^0+(?:\.0+)?$/.test(price.amount)) faults.push({ code: 'zero_price', field: 'price' });
   values.price = price.amount;
   values.currency ??= price.currency ?? null;
 }
 
-/** What looks wrong in values that can be loaded. */
-function suspicions({ price, availability }: ProductValues): FieldFault[] {
-  const warnings: FieldFault[] = [];
-  if (price !== null && /^0+(?:\.0+)?$/.test(price)) {
-    warnings.push({ code: 'zero_price', field: 'price' });
-  }
+function checkAvailability({ availability }: ProductValues, faults: FieldFault[]): void {
   if (availability !== null && !isKnownAvailability(availability)) {
-    warnings.push({ code: 'unknown_availability', field: 'availability' });
+    faults.push({ code: 'unknown_availability', field: 'availability' });
   }
-  return warnings;
 }
 
 const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
