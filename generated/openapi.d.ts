@@ -400,7 +400,23 @@ export interface components {
              * @enum {string}
              */
             validation_status: "queued";
+            sha256: components["schemas"]["FileSha256"];
+            /**
+             * @description The size of the file in bytes, as it was uploaded.
+             * @example 158
+             */
+            size_bytes: number;
+            /**
+             * @description The first feed of this partner with the very same bytes, if its number is smaller than this one's; null where there is none. The feed is accepted all the same.
+             * @example FD00001
+             */
+            duplicate_of: string | null;
         };
+        /**
+         * @description The SHA-256 of the file's bytes, as they were uploaded, in lower-case hexadecimal digits.
+         * @example f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a
+         */
+        FileSha256: string;
         /**
          * @description Where the feed is.
          *
@@ -475,6 +491,17 @@ export interface components {
              * @example partner-feeds
              */
             raw_file_bucket: string;
+            sha256: components["schemas"]["FileSha256"];
+            /**
+             * @description The size of the file in bytes, as it was uploaded.
+             * @example 158
+             */
+            size_bytes: number;
+            /**
+             * @description The first feed of this partner with the very same bytes, if its number is smaller than this one's; null where there is none. An upload that began earlier and ended later can still become it.
+             * @example FD00001
+             */
+            duplicate_of: string | null;
         };
         /** @description A piece of work over one feed. */
         Job: {
@@ -1372,7 +1399,10 @@ export interface operations {
                      *       "status": "processing",
                      *       "job_id": "JS00001",
                      *       "validation_job_id": "JV00001",
-                     *       "validation_status": "queued"
+                     *       "validation_status": "queued",
+                     *       "sha256": "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a",
+                     *       "size_bytes": 158,
+                     *       "duplicate_of": null
                      *     }
                      */
                     "application/json": components["schemas"]["FeedReceipt"];

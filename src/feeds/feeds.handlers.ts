@@ -16,6 +16,9 @@ export function feedHandlers(context: Omit<ReceiveContext, 'log'>): Pick<Handler
           job_id: formatId('JS', receipt.submissionJobId),
           validation_job_id: formatId('JV', receipt.validationJobId),
           validation_status: 'queued',
+          sha256: receipt.sha256.toString('hex'),
+          size_bytes: receipt.sizeBytes,
+          duplicate_of: formatFeedId(receipt.duplicateOf),
         },
         { Location: `/feeds/${feedId}` },
       );
@@ -35,7 +38,12 @@ export function feedHandlers(context: Omit<ReceiveContext, 'log'>): Pick<Handler
         validation_message: validationMessage(feed),
         raw_file_object_key: feed.raw_file_object_key,
         raw_file_bucket: feed.raw_file_bucket,
+        sha256: feed.sha256.toString('hex'),
+        size_bytes: feed.size_bytes,
+        duplicate_of: formatFeedId(feed.duplicate_of),
       });
     },
   };
 }
+
+const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));

@@ -14,7 +14,14 @@ import { rawFileKey, stagingKey } from '../storage/object-key';
 import type { ObjectStore } from '../storage/object-store';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
-import { drawFeedId, findFeed, getOrInsertPartner, insertFeed, type FeedRow } from './feeds.repository';
+import {
+  drawFeedId,
+  findDuplicate,
+  findFeed,
+  getOrInsertPartner,
+  insertFeed,
+  type FeedRow,
+} from './feeds.repository';
 import { parsePartnerName } from './partner-name';
 
 /** @throws feed_not_found */
@@ -46,11 +53,16 @@ export interface ReceiveContext {
   log: Log;
 }
 
-/** The identifiers that an accepted upload created. */
+/** The identifiers that an accepted upload created, and what is known of its file. */
 export interface FeedReceipt {
   feedId: number;
   submissionJobId: number;
   validationJobId: number;
+  /** 32 bytes. */
+  sha256: Buffer;
+  sizeBytes: number;
+  /** The first feed of the partner with the same bytes, if it has a smaller number. */
+  duplicateOf: number | null;
 }
 
 /** The file of an upload: in the object store, or refused. */
@@ -58,7 +70,7 @@ interface ReceivedFile {
   fileName: string;
   contentType: string;
   problem?: ServiceError;
-  stored?: { feedId: number; key: string };
+  stored?: { feedId: number; key: string; sha256: Buffer; sizeBytes: number };
 }
 
 /**
@@ -152,7 +164,8 @@ async function receiveFile(
 ): Promise<ReceivedFile> {
   const { fileName } = part;
   const file: ReceivedFile = { fileName, contentType: part.mediaType ?? 'text/csv' };
-  const accepted = acceptedBytes(part.content, context.uploadBytesMax);
+  const content = new FeedFile();
+  const accepted = acceptedBytes(part.content, content, context.uploadBytesMax);
   const isCsv = isCsvFile(fileName, part.mediaType);
   try {
     // Nothing comes before the header is known to be right; most refused files are never begun to be stored.
@@ -161,7 +174,7 @@ async function receiveFile(
       const feedId = await drawFeedId(context.db);
       const key = partnerName ? rawFileKey(partnerName, formatId('FD', feedId), fileName) : stagingKey();
       await context.objectStore.put(key, startingWith(first.value, accepted), file.contentType);
-      file.stored = { feedId, key };
+      file.stored = { feedId, key, sha256: content.sha256(), sizeBytes: content.bytes };
     }
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'invalid_feed_file') throw error;
@@ -172,12 +185,15 @@ async function receiveFile(
 }
 
 /**
- * The bytes of an acceptable file. Of one that turns out not to be, no more bytes come, and the end is an error: whoever
- * stores them then removes what is there.
+ * The bytes of an acceptable file, which `file` sees on the way. Of one that turns out not to be, no more bytes come, and
+ * the end is an error: whoever stores them then removes what is there.
  * @throws invalid_feed_file at the end, too_large at once
  */
-async function* acceptedBytes(content: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
-  const file = new FeedFile();
+async function* acceptedBytes(
+  content: AsyncIterable<Buffer>,
+  file: FeedFile,
+  bytesMax: number,
+): AsyncGenerator<Buffer> {
   for await (const chunk of content) {
     const bytes = file.take(chunk);
     if (file.bytes > bytesMax) throw fileTooLarge(bytesMax);
@@ -218,11 +234,15 @@ async function saveFeed(
       content_type: file.contentType,
       raw_file_bucket: objectStore.bucket,
       raw_file_object_key: key,
+      sha256: stored.sha256,
+      size_bytes: stored.sizeBytes,
     });
+    const duplicateOf = await findDuplicate(trx, stored.feedId);
     const jobs = await insertJobs(trx, stored.feedId);
     // From here on only the commit is left. If that fails, the feed may exist all the same, and needs its object.
     file.stored = undefined;
-    return { feedId: stored.feedId, ...jobs };
+    const { feedId, sha256, sizeBytes } = stored;
+    return { feedId, ...jobs, sha256, sizeBytes, duplicateOf };
   });
 }
 
