@@ -1,9 +1,13 @@
+import { create as contentDisposition } from 'content-disposition';
 import type { Handlers } from '../http/contract';
+import { selectBytes } from '../http/range-request';
 import { formatId } from '../ids';
 import { validationMessage } from '../jobs/jobs.service';
-import { getFeed, receiveFeed, type ReceiveContext } from './feeds.service';
+import { getFeed, openRawFile, receiveFeed, type ReceiveContext } from './feeds.service';
 
-export function feedHandlers(context: Omit<ReceiveContext, 'log'>): Pick<Handlers, 'uploadFeed' | 'getFeed'> {
+export function feedHandlers(
+  context: Omit<ReceiveContext, 'log'>,
+): Pick<Handlers, 'uploadFeed' | 'getFeed' | 'downloadFeedFile'> {
   return {
     async uploadFeed({ form, log, reply }) {
       const receipt = await receiveFeed(form, { ...context, log });
@@ -41,6 +45,34 @@ export function feedHandlers(context: Omit<ReceiveContext, 'log'>): Pick<Handler
         sha256: feed.sha256.toString('hex'),
         size_bytes: feed.size_bytes,
         duplicate_of: formatFeedId(feed.duplicate_of),
+      });
+    },
+
+    async downloadFeedFile({ path, headers, reply }) {
+      const feed = await getFeed(context.db, path.feed_id);
+      const sizeBytes = feed.size_bytes;
+      const entityTag = `"${feed.sha256.toString('hex')}"`;
+      const selected = selectBytes(headers, { entityTag, sizeBytes });
+      if (selected === 'not_modified') return reply(304, undefined, { ETag: entityTag });
+      if (selected === 'unsatisfiable') {
+        const detail = `The requested range is not within the ${sizeBytes} bytes of the file.`;
+        return reply(416, { detail }, { 'Content-Range': `bytes */${sizeBytes}` });
+      }
+      const fileHeaders = {
+        ETag: entityTag,
+        'Repr-Digest': `sha-256=:${feed.sha256.toString('base64')}:`,
+        'Accept-Ranges': 'bytes' as const,
+        'Content-Disposition': contentDisposition(feed.filename),
+      };
+      if (selected === 'all') {
+        const content = await openRawFile(context.objectStore, feed);
+        return reply(200, content, { ...fileHeaders, 'Content-Length': sizeBytes });
+      }
+      const { start, end } = selected;
+      return reply(206, await openRawFile(context.objectStore, feed, selected), {
+        ...fileHeaders,
+        'Content-Length': end - start + 1,
+        'Content-Range': `bytes ${start}-${end}/${sizeBytes}`,
       });
     },
   };

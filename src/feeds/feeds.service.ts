@@ -1,9 +1,11 @@
+import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
 import {
   feedNotFound,
   fileTooLarge,
   invalidFeedFile,
   invalidShape,
+  rawFileMissing,
   ServiceError,
   type ShapeError,
 } from '../errors';
@@ -11,7 +13,7 @@ import { formatId, parseId } from '../ids';
 import { insertJobs } from '../jobs/jobs.repository';
 import type { Log } from '../log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
-import type { ObjectStore } from '../storage/object-store';
+import { StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
 import {
@@ -30,6 +32,25 @@ export async function getFeed(db: Database, id: string): Promise<FeedRow> {
   const feed = feedId === undefined ? null : await findFeed(db, feedId);
   if (!feed) throw feedNotFound(id);
   return feed;
+}
+
+/**
+ * Opens a feed's raw file, or a range of it. The caller reads the stream to its end or destroys it.
+ * @throws raw_file_missing; StorageError when the store fails
+ */
+export async function openRawFile(
+  objectStore: ObjectStore,
+  feed: Pick<FeedRow, 'feed_id' | 'raw_file_object_key'>,
+  range?: ByteRange,
+): Promise<Readable> {
+  try {
+    return await objectStore.get(feed.raw_file_object_key, range);
+  } catch (error) {
+    if (error instanceof StorageError && error.missing) {
+      throw rawFileMissing(formatId('FD', feed.feed_id), error);
+    }
+    throw error;
+  }
 }
 
 /** A part of an upload's form. A file's content must be read to its end before the next part comes. */
