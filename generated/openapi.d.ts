@@ -127,6 +127,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/feeds/{feed_id}/raw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a feed's raw file
+         * @description The file byte for byte as it was uploaded, whatever became of its rows. It never changes: `ETag` and
+         *     `Repr-Digest` both carry its SHA-256, so that a copy can be verified or found to be up to date.
+         *
+         *     A download that broke off can be resumed: ask for the rest with `Range`, and name the `ETag` in `If-Range`. One
+         *     range of bytes is answered by 206; several ranges, another unit or a malformed header are ignored. `Range` has a
+         *     meaning for `GET` only.
+         *
+         *     When the file cannot be read to its end, the connection is cut: fewer bytes come than `Content-Length` says.
+         */
+        get: operations["downloadFeedFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job_id}": {
         parameters: {
             query?: never;
@@ -518,7 +545,23 @@ export interface components {
              * @enum {string}
              */
             validation_status: "queued";
+            sha256: components["schemas"]["FileSha256"];
+            /**
+             * @description The size of the file in bytes, as it was uploaded.
+             * @example 158
+             */
+            size_bytes: number;
+            /**
+             * @description The first feed of this partner with the very same bytes, if its number is smaller than this one's; null where there is none. The feed is accepted all the same.
+             * @example FD00001
+             */
+            duplicate_of: string | null;
         };
+        /**
+         * @description The SHA-256 of the file's bytes, as they were uploaded, in lower-case hexadecimal digits.
+         * @example f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a
+         */
+        FileSha256: string;
         /**
          * @description Where the feed is.
          *
@@ -593,6 +636,17 @@ export interface components {
              * @example partner-feeds
              */
             raw_file_bucket: string;
+            sha256: components["schemas"]["FileSha256"];
+            /**
+             * @description The size of the file in bytes, as it was uploaded.
+             * @example 158
+             */
+            size_bytes: number;
+            /**
+             * @description The first feed of this partner with the very same bytes, if its number is smaller than this one's; null where there is none. An upload that began earlier and ended later can still become it.
+             * @example FD00001
+             */
+            duplicate_of: string | null;
         };
         /** @description A piece of work over one feed. */
         Job: {
@@ -2116,6 +2170,26 @@ export interface components {
          * @example 5
          */
         RetryAfter: number;
+        /**
+         * @description The SHA-256 of the whole file in hexadecimal digits, as a strong entity tag.
+         * @example "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a"
+         */
+        FileETag: string;
+        /**
+         * @description The SHA-256 of the whole file in Base64 (RFC 9530), with a part of it too.
+         * @example sha-256=:9ys1Oy809MBnZtv5swnJIsVtA/oMJb3xE66lYouZlEo=:
+         */
+        FileReprDigest: string;
+        /**
+         * @description Parts of the file can be asked for by `Range`.
+         * @example bytes
+         */
+        AcceptRanges: "bytes";
+        /**
+         * @description The original name of the file, for whoever saves it (RFC 6266).
+         * @example attachment; filename=spring.csv
+         */
+        FileContentDisposition: string;
     };
     pathItems: never;
 }
@@ -2155,7 +2229,10 @@ export interface operations {
                      *       "status": "processing",
                      *       "job_id": "JS00001",
                      *       "validation_job_id": "JV00001",
-                     *       "validation_status": "queued"
+                     *       "validation_status": "queued",
+                     *       "sha256": "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a",
+                     *       "size_bytes": 158,
+                     *       "duplicate_of": null
                      *     }
                      */
                     "application/json": components["schemas"]["FeedReceipt"];
@@ -2458,6 +2535,130 @@ export interface operations {
                     /**
                      * @example {
                      *       "detail": "Feed FD00099 not found."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    downloadFeedFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The bytes to send, from and to included, counted from 0 (RFC 9110): `bytes=0-71`, `bytes=72-`, or `bytes=-86` for the last ones.
+                 * @example bytes=72-
+                 */
+                Range?: string;
+                /**
+                 * @description The `ETag` of the file that an earlier part is of. With any other value, a date too, `Range` is ignored and the whole file comes.
+                 * @example "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a"
+                 */
+                "If-Range"?: string;
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is the file's, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The feed's id, FD and at least five digits.
+                 * @example FD00001
+                 */
+                feed_id: components["parameters"]["FeedId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Repr-Digest": components["headers"]["FileReprDigest"];
+                    "Accept-Ranges": components["headers"]["AcceptRanges"];
+                    "Content-Disposition": components["headers"]["FileContentDisposition"];
+                    /**
+                     * @description The size of the file in bytes.
+                     * @example 158
+                     */
+                    "Content-Length": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example sku,product_name,description,brand,category,price,currency,availability
+                     *     TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock
+                     */
+                    "text/csv": string;
+                };
+            };
+            /** @description The part of the file that `Range` asks for. */
+            206: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Repr-Digest": components["headers"]["FileReprDigest"];
+                    "Accept-Ranges": components["headers"]["AcceptRanges"];
+                    "Content-Disposition": components["headers"]["FileContentDisposition"];
+                    /**
+                     * @description The size of the part in bytes.
+                     * @example 86
+                     */
+                    "Content-Length": number;
+                    /**
+                     * @description The first and the last byte of the part, and the size of the file.
+                     * @example bytes 72-157/158
+                     */
+                    "Content-Range": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock */
+                    "text/csv": string;
+                };
+            };
+            /** @description The copy that `If-None-Match` names is up to date. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            /** @description There is no such feed, or its file is no longer in object storage. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The file ends before the range begins, or the range is empty. */
+            416: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The size of the file.
+                     * @example bytes *\/158
+                     */
+                    "Content-Range": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "The requested range is not within the 158 bytes of the file."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];

@@ -9,13 +9,17 @@ create table feeds (
   uploaded_at timestamp with time zone not null default now(),
   raw_file_bucket text not null,
   raw_file_object_key text not null,
+  sha256 bytea not null,
+  size_bytes bigint not null,
+  constraint feeds_sha256_is_whole CHECK ((octet_length(sha256) = 32)),
+  constraint feeds_size_positive CHECK ((size_bytes > 0)),
   constraint feeds_status_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'processing'::text, 'validating'::text, 'validated'::text, 'processed'::text, 'failed'::text]))),
   constraint feeds_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   constraint feeds_pkey PRIMARY KEY (feed_id),
   constraint feeds_feed_id_partner_id_key UNIQUE (feed_id, partner_id),
   constraint feeds_raw_file_bucket_raw_file_object_key_key UNIQUE (raw_file_bucket, raw_file_object_key)
 );
-CREATE INDEX feeds_partner_id ON public.feeds USING btree (partner_id);
+CREATE INDEX feeds_partner_id_sha256 ON public.feeds USING btree (partner_id, sha256, feed_id);
 
 create table order_items (
   order_item_id bigint not null generated always as identity,

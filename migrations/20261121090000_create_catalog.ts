@@ -22,14 +22,20 @@ export async function up(db: Knex): Promise<void> {
       uploaded_at timestamptz not null default now(),
       raw_file_bucket text not null,
       raw_file_object_key text not null,
+      -- Of the raw file, byte for byte as it was uploaded.
+      sha256 bytea not null,
+      size_bytes bigint not null,
       unique (raw_file_bucket, raw_file_object_key),
       -- What a product refers to: its feed and its partner, checked as one.
       unique (feed_id, partner_id),
       constraint feeds_status_known check (
         status in ('uploaded', 'processing', 'validating', 'validated', 'processed', 'failed')
-      )
+      ),
+      constraint feeds_sha256_is_whole check (octet_length(sha256) = 32),
+      constraint feeds_size_positive check (size_bytes > 0)
     );
-    create index feeds_partner_id on feeds (partner_id);
+    -- The first feed of a partner with the same bytes, and what refers to a partner.
+    create index feeds_partner_id_sha256 on feeds (partner_id, sha256, feed_id);
 
     create table submission_jobs (
       job_id bigint generated always as identity primary key,

@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'invalid_order'
   | 'not_a_validation_job'
   | 'feed_not_found'
+  | 'raw_file_missing'
   | 'job_not_found'
   | 'job_to_run_not_found'
   | 'product_not_found'
@@ -60,6 +61,10 @@ export const invalidFeedFile = (text: string) => new ServiceError('invalid_feed_
 export const notCsv = () => invalidFeedFile('Only CSV uploads are supported at this time.');
 
 export const feedNotFound = (id: string) => new ServiceError('feed_not_found', `Feed ${id} not found.`);
+export const rawFileMissing = (feedId: string, cause: unknown) =>
+  new ServiceError('raw_file_missing', `The raw file of feed ${feedId} is missing from object storage.`, {
+    cause,
+  });
 export const jobNotFound = (id: string) => new ServiceError('job_not_found', `Job ${id} not found`, { id });
 export const jobToRunNotFound = () => new ServiceError('job_to_run_not_found', 'Job not found');
 export const notAValidationJob = () =>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { limits } from '../config';
 import { invalidFeedFile, type ServiceError } from '../errors';
 import { readHeader } from '../etl/header';
@@ -5,11 +6,12 @@ import { trimText } from '../etl/text';
 
 /**
  * Checks the content of an uploaded file while it streams through (specification, section 4, `POST /feeds/upload`,
- * steps 2 to 4): not empty, UTF-8 all of it, a header row with the required columns.
+ * steps 2 to 4): not empty, UTF-8 all of it, a header row with the required columns. Measures it on the way.
  */
 export class FeedFile {
   /** The size of the file so far. */
   bytes = 0;
+  private readonly hash = createHash('sha256');
   private readonly utf8 = new TextDecoder('utf-8', { fatal: true });
   private isUtf8 = true;
   private isBlank = true;
@@ -23,6 +25,7 @@ export class FeedFile {
    */
   take(chunk: Buffer): Buffer | undefined {
     this.bytes += chunk.length;
+    this.hash.update(chunk);
     this.decode(chunk);
     if (!this.prefix) return this.problem ? undefined : chunk;
     this.prefix = Buffer.concat([this.prefix, chunk]);
@@ -33,6 +36,11 @@ export class FeedFile {
   end(): Buffer | undefined {
     this.decode(undefined);
     return this.decideHeader();
+  }
+
+  /** The SHA-256 of the whole file, 32 bytes. To be called once, after its end. */
+  sha256(): Buffer {
+    return this.hash.digest();
   }
 
   /** Why the file is refused, by the first check that fails. It may still change until the end of the file. */

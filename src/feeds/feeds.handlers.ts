@@ -1,16 +1,21 @@
 import { Readable } from 'node:stream';
+import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Handlers } from '../http/contract';
+import { selectBytes } from '../http/range-request';
 import { formatId } from '../ids';
 import { validationMessage } from '../jobs/jobs.service';
 import { issueBody } from '../jobs/jobs.handlers';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
-import { getFeed, receiveFeed, type ReceiveContext } from './feeds.service';
+import { getFeed, openFeedFile, receiveFeed, type ReceiveContext } from './feeds.service';
 
 export function feedHandlers(
   context: Omit<ReceiveContext, 'log'>,
-): Pick<Handlers, 'uploadFeed' | 'getFeed' | 'getFeedProfile' | 'downloadFeedTemplate' | 'inspectFeed'> {
+): Pick<
+  Handlers,
+  'uploadFeed' | 'getFeed' | 'downloadFeedFile' | 'getFeedProfile' | 'downloadFeedTemplate' | 'inspectFeed'
+> {
   return {
     async uploadFeed({ form, log, reply }) {
       const receipt = await receiveFeed(form, { ...context, log });
@@ -23,6 +28,9 @@ export function feedHandlers(
           job_id: formatId('JS', receipt.submissionJobId),
           validation_job_id: formatId('JV', receipt.validationJobId),
           validation_status: 'queued',
+          sha256: receipt.sha256.toString('hex'),
+          size_bytes: receipt.sizeBytes,
+          duplicate_of: formatFeedId(receipt.duplicateOf),
         },
         { Location: `/feeds/${feedId}` },
       );
@@ -42,6 +50,37 @@ export function feedHandlers(
         validation_message: validationMessage(feed),
         raw_file_object_key: feed.raw_file_object_key,
         raw_file_bucket: feed.raw_file_bucket,
+        sha256: feed.sha256.toString('hex'),
+        size_bytes: feed.size_bytes,
+        duplicate_of: formatFeedId(feed.duplicate_of),
+      });
+    },
+
+    async downloadFeedFile({ path, headers, reply }) {
+      const feed = await getFeed(context.db, path.feed_id);
+      const sizeBytes = feed.size_bytes;
+      const entityTag = `"${feed.sha256.toString('hex')}"`;
+      const selected = selectBytes(headers, { entityTag, sizeBytes });
+      if (selected === 'not_modified') return reply(304, undefined, { ETag: entityTag });
+      if (selected === 'unsatisfiable') {
+        const detail = `The requested range is not within the ${sizeBytes} bytes of the file.`;
+        return reply(416, { detail }, { 'Content-Range': `bytes */${sizeBytes}` });
+      }
+      const fileHeaders = {
+        ETag: entityTag,
+        'Repr-Digest': `sha-256=:${feed.sha256.toString('base64')}:`,
+        'Accept-Ranges': 'bytes' as const,
+        'Content-Disposition': contentDisposition(feed.filename),
+      };
+      if (selected === 'all') {
+        const content = await openFeedFile(context.objectStore, feed);
+        return reply(200, content, { ...fileHeaders, 'Content-Length': sizeBytes });
+      }
+      const { start, end } = selected;
+      return reply(206, await openFeedFile(context.objectStore, feed, selected), {
+        ...fileHeaders,
+        'Content-Length': end - start + 1,
+        'Content-Range': `bytes ${start}-${end}/${sizeBytes}`,
       });
     },
 
@@ -83,3 +122,5 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
     issue_counts: inspection.issueCounts,
   };
 }
+
+const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));

@@ -13,7 +13,19 @@ export interface FeedRow extends RunColumns {
   uploaded_at: Date;
   raw_file_bucket: string;
   raw_file_object_key: string;
+  /** 32 bytes. */
+  sha256: Buffer;
+  size_bytes: number;
+  /** The first feed of the partner with the same bytes, if it has a smaller number. */
+  duplicate_of: number | null;
 }
+
+/** Computed whenever it is read: an upload with a smaller number may have ended later. */
+const duplicateOf = `
+  (select min(earlier.feed_id) from feeds as earlier
+   where earlier.partner_id = feeds.partner_id
+     and earlier.sha256 = feeds.sha256
+     and earlier.feed_id < feeds.feed_id) as duplicate_of`;
 
 export async function findFeed(db: Database, feedId: number): Promise<FeedRow | null> {
   const row = await db('feeds')
@@ -29,6 +41,9 @@ export async function findFeed(db: Database, feedId: number): Promise<FeedRow | 
       'feeds.uploaded_at',
       'feeds.raw_file_bucket',
       'feeds.raw_file_object_key',
+      'feeds.sha256',
+      'feeds.size_bytes',
+      db.raw(duplicateOf),
       'validation_jobs.job_id',
       'validation_jobs.status',
       'validation_jobs.failure_reason',
@@ -39,6 +54,14 @@ export async function findFeed(db: Database, feedId: number): Promise<FeedRow | 
       'validation_jobs.skipped',
     );
   return row ?? null;
+}
+
+/** The first feed of the same partner with the same bytes, if it has a smaller number. */
+export async function findDuplicate(db: Database, feedId: number): Promise<number | null> {
+  const row = await db('feeds')
+    .where('feed_id', feedId)
+    .first<Pick<FeedRow, 'duplicate_of'> | undefined>(db.raw(duplicateOf));
+  return row?.duplicate_of ?? null;
 }
 
 /** Draws the number of a feed that is about to be stored. A refused upload leaves a gap. */
@@ -75,6 +98,9 @@ export interface NewFeed {
   content_type: string;
   raw_file_bucket: string;
   raw_file_object_key: string;
+  /** 32 bytes. */
+  sha256: Buffer;
+  size_bytes: number;
 }
 
 export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {

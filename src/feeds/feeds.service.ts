@@ -1,13 +1,21 @@
+import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
-import { feedNotFound, fileTooLarge, notCsv, ServiceError } from '../errors';
+import { feedNotFound, fileTooLarge, notCsv, rawFileMissing, ServiceError } from '../errors';
 import { formatId, parseId } from '../ids';
 import { insertJobs } from '../jobs/jobs.repository';
 import type { Log } from '../log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
-import type { ObjectStore } from '../storage/object-store';
+import { StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
-import { drawFeedId, findFeed, getOrInsertPartner, insertFeed, type FeedRow } from './feeds.repository';
+import {
+  drawFeedId,
+  findDuplicate,
+  findFeed,
+  getOrInsertPartner,
+  insertFeed,
+  type FeedRow,
+} from './feeds.repository';
 import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
 
 /** @throws feed_not_found */
@@ -18,6 +26,25 @@ export async function getFeed(db: Database, id: string): Promise<FeedRow> {
   return feed;
 }
 
+/**
+ * Opens a feed's raw file, or a range of it. The caller reads the stream to its end or destroys it.
+ * @throws raw_file_missing; StorageError when the store fails
+ */
+export async function openFeedFile(
+  objectStore: ObjectStore,
+  feed: Pick<FeedRow, 'feed_id' | 'raw_file_object_key'>,
+  range?: ByteRange,
+): Promise<Readable> {
+  try {
+    return await objectStore.get(feed.raw_file_object_key, range);
+  } catch (error) {
+    if (error instanceof StorageError && error.missing) {
+      throw rawFileMissing(formatId('FD', feed.feed_id), error);
+    }
+    throw error;
+  }
+}
+
 /** What receiving a feed needs. Sizes are in bytes. */
 export interface ReceiveContext {
   db: Database;
@@ -26,11 +53,16 @@ export interface ReceiveContext {
   log: Log;
 }
 
-/** The identifiers that an accepted upload created. */
+/** The identifiers that an accepted upload created, and what is known of its file. */
 export interface FeedReceipt {
   feedId: number;
   submissionJobId: number;
   validationJobId: number;
+  /** 32 bytes. */
+  sha256: Buffer;
+  sizeBytes: number;
+  /** The first feed of the partner with the same bytes, if it has a smaller number. */
+  duplicateOf: number | null;
 }
 
 /** The file of an upload: in the object store, or refused. */
@@ -38,7 +70,7 @@ interface ReceivedFile {
   fileName: string;
   contentType: string;
   problem?: ServiceError;
-  stored?: { feedId: number; key: string };
+  stored?: { feedId: number; key: string; sha256: Buffer; sizeBytes: number };
 }
 
 /**
@@ -81,7 +113,8 @@ async function receiveFile(
 ): Promise<ReceivedFile> {
   const { fileName } = part;
   const file: ReceivedFile = { fileName, contentType: part.mediaType ?? 'text/csv' };
-  const accepted = acceptedBytes(part.content, context.uploadBytesMax);
+  const content = new FeedFile();
+  const accepted = acceptedBytes(part.content, content, context.uploadBytesMax);
   const isCsv = isCsvFile(fileName, part.mediaType);
   try {
     // Nothing comes before the header is known to be right; most refused files are never begun to be stored.
@@ -90,7 +123,7 @@ async function receiveFile(
       const feedId = await drawFeedId(context.db);
       const key = partnerName ? rawFileKey(partnerName, formatId('FD', feedId), fileName) : stagingKey();
       await context.objectStore.put(key, startingWith(first.value, accepted), file.contentType);
-      file.stored = { feedId, key };
+      file.stored = { feedId, key, sha256: content.sha256(), sizeBytes: content.bytes };
     }
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'invalid_feed_file') throw error;
@@ -101,12 +134,15 @@ async function receiveFile(
 }
 
 /**
- * The bytes of an acceptable file. Of one that turns out not to be, no more bytes come, and the end is an error: whoever
- * stores them then removes what is there.
+ * The bytes of an acceptable file, which `file` sees on the way. Of one that turns out not to be, no more bytes come, and
+ * the end is an error: whoever stores them then removes what is there.
  * @throws invalid_feed_file at the end, too_large at once
  */
-async function* acceptedBytes(content: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
-  const file = new FeedFile();
+async function* acceptedBytes(
+  content: AsyncIterable<Buffer>,
+  file: FeedFile,
+  bytesMax: number,
+): AsyncGenerator<Buffer> {
   for await (const chunk of content) {
     const bytes = file.take(chunk);
     if (file.bytes > bytesMax) throw fileTooLarge(bytesMax);
@@ -143,11 +179,15 @@ async function saveFeed(
       content_type: file.contentType,
       raw_file_bucket: objectStore.bucket,
       raw_file_object_key: key,
+      sha256: stored.sha256,
+      size_bytes: stored.sizeBytes,
     });
+    const duplicateOf = await findDuplicate(trx, stored.feedId);
     const jobs = await insertJobs(trx, stored.feedId);
     // From here on only the commit is left. If that fails, the feed may exist all the same, and needs its object.
     file.stored = undefined;
-    return { feedId: stored.feedId, ...jobs };
+    const { feedId, sha256, sizeBytes } = stored;
+    return { feedId, ...jobs, sha256, sizeBytes, duplicateOf };
   });
 }
 

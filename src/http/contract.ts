@@ -10,6 +10,8 @@ type Parameters<O extends OperationId> = operations[O]['parameters'];
 type Path<O extends OperationId> = Parameters<O> extends { path: infer P } ? P : Record<never, never>;
 type Query<O extends OperationId> =
   Parameters<O> extends { query?: infer Q } ? NonNullable<Q> : Record<never, never>;
+type Headers<O extends OperationId> =
+  Parameters<O> extends { header?: infer H } ? NonNullable<H> : Record<never, never>;
 type Content<O extends OperationId> = operations[O] extends { requestBody: { content: infer C } } ? C : never;
 type Body<O extends OperationId> = Content<O> extends { 'application/json': infer B } ? B : undefined;
 type Form<O extends OperationId> =
@@ -44,6 +46,8 @@ export interface Reply<O extends OperationId = OperationId> {
 export interface Call<O extends OperationId> {
   path: Path<O>;
   query: Query<O>;
+  /** The declared headers, by the names that the document gives them. */
+  headers: Headers<O>;
   body: Body<O>;
   /** The parts of a multipart body, read while they come in. */
   form: Form<O>;

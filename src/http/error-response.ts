@@ -13,6 +13,7 @@ const statusOf: Record<ErrorCode, number> = {
   not_a_validation_job: 400,
   unauthorized: 401,
   feed_not_found: 404,
+  raw_file_missing: 404,
   job_not_found: 404,
   job_to_run_not_found: 404,
   product_not_found: 404,

@@ -4,8 +4,8 @@ import type { OpenAPIV3 } from 'openapi-types';
 import type { Reply } from './contract';
 
 /**
- * @throws Error when a reply breaks the document: a status or header that is not declared, a body that does not fit. A
- * reply outside of any operation (404 and 405 of the router) has nothing to break.
+ * @throws Error when a reply breaks the document: a status, header or media type that is not declared, a body that does
+ * not fit. A reply outside of any operation (404 and 405 of the router) has nothing to break.
  */
 export function checkReply(api: OpenAPIBackend, operationId: string | undefined, reply: Reply): void {
   const violation = findViolation(api, operationId, reply);
@@ -29,10 +29,20 @@ function findViolation(
   if (missing.length + unknown.length > 0)
     return `headers: missing ${missing.join()}, not declared ${unknown.join()}`;
 
+  const declaredTypes = Object.keys(declared.content ?? {});
+  const type = mediaTypeOf(reply);
+  if (type ? !declaredTypes.includes(type) : declaredTypes.length > 0)
+    return `media type ${type ?? 'none'} instead of ${declaredTypes.join()}`;
+
   // A stream has no content before it is sent.
-  if (reply.body instanceof Readable) return undefined;
+  if (type !== 'application/json') return undefined;
   // What the client will parse: dates have become strings by then, and undefined fields are gone.
   const wire: unknown = JSON.parse(JSON.stringify(reply.body));
   const { errors } = api.validateResponse(wire, operation, reply.status);
   return errors ? `body: ${JSON.stringify(errors)}` : undefined;
+}
+
+function mediaTypeOf({ body }: Reply): string | undefined {
+  if (body === undefined) return undefined;
+  return body instanceof Readable ? 'text/csv' : 'application/json';
 }

@@ -214,6 +214,7 @@ function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<strin
         handler({
           path: request.params,
           query: apiRequest.query,
+          headers: sentHeaders(operation.parameters, message),
           body: apiRequest.body as unknown,
           form: acceptsForm(operation) ? readMultipart(message, uploadBytesMax) : undefined,
           log,
@@ -221,6 +222,14 @@ function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<strin
         }),
     ]),
   );
+}
+
+/** The declared headers as they were sent, by the names that the document gives them. */
+function sentHeaders(parameters: readonly Parameter[], { method, headers }: IncomingMessage): object {
+  const names = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
+  // A range is asked of GET only (RFC 9110, section 14.2).
+  const meant = method === 'GET' ? names : names.filter((name) => name !== 'Range');
+  return Object.fromEntries(meant.map((name) => [name, headers[name.toLowerCase()]]));
 }
 
 /** What can be wrong before the validator looks: the path, the body's media type and syntax, and what outranks a 422. */

@@ -55,12 +55,28 @@ async function sendStream(
     response.end();
     return;
   }
+  const promisedBytes = response.getHeader('Content-Length');
   try {
-    await pipeline(payload, response);
+    if (promisedBytes === undefined) await pipeline(payload, response);
+    else await pipeline(payload, exactly(Number(promisedBytes)), response);
   } catch (error) {
     const clientIsGone = (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (!clientIsGone) log.error({ err: error }, 'a response was cut off');
   }
+}
+
+/** Passes on what it gets. With fewer bytes than promised, the client would wait; more would be another response to it. */
+function exactly(promisedBytes: number) {
+  return async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > promisedBytes) break;
+      yield chunk;
+    }
+    if (bytes !== promisedBytes)
+      throw new Error(`The content is not of the ${promisedBytes} bytes promised.`);
+  };
 }
 
 /** A client that is still sending gets time to read the answer, but not to send for ever. */

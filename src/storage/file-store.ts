@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ConfigError, limits } from '../config';
-import { StorageError, watchErrors, type ObjectStore } from './object-store';
+import { StorageError, watchErrors, type ByteRange, type ObjectStore } from './object-store';
 
 /** Objects as files below `<dataDir>/objects`. A file is written aside, synced, and renamed when it is complete. */
 export class FileStore implements ObjectStore {
@@ -52,9 +52,9 @@ export class FileStore implements ObjectStore {
     await guard(`move ${fromKey}`, () => place(join(this.root, fromKey), join(this.root, toKey)));
   }
 
-  async get(key: string): Promise<Readable> {
+  async get(key: string, range?: ByteRange): Promise<Readable> {
     const file = await guard(`read ${key}`, () => open(join(this.root, key)));
-    return file.createReadStream({ highWaterMark: limits.objectReadBytes });
+    return file.createReadStream({ ...range, highWaterMark: limits.objectReadBytes });
   }
 
   async delete(key: string): Promise<void> {

@@ -1,6 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { Config } from '../config';
 
+/** Bytes of an object, from `start` to `end`, both included; the first one is 0. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
 /**
  * Where raw files are kept. An object is complete or absent, never half: `put` and `move` make it visible at the end or
  * not at all. Every method throws `StorageError` when the store fails.
@@ -14,8 +20,11 @@ export interface ObjectStore {
   put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void>;
   /** Gives the object another key; replaces what is there. */
   move(fromKey: string, toKey: string): Promise<void>;
-  /** Opens the object for reading. An error of the stream itself is the store's, as it came. */
-  get(key: string): Promise<Readable>;
+  /**
+   * Opens the object for reading. An error of the stream itself is the store's, as it came.
+   * @param range - must lie within the object; absent: all of it
+   */
+  get(key: string, range?: ByteRange): Promise<Readable>;
   /** Removes the object; nothing happens when it is not there. */
   delete(key: string): Promise<void>;
   /** Gives up the connections that the store holds open. */

@@ -11,7 +11,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { ConfigError, limits, type S3Config } from '../config';
-import { StorageError, watchErrors, type ObjectStore } from './object-store';
+import { StorageError, watchErrors, type ByteRange, type ObjectStore } from './object-store';
 
 // The SDK would print a notice of several lines at every start on the version of Node that we support.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
@@ -89,11 +89,20 @@ export class S3Store implements ObjectStore {
     await this.delete(fromKey);
   }
 
-  async get(key: string): Promise<Readable> {
-    const { Body } = await guard(`read ${key}`, () =>
-      this.client.send(new GetObjectCommand({ Bucket: this.bucket, Key: key })),
+  async get(key: string, range?: ByteRange): Promise<Readable> {
+    const Range = range && `bytes=${range.start}-${range.end}`;
+    const { Body, ContentLength } = await guard(`read ${key}`, () =>
+      this.client.send(new GetObjectCommand({ Bucket: this.bucket, Key: key, Range })),
     );
-    return Body as Readable;
+    const content = Body as Readable;
+    if (range && ContentLength !== range.end - range.start + 1) {
+      content.destroy();
+      throw failed(
+        `read ${key}`,
+        new Error(`It gave ${ContentLength} bytes when it was asked for ${Range}.`),
+      );
+    }
+    return content;
   }
 
   async delete(key: string): Promise<void> {

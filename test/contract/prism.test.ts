@@ -46,6 +46,7 @@ async function integrate(api: ApiClient): Promise<number[]> {
   const answers = [
     uploaded,
     await api.get(`/feeds/${feed_id}`),
+    await api.get(`/feeds/${feed_id}/raw`),
     await api.post(`/jobs/${validation_job_id}/run`),
     await api.get(`/jobs/${validation_job_id}`),
     await api.get(`/jobs/${validation_job_id}/issues`),
@@ -69,7 +70,7 @@ async function integrate(api: ApiClient): Promise<number[]> {
   return answers.map((answer) => answer.status);
 }
 
-const success = [201, 200, 200, 200, 200, 200, 200, 200, 201, 200, 200, 200, 200, 200, 200];
+const success = [201, 200, 200, 200, 200, 200, 200, 200, 200, 201, 200, 200, 200, 200, 200, 200];
 
 describe('Prism as a mock', () => {
   it('answers an integrator as the service would', async () => {
@@ -111,6 +112,7 @@ describe('Prism between an integrator and the service', () => {
       await api.upload({ partnerName: '', csv: 'a,b\n' }),
       await api.upload({ csv: 'sku,product_name\n' }),
       await api.get('/feeds/FD99999'),
+      await api.get('/feeds/FD99999/raw'),
       await api.get('/jobs/JV99999'),
       await api.post('/jobs/JV99999/run'),
       await api.get('/jobs/JV99999/issues'),
@@ -127,7 +129,7 @@ describe('Prism between an integrator and the service', () => {
 
     expect(answers.map((answer) => answer.headers.get('sl-violations'))).toEqual(answers.map(() => null));
     expect(answers.map((answer) => answer.status)).toEqual([
-      400, 422, 404, 404, 404, 404, 400, 422, 404, 400, 422, 404, 404, 422, 401,
+      400, 422, 404, 404, 404, 404, 404, 400, 422, 404, 400, 422, 404, 404, 422, 401,
     ]);
   });
 });

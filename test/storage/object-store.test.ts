@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { FileStore } from '../../src/storage/file-store';
-import { StorageError, type ObjectStore } from '../../src/storage/object-store';
+import { StorageError, type ByteRange, type ObjectStore } from '../../src/storage/object-store';
 import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
 import { createTestFolder } from '../support/folder';
 import { openTestS3Store } from '../support/s3-store';
@@ -22,7 +22,8 @@ describe.each(openers)('%s', (_name, open) => {
   /** A key that no other test uses. */
   const newKey = (fileName = 'feed.csv') => `test/${randomUUID()}/${fileName}`;
   const put = (key: string, content: Buffer) => store.put(key, inChunks(content), 'text/csv');
-  const read = async (key: string) => Buffer.concat(await (await store.get(key)).toArray());
+  const read = async (key: string, range?: ByteRange) =>
+    Buffer.concat(await (await store.get(key, range)).toArray());
   const expectAbsent = async (key: string) => {
     const got = await store.get(key).then(() => 'an object', theError);
     expect(got).toBeInstanceOf(StorageError);
@@ -58,6 +59,27 @@ describe.each(openers)('%s', (_name, open) => {
 
     it('get tells a missing object from a store that fails', async () => {
       await expectAbsent(newKey());
+    });
+
+    it.each<[string, ByteRange]>([
+      ['the last byte', { start: mebibyte - 1, end: mebibyte - 1 }],
+      ['the beginning', { start: 0, end: 99_999 }],
+      ['some in the middle', { start: 300_000, end: 700_000 }],
+      ['the end', { start: 1, end: mebibyte - 1 }],
+      ['all of them', { start: 0, end: mebibyte - 1 }],
+    ])('get gives back a range of the bytes: %s', async (_which, range) => {
+      const key = newKey();
+      const content = randomContent(mebibyte);
+      await put(key, content);
+
+      expect((await read(key, range)).equals(content.subarray(range.start, range.end + 1))).toBe(true);
+    });
+
+    it('get tells a missing object from a store that fails when a range is asked of it too', async () => {
+      const got = await store.get(newKey(), { start: 0, end: 9 }).catch(theError);
+
+      expect(got).toBeInstanceOf(StorageError);
+      expect(got).toHaveProperty('missing', true);
     });
 
     it('an object can be read several times at once', async () => {

@@ -221,6 +221,16 @@ describe('S3Store', () => {
     await expect(store.get('a.csv').then(sha256)).rejects.toThrow();
   });
 
+  it('a store that does not keep to the range it was asked for is one that fails', async () => {
+    const port = await interruptedServer(1000, content, 'hang up');
+    const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
+
+    const error = await store.get('a.csv', { start: 0, end: 9 }).catch(theError);
+
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error).toHaveProperty('missing', false);
+  });
+
   it('waits a minute at most for a byte, and tries at most three times', async () => {
     expect<number>(limits.s3IdleMilliseconds).toBeLessThanOrEqual(60_000);
     const { client } = openTestS3Store();

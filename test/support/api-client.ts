@@ -1,4 +1,4 @@
-/** A response, its JSON parsed. */
+/** A response, its JSON parsed; any other text as it is. */
 export interface ApiResponse {
   status: number;
   headers: Headers;
@@ -52,10 +52,11 @@ export class ApiClient {
     if (this.key !== undefined && !headers.has('x-api-key')) headers.set('x-api-key', this.key);
     const response = await fetch(this.url + path, { ...init, method, headers });
     const text = await response.text();
+    const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     return {
       status: response.status,
       headers: response.headers,
-      body: text === '' ? undefined : (JSON.parse(text) as unknown),
+      body: text === '' ? undefined : isJson ? (JSON.parse(text) as unknown) : text,
     };
   }
 

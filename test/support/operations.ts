@@ -20,6 +20,8 @@ export interface Operation {
   hasBody: boolean;
   /** The documented status of success. */
   success: number;
+  /** The media type of its body. */
+  mediaType: string;
 }
 
 /** Every operation of the document: a new endpoint is among them. */
@@ -28,7 +30,8 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
     .filter((method) => item?.[method] !== undefined)
     .map((method) => {
       const operation = item![method]!;
-      const success = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
+      // 206 is for requests with a Range, which the example has not.
+      const success = Object.keys(operation.responses).filter((status) => /^2(?!06)/.test(status));
       if (success.length !== 1) throw new Error(`${path}: one status of success is expected`);
       return {
         title: `${method.toUpperCase()} ${path}`,
@@ -40,6 +43,7 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
         needsKey: (operation.security ?? document.security ?? []).length > 0,
         hasBody: operation.requestBody !== undefined,
         success: Number(success[0]),
+        mediaType: Object.keys(resolve(operation.responses[success[0]!]!).content ?? {})[0]!,
       };
     }),
 );

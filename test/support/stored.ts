@@ -55,6 +55,8 @@ export interface StoredFeed {
   uploaded_at: Date;
   raw_file_bucket: string;
   raw_file_object_key: string;
+  sha256: Buffer;
+  size_bytes: number;
 }
 
 export async function storedFeed({ db }: TestService, feedId: string): Promise<StoredFeed> {

@@ -1,14 +1,19 @@
 'use strict';
 const document = require('../../../generated/openapi.json');
 
-/** The schema of the response that a transaction expects, as JSON Schema draft 7, which Dredd understands. */
+/**
+ * The schema of the response that a transaction expects, as JSON Schema draft 7, which Dredd understands; undefined where
+ * it is not JSON.
+ */
 function bodySchema({ origin, request, expected }) {
   const path = origin.resourceName;
   const operation = document.paths[path][request.method.toLowerCase()];
   const response = resolve(operation.responses[expected.statusCode]);
+  const json = response.content?.['application/json'];
+  if (!json) return undefined;
   return JSON.stringify({
     $schema: 'http://json-schema.org/draft-07/schema#',
-    ...toDraft7(response.content['application/json'].schema),
+    ...toDraft7(json.schema),
   });
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;
@@ -27,6 +28,9 @@ describe('GET /feeds/{feed_id}', () => {
         validation_message: `Validation job queued. Start it with POST /jobs/${jobId}/run.`,
         raw_file_object_key: `raw/partners/cafe-muller/feeds/${feedId}/feed.csv`,
         raw_file_bucket: 'local',
+        sha256: createHash('sha256').update(csv).digest('hex'),
+        size_bytes: csv.length,
+        duplicate_of: null,
       });
     });
 

@@ -36,6 +36,9 @@ describe('POST /feeds/upload', () => {
         job_id: expect.stringMatching(/^JS\d{5}$/),
         validation_job_id: expect.stringMatching(/^JV\d{5}$/),
         validation_status: 'queued',
+        sha256: createHash('sha256').update(goodCsv).digest('hex'),
+        size_bytes: goodCsv.length,
+        duplicate_of: null,
       });
       expect(headers.get('location')).toBe(`/feeds/${body.feed_id}`);
       expect(headers.get('content-type')).toBe('application/json');
@@ -73,6 +76,8 @@ describe('POST /feeds/upload', () => {
         uploaded_at: expect.any(Date),
         raw_file_bucket: 'local',
         raw_file_object_key: key,
+        sha256: createHash('sha256').update(goodCsv).digest(),
+        size_bytes: goodCsv.length,
       });
       expect(feed.uploaded_at.getTime()).toBeGreaterThanOrEqual(since - 1000);
       expect(feed.uploaded_at.getTime()).toBeLessThanOrEqual(Date.now() + 1000);

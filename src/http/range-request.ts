@@ -1,0 +1,35 @@
+import fresh from 'fresh';
+import parseRange from 'range-parser';
+import type { ByteRange } from '../storage/object-store';
+
+/** The headers by which a client says which copy it has, and which bytes it wants. */
+export interface RangeRequest {
+  Range?: string;
+  'If-Range'?: string;
+  'If-None-Match'?: string;
+}
+
+/** A range in bytes, and one only. */
+const singleRange = /^bytes=[^,]*$/i;
+const suffixRange = /^bytes=-(\d+)$/i;
+
+/**
+ * Which bytes of a file to answer with (RFC 9110, sections 13 and 14): all of them, unless the client has them already or
+ * asks for one range. Several ranges, other units and malformed headers are ignored.
+ * @param entityTag - strong, in its quotes
+ * @param sizeBytes - at least 1
+ */
+export function selectBytes(
+  request: RangeRequest,
+  { entityTag, sizeBytes }: { entityTag: string; sizeBytes: number },
+): 'not_modified' | 'all' | 'unsatisfiable' | ByteRange {
+  // No other header: `fresh` heeds Cache-Control, which is for caches, and which `fetch` adds to If-None-Match by itself.
+  if (fresh({ 'if-none-match': request['If-None-Match'] }, { etag: entityTag })) return 'not_modified';
+  const { Range: range, 'If-Range': condition = entityTag } = request;
+  if (range === undefined || !singleRange.test(range) || condition !== entityTag) return 'all';
+  // All there is; the parser takes a suffix that is longer than the file for unsatisfiable.
+  if (Number(suffixRange.exec(range)?.[1]) >= sizeBytes) return { start: 0, end: sizeBytes - 1 };
+  const parsed = parseRange(sizeBytes, range);
+  if (parsed === -2) return 'all';
+  return parsed === -1 ? 'unsatisfiable' : parsed[0]!;
+}
