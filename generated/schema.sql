@@ -124,7 +124,7 @@ create table validation_jobs (
   updated bigint,
   unchanged bigint,
   skipped bigint,
-  issue_counts jsonb not null default '[]'::jsonb,
+  issue_counts json not null default '[]'::json,
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint validation_jobs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
   constraint validation_jobs_rows_accounted_for CHECK ((processed = (((inserted + updated) + unchanged) + skipped))),

@@ -58,7 +58,7 @@ export async function up(db: Knex): Promise<void> {
       updated bigint,
       unchanged bigint,
       skipped bigint,
-      issue_counts jsonb not null default '[]',
+      issue_counts json not null default '[]',
       constraint validation_jobs_status_known check (status in ('queued', 'running', 'completed', 'failed')),
       constraint validation_jobs_rows_accounted_for check (processed = inserted + updated + unchanged + skipped),
       constraint validation_jobs_counted_when_finished check (

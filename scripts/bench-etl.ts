@@ -1,7 +1,8 @@
 /**
- * Measures a first load and an unchanged re-run of a large feed through the whole service (embedded PostgreSQL, local
- * files), beside what PostgreSQL needs for `\copy` of the same file into an empty table with the columns and indexes of
- * `products`; how much memory the service takes; and how long `GET /health` has to wait meanwhile.
+ * Measures a large feed through the whole service (embedded PostgreSQL, local files): a first load, an unchanged re-run
+ * and its plan; a first load of the same rows with every tenth one bad, and the download of those. Beside that, what
+ * PostgreSQL needs for `\copy` of the same file into an empty table with the columns and indexes of `products`; how much
+ * memory the service takes; and how long `GET /health` has to wait meanwhile.
  *
  * usage: bench-etl [rows]      default 1,000,000 rows, about 200 MB
  */
@@ -29,13 +30,22 @@ const apiKey = 'bench';
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-bench-'));
   const feed = join(folder, 'feed.csv');
-  await writeFeed(feed, rows);
+  const badFeed = join(folder, 'bad-feed.csv');
+  await writeFeed(feed, rows, () => false);
+  await writeFeed(badFeed, rows, (at) => at % 10 === 0);
+  const bad = Math.ceil(rows / 10);
   const service = await startService(join(folder, 'data'));
   try {
-    const uploadSeconds = await timed(() => upload(service.url, feed));
+    const uploadSeconds = await timed(() => upload(service.url, 'Bench', feed));
+    await upload(service.url, 'Bench with bad rows', badFeed);
     const health = watchHealth(service.url);
-    const first = await timed(() => run(service.url, { inserted: rows }));
-    const unchanged = await timed(() => run(service.url, { unchanged: rows }));
+    const first = await timed(() => work(service.url, 'JV00001', 'run', { inserted: rows }));
+    const unchanged = await timed(() => work(service.url, 'JV00001', 'run', { unchanged: rows }));
+    const plan = await timed(() => work(service.url, 'JV00001', 'plan', { unchanged: rows }));
+    const tenth = await timed(() =>
+      work(service.url, 'JV00002', 'run', { inserted: rows - bad, skipped: bad }),
+    );
+    const rejects = await timed(() => downloadRejects(service.url, 'JV00002', bad));
     const longestHealth = await health.stop();
     const copies = [];
     for (let round = 0; round < 3; round++) copies.push(await copyIntoEmptyTable(join(folder, 'data'), feed));
@@ -50,6 +60,9 @@ async function main(): Promise<void> {
     console.log(`upload     ${uploadSeconds.toFixed(1)} s`);
     console.log(`first load ${first.toFixed(1)} s  ${(first / copy).toFixed(2)} x \\copy`);
     console.log(`unchanged  ${unchanged.toFixed(1)} s  ${(unchanged / copy).toFixed(2)} x \\copy`);
+    console.log(`plan       ${plan.toFixed(1)} s  ${(plan / unchanged).toFixed(2)} x the unchanged re-run`);
+    console.log(`10 % bad   ${tenth.toFixed(1)} s  ${(tenth / first).toFixed(2)} x the first load`);
+    console.log(`rejects    ${rejects.toFixed(1)} s  for ${bad.toLocaleString('en')} rows`);
     console.log(
       `memory     ${peakMemory(service.process)} peak resident memory of the service's node process`,
     );
@@ -61,7 +74,7 @@ async function main(): Promise<void> {
 }
 
 /** A feed as partners send it: unique skus in no order, texts, quoted commas, prices, a few words of availability. */
-async function writeFeed(file: string, count: number): Promise<void> {
+async function writeFeed(file: string, count: number, isBad: (at: number) => boolean): Promise<void> {
   const brands = ['Acme', 'Globex', 'Initech', 'Umbrella', 'Soylent', 'Hooli', 'Stark', 'Wayne'];
   const words = ['in stock', 'out of stock', 'preorder', 'limited_stock'];
   function* lines(): Generator<string> {
@@ -73,7 +86,7 @@ async function writeFeed(file: string, count: number): Promise<void> {
         `SKU-${String(number).padStart(8, '0')},Product number ${number} of the large feed,` +
         `"Made of steel and oak, ${number % 97} x ${number % 31} cm, assembled in the north of the country",` +
         `${brands[number % brands.length]},Home & Garden / Category ${number % 200},` +
-        `${(1 + (number % 99_999) / 100).toFixed(2)},USD,${words[number % words.length]}\n`
+        `${isBad(at) ? 'NA' : (1 + (number % 99_999) / 100).toFixed(2)},USD,${words[number % words.length]}\n`
       );
     }
   }
@@ -110,9 +123,9 @@ async function startService(dataDir: string): Promise<Service> {
   };
 }
 
-async function upload(url: string, file: string): Promise<void> {
+async function upload(url: string, partnerName: string, file: string): Promise<void> {
   const form = new FormData();
-  form.set('partner_name', 'Bench');
+  form.set('partner_name', partnerName);
   form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
   const response = await fetch(`${url}/feeds/upload`, {
     method: 'POST',
@@ -122,15 +135,29 @@ async function upload(url: string, file: string): Promise<void> {
   if (response.status !== 201) throw new Error(await response.text());
 }
 
-/** Runs the only job with curl: fetch gives up an answer that takes more than five minutes. */
-async function run(url: string, expected: Record<string, number>): Promise<void> {
-  const child = spawn('curl', ['-s', '-X', 'POST', '-H', `x-api-key: ${apiKey}`, `${url}/jobs/JV00001/run`]);
+/** Runs or plans a job with curl: fetch gives up an answer that takes more than five minutes. */
+async function work(
+  url: string,
+  jobId: string,
+  what: 'run' | 'plan',
+  expected: Record<string, number>,
+): Promise<void> {
+  const path = `${url}/jobs/${jobId}/${what}`;
+  const child = spawn('curl', ['-s', '-X', 'POST', '-H', `x-api-key: ${apiKey}`, path]);
   let answer = '';
   for await (const chunk of child.stdout) answer += String(chunk);
   const { summary } = JSON.parse(answer) as { summary: Record<string, number> };
   for (const [counter, count] of Object.entries(expected)) {
     if (summary[counter] !== count) throw new Error(`unexpected result: ${answer}`);
   }
+}
+
+async function downloadRejects(url: string, jobId: string, expected: number): Promise<void> {
+  const response = await fetch(`${url}/jobs/${jobId}/rejects.csv`, { headers: { 'x-api-key': apiKey } });
+  let lines = 0;
+  for await (const chunk of response.body!)
+    lines += Buffer.from(chunk).toString('latin1').split('\n').length - 1;
+  if (lines !== expected + 1) throw new Error(`unexpected rejects: ${lines} lines`);
 }
 
 function watchHealth(url: string): { stop(): Promise<number> } {
