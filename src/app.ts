@@ -46,7 +46,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
 
   const handlers: Handlers = {
     ...feedHandlers({ db, objectStore, uploadBytesMax: config.uploadBytesMax }),
-    ...jobHandlers(db, objectStore, runner),
+    ...jobHandlers(db, runner),
     ...productHandlers(db),
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(db),

@@ -68,8 +68,10 @@ export const limits = {
   issueValueCharacters: 200,
   /** Staged rows are handed to PostgreSQL in texts of about this length: few writes, little memory. */
   copyBatchCharacters: 64 * 1024,
-  /** ETL runs that one process works on at a time; more of them wait. They share one worker thread. */
+  /** Runs and plans that one process works on at a time; more of them wait. They share one worker thread. */
   concurrentRuns: 4,
+  /** Downloads of rejects at a time, on the same thread; most of their time goes into waiting for the client. */
+  concurrentRejects: 8,
   /**
    * Memory that PostgreSQL may take per sort or hash of a run: the sort keys of a million products fit. With its default
    * of 4 MB, a first load of a million rows took 27 s instead of 20.

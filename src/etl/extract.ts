@@ -70,11 +70,13 @@ export class RecordExtractor {
       case 'CSV_QUOTE_NOT_CLOSED':
         return new FeedFailure(
           `The quote that opens in the record at line ${this.line} is never closed.`,
+          false,
           error,
         );
       case 'CSV_MAX_RECORD_SIZE':
         return new FeedFailure(
           `The record at line ${this.line} is larger than ${limits.recordBytes} bytes; a quote may have been left open.`,
+          false,
           error,
         );
       default:

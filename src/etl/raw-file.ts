@@ -24,6 +24,7 @@ async function* readRawFile(objectStore: ObjectStore, key: string): AsyncGenerat
       missing
         ? 'The raw file is missing from object storage.'
         : 'The raw file could not be read from object storage.',
+      !missing,
       error,
     );
   }

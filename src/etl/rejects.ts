@@ -2,25 +2,55 @@ import { stringify } from 'csv-stringify/sync';
 import type { Knex } from 'knex';
 import { limits } from '../config';
 import type { Database } from '../db/database';
-import type { FeedToRun } from '../jobs/jobs.repository';
+import { getFeedToRun, type FeedToRun } from '../jobs/jobs.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
+import { FeedFailure } from './feed-failure';
 import type { Delimiter } from './header';
-import type { OpenFeed } from './raw-file';
+import { openRawFile, type OpenFeed } from './raw-file';
 import { rowIssue, type RowIssue } from './row-issues';
+import type { RunContext } from './run-feed';
 import { RunTally, stageFeed } from './stage-feed';
 import { transformRecord } from './transform';
 
 /** The columns that stand before the feed's own. */
 const reportColumns = ['_line', '_codes', '_messages'];
 
+/** Which rejects are wanted. */
+export interface RejectsRequest {
+  jobId: number;
+  /** Whether skus repeat among the rows that the run has read. */
+  hasRepeatedSkus: boolean;
+  /** Whether the run failed, perhaps because the file is broken somewhere: then the rows before that are wanted. */
+  hasFailed: boolean;
+}
+
 /**
- * Reads the raw file of a feed and gives the rows that a run skips, as a feed of its own: the header and every such row
- * as they came, with what is wrong before them. Memory does not grow with the number of rows.
- * @param superseded - the rows that a later one of the same sku replaces
- * @throws FeedFailure when the file cannot be read to its end, after the rows before that
+ * The rows that a run of the job has skipped, as a feed of its own, in texts of some length. It is made while it is read,
+ * from the raw file; memory does not grow with the number of rows.
+ * @throws FeedFailure when the raw file cannot be read; amid the texts too
  */
-export async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
+export async function openRejects(
+  { jobId, hasRepeatedSkus, hasFailed }: RejectsRequest,
+  { db, objectStore }: RunContext,
+): Promise<AsyncGenerator<string>> {
+  const feed = await getFeedToRun(db, jobId);
+  const superseded = hasRepeatedSkus ? await findSupersededRows(db, objectStore, feed) : new RowSet();
+  const rejects = readRejects(await openRawFile(objectStore, feed.objectKey), superseded);
+  return hasFailed ? untilBreak(rejects) : rejects;
+}
+
+/** The rows up to where the file is broken: there the run has failed too. */
+async function* untilBreak(rejects: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield* rejects;
+  } catch (error) {
+    if (!(error instanceof FeedFailure) || error.unavailable) throw error;
+  }
+}
+
+/** The header and every row that a run skips as they came, with what is wrong before them. */
+async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
   const extractor = new RecordExtractor(
     header,
     (_place, raw) => `${reportCells(reportColumns, header.delimiter)}${raw()}\n`,
@@ -56,7 +86,7 @@ function reportCells(cells: (string | number)[], delimiter: Delimiter): string {
 }
 
 /** A set of row numbers, in one bit each. */
-export class RowSet {
+class RowSet {
   private bits = new Uint8Array(1024);
 
   add(row: number): void {
@@ -85,11 +115,7 @@ const declareSupersededSql = `
  * Finds the rows of a feed that a later valid row of the same sku replaces: stages the feed as a run does, and undoes it.
  * @throws FeedFailure when the file cannot be read to its end
  */
-export async function findSupersededRows(
-  db: Database,
-  objectStore: ObjectStore,
-  feed: FeedToRun,
-): Promise<RowSet> {
+async function findSupersededRows(db: Database, objectStore: ObjectStore, feed: FeedToRun): Promise<RowSet> {
   const trx = await db.transaction();
   try {
     await stageFeed(trx, objectStore, feed, new RunTally());

@@ -1,10 +1,14 @@
+import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
 import { limits, type Config } from '../config';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { createLog } from '../log';
 import { openObjectStore } from '../storage/object-store';
+import { FeedFailure } from './feed-failure';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
+import { openRejects, type RejectsRequest } from './rejects';
 import { runFeed, type RunContext, type RunOutcome } from './run-feed';
+import { sendThrough } from './thread-stream';
 
 /** What the thread is told when it starts. */
 export interface WorkerSettings {
@@ -13,8 +17,9 @@ export interface WorkerSettings {
   logLevel: string;
 }
 
-/** What `plan` gives: a plan, or why there is none for now. */
-export type PlanOutcome = { plan: FeedPlan } | { plan?: undefined; unavailable: string };
+/** What a task gives, or a failure that was to be expected: an error loses its class on its way to the other thread. */
+export type Outcome<T> =
+  { value: T; failure?: undefined } | { failure: { reason: string; unavailable: boolean } };
 
 /** Each run holds one connection for its transaction and one, now and then, to show its state. */
 const connectionsPerRun = 2;
@@ -36,12 +41,28 @@ export async function run(jobId: number): Promise<RunOutcome> {
 }
 
 /** A task of the ETL thread: plans one job, beside others. */
-export async function plan({ jobId, page }: { jobId: number; page: PlanPage }): Promise<PlanOutcome> {
+export function plan({ jobId, page }: { jobId: number; page: PlanPage }): Promise<Outcome<FeedPlan>> {
+  return expectFailures(async () => planFeed(jobId, page, await getContext()));
+}
+
+/** A task of the ETL thread: sends the rejects of a run through `port`, and ends with them. */
+export function rejects({
+  request,
+  port,
+}: {
+  request: RejectsRequest;
+  port: MessagePort;
+}): Promise<Outcome<void>> {
+  return expectFailures(async () => sendThrough(port, await openRejects(request, await getContext())));
+}
+
+async function expectFailures<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
-    return { plan: await planFeed(jobId, page, await getContext()) };
+    return { value: await work() };
   } catch (error) {
-    // An error loses its class on its way to the other thread.
-    if (isDatabaseUnavailable(error)) return { unavailable: (error as Error).message };
+    const reason = (error as Error).message;
+    if (isDatabaseUnavailable(error)) return { failure: { reason, unavailable: true } };
+    if (error instanceof FeedFailure) return { failure: { reason, unavailable: error.unavailable } };
     throw error;
   }
 }
@@ -50,7 +71,7 @@ async function openContext({ address, store, logLevel }: WorkerSettings): Promis
   return {
     db: openDatabase(address, {
       applicationName: 'etl',
-      connectionsMax: limits.concurrentRuns * connectionsPerRun,
+      connectionsMax: limits.concurrentRuns * connectionsPerRun + limits.concurrentRejects,
     }),
     objectStore: await openObjectStore(store),
     log: createLog(logLevel),

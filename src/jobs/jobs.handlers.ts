@@ -3,7 +3,6 @@ import type { Database } from '../db/database';
 import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { formatId } from '../ids';
-import type { ObjectStore } from '../storage/object-store';
 import {
   getJob,
   listJobIssues,
@@ -18,7 +17,6 @@ import { openRejects } from './rejects.service';
 
 export function jobHandlers(
   db: Database,
-  objectStore: ObjectStore,
   runner: FeedRunner,
 ): Pick<Handlers, 'getJob' | 'runJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'> {
   return {
@@ -50,7 +48,7 @@ export function jobHandlers(
     },
 
     async downloadJobRejects({ path, reply }) {
-      const rejects = await openRejects(db, objectStore, path.job_id);
+      const rejects = await openRejects(db, runner, path.job_id);
       return reply(200, rejects, {
         'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });

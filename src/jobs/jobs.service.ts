@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
 import {
   invalidCursor,
@@ -10,6 +11,7 @@ import {
 import type { RunOutcome } from '../etl/run-feed';
 import type { ProductChange } from '../etl/load';
 import type { FeedPlan, PlanPage } from '../etl/plan-feed';
+import type { RejectsRequest } from '../etl/rejects';
 import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
@@ -27,8 +29,10 @@ import {
 export interface FeedRunner {
   /** Runs a job to its end, and says how it went. */
   run(jobId: number): Promise<RunOutcome>;
-  /** Says what a run would do now. @throws unavailable; whatever else keeps it from finding out */
+  /** Says what a run would do now. @throws unavailable */
   plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
+  /** Opens the rejects of a run. @throws FeedFailure; unavailable */
+  rejects(request: RejectsRequest): Promise<Readable>;
 }
 
 /** A job as its users see it. */

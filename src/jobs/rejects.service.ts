@@ -1,34 +1,29 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
 import { jobWithoutFinishedRun, rawFileUnusable, unavailable } from '../errors';
 import { FeedFailure } from '../etl/feed-failure';
-import { openRawFile } from '../etl/raw-file';
-import { findSupersededRows, readRejects, RowSet } from '../etl/rejects';
 import { parseId } from '../ids';
-import { StorageError, type ObjectStore } from '../storage/object-store';
-import { findValidationJob, getFeedToRun, type ValidationJobRow } from './jobs.repository';
-import { getJob } from './jobs.service';
+import { findValidationJob, type ValidationJobRow } from './jobs.repository';
+import { getJob, type FeedRunner } from './jobs.service';
 
 /**
- * The rows that the job's last run skipped, as a CSV file that is made while it is read.
+ * The rows that the job's last run skipped, as a CSV file that is made while it is read. The caller reads the stream to
+ * its end or destroys it.
  * @throws job_not_found, no_finished_run, raw_file_unusable, unavailable
  */
-export async function openRejects(db: Database, objectStore: ObjectStore, id: string): Promise<Readable> {
+export async function openRejects(db: Database, runner: FeedRunner, id: string): Promise<Readable> {
   const job = await getFinishedJob(db, id);
-  const feed = await getFeedToRun(db, job.job_id);
   try {
-    // A run that failed has not looked for repeated skus; most that have did not find any.
-    const repeats =
-      job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku');
-    const superseded = repeats ? await findSupersededRows(db, objectStore, feed) : new RowSet();
-    const rejects = readRejects(await openRawFile(objectStore, feed.objectKey), superseded);
-    return Readable.from(job.status === 'failed' ? untilBreak(rejects) : rejects, { objectMode: false });
+    return await runner.rejects({
+      jobId: job.job_id,
+      // A run that failed has not looked for them; most that have did not find any.
+      hasRepeatedSkus:
+        job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku'),
+      hasFailed: job.status === 'failed',
+    });
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
-    const { cause } = error;
-    throw cause instanceof StorageError && !cause.missing
-      ? unavailable(error)
-      : rawFileUnusable(error.message, error);
+    throw error.unavailable ? unavailable(error) : rawFileUnusable(error.message, error);
   }
 }
 
@@ -38,13 +33,4 @@ async function getFinishedJob(db: Database, id: string): Promise<ValidationJobRo
   const job = validationId === undefined ? null : await findValidationJob(db, validationId);
   if (job?.status !== 'completed' && job?.status !== 'failed') throw jobWithoutFinishedRun(id);
   return job;
-}
-
-/** The rows up to where the file is broken: there the run has failed too. */
-async function* untilBreak(rejects: AsyncIterable<string>): AsyncGenerator<string> {
-  try {
-    yield* rejects;
-  } catch (error) {
-    if (!(error instanceof FeedFailure) || error.cause instanceof StorageError) throw error;
-  }
 }

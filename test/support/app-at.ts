@@ -29,6 +29,7 @@ export async function startAppAt(
     runner: {
       run: () => Promise.resolve('unavailable'),
       plan: () => Promise.reject(unavailable('no runner')),
+      rejects: () => Promise.reject(unavailable('no runner')),
     },
     log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
     verifyResponses: true,

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
 import type { Database, DatabaseAddress } from '../../src/db/database';
+import { openRejects } from '../../src/etl/rejects';
 import { planFeed } from '../../src/etl/plan-feed';
 import { runFeed, type RunContext } from '../../src/etl/run-feed';
 import { createHttpServer } from '../../src/http/server';
@@ -55,7 +57,11 @@ export async function startTestService(
     address,
     db,
     objectStore,
-    runner: { run, plan: (jobId, page) => planFeed(jobId, page, context) },
+    runner: {
+      run,
+      plan: (jobId, page) => planFeed(jobId, page, context),
+      rejects: async (request) => Readable.from(await openRejects(request, context), { objectMode: false }),
+    },
     log,
     verifyResponses: true,
   });
