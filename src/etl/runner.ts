@@ -31,6 +31,8 @@ export function startRunner(settings: WorkerSettings, db: Database, log: Log): R
   const threads = new Piscina({
     filename: join(__dirname, 'worker.js'),
     workerData: settings,
+    // Waiting for work must not block the thread: what a task leaves behind, a file to close say, is still to be done.
+    atomics: 'disabled',
     minThreads: 0,
     maxThreads: 1,
     concurrentTasksPerWorker: limits.concurrentRuns + limits.concurrentRejects,
