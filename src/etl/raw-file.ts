@@ -7,6 +7,8 @@ import { readHeader, type FeedHeader } from './header';
 export interface OpenFeed {
   header: FeedHeader;
   chunks: AsyncIterable<Buffer>;
+  /** Gives the file up, however much of it was read. To be called in any case. */
+  close(): Promise<unknown>;
 }
 
 /** Opens the raw file of a feed. @throws FeedFailure when it is missing, cannot be read, or has no acceptable header */
@@ -47,5 +49,5 @@ async function readHeaderOf(source: AsyncGenerator<Buffer, undefined>): Promise<
     yield prefix;
     yield* source;
   }
-  return { header, chunks: chunks() };
+  return { header, chunks: chunks(), close: () => source.return(undefined) };
 }

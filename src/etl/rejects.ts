@@ -50,7 +50,7 @@ async function* untilBreak(rejects: AsyncGenerator<string>): AsyncGenerator<stri
 }
 
 /** The header and every row that a run skips as they came, with what is wrong before them. */
-async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
+async function* readRejects({ header, chunks, close }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
   const extractor = new RecordExtractor(
     header,
     (_place, raw) => `${reportCells(reportColumns, header.delimiter)}${raw()}\n`,
@@ -66,13 +66,17 @@ async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): A
     },
   );
   let batch = '';
-  for await (const text of extractor.read(chunks)) {
-    batch += text;
-    if (batch.length < limits.copyBatchCharacters) continue;
+  try {
+    for await (const text of extractor.read(chunks)) {
+      batch += text;
+      if (batch.length < limits.copyBatchCharacters) continue;
+      yield batch;
+      batch = '';
+    }
     yield batch;
-    batch = '';
+  } finally {
+    await close();
   }
-  yield batch;
 }
 
 /** Each text once: a row with two missing cells has one code and two messages. */

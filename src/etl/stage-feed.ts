@@ -51,7 +51,7 @@ export async function stageFeed(
 ): Promise<StagedFeed> {
   await createStaging(trx);
   const newerFeed = await newerLoadedFeed(trx, feed);
-  const { header, chunks } = await openRawFile(objectStore, feed.objectKey);
+  const { header, chunks, close } = await openRawFile(objectStore, feed.objectKey);
   const batch = new Batch();
   const extractor = new RecordExtractor(
     header,
@@ -74,7 +74,11 @@ export async function stageFeed(
     yield* extractor.read(chunks);
     yield batch.take();
   }
-  await pipeline(batches(), await stageRows(trx));
+  try {
+    await pipeline(batches(), await stageRows(trx));
+  } finally {
+    await close();
+  }
   return {
     feedId: feed.feedId,
     partnerId: feed.partnerId,
