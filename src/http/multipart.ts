@@ -136,17 +136,19 @@ function boundaryOf(request: IncomingMessage): string {
  * Looks at the bytes before and around the part's begin, which is where its headers are.
  */
 class PartHeaders {
-  private recent: Buffer[] = [];
-  private recentBytes = 0;
+  /** Twice the window: when it is full, the window moves to its front. However small the chunks, each costs its own bytes. */
+  private readonly bytes = Buffer.allocUnsafe(2 * limits.partHeaderWindowBytes);
+  private end = 0;
 
   constructor(private readonly boundary: string) {}
 
   see(chunk: Buffer): void {
-    this.recent.push(chunk);
-    this.recentBytes += chunk.length;
-    while (this.recentBytes - this.recent[0]!.length > limits.partHeaderWindowBytes) {
-      this.recentBytes -= this.recent.shift()!.length;
+    const seen = chunk.subarray(-limits.partHeaderWindowBytes);
+    if (this.end + seen.length > this.bytes.length) {
+      this.bytes.copyWithin(0, this.end - limits.partHeaderWindowBytes, this.end);
+      this.end = limits.partHeaderWindowBytes;
     }
+    this.end += seen.copy(this.bytes, this.end);
   }
 
   /** To be asked when the part with this name begins. */
@@ -156,7 +158,7 @@ class PartHeaders {
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     const disposition = new RegExp(`^content-disposition:[^\\r\\n]*[;\\s]name="?${name}"?(?:;|\\s|$)`, 'im');
     // What comes before the first boundary is the content of an earlier part.
-    const [, ...parts] = Buffer.concat(this.recent).toString('latin1').split(`--${this.boundary}`);
+    const [, ...parts] = this.bytes.toString('latin1', 0, this.end).split(`--${this.boundary}`);
     const heads = parts.map((part) => part.split('\r\n\r\n', 1)[0]!);
     const head = heads.find((each) => disposition.test(each));
     return head === undefined || /^content-type:/im.test(head);
