@@ -64,7 +64,7 @@ export class FeedFile {
     }
   }
 
-  private decideHeader(chunk = Buffer.alloc(0)): Buffer | undefined {
+  private decideHeader(chunk: Buffer = Buffer.alloc(0)): Buffer | undefined {
     if (!this.prefix) return undefined;
     const prefix = Buffer.concat([this.prefix.subarray(0, this.prefixBytes), chunk]);
     this.prefix = undefined;
