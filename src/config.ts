@@ -136,6 +136,11 @@ export const limits = {
   objectReadBytes: 256 * 1024,
   /** A local file that was being written and has not grown for this long was left by a killed process. */
   abandonedUploadMilliseconds: 24 * 3600 * 1000,
+  /**
+   * How long a client may send nothing amid a request before it is given up. An upload as such may take any time; one
+   * that stands still holds a connection, a part of memory and a file.
+   */
+  requestIdleMilliseconds: 60_000,
   /** What a client is told to wait after a 503. */
   retryAfterSeconds: 5,
   /** A client that is refused may finish sending for this long, so that it gets to read why. */

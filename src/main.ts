@@ -86,7 +86,7 @@ async function start(config: Config, log: Log, cleanups: Cleanup[], signal: Abor
   const keyIsGenerated = config.apiKeys.length === 0;
   const apiKeys = keyIsGenerated ? [localKey(config.dataDir)] : config.apiKeys;
   const app = await createApp({ config, apiKeys, address, db, objectStore, runner, log });
-  const server = createHttpServer(app.express);
+  const server = createHttpServer(app.handle);
   await listen(server, config);
   cleanups.push({ what: 'server', undo: () => drain(server, app.drain(), config.shutdownSeconds) });
 

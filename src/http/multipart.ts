@@ -5,13 +5,14 @@ import busboy from 'busboy';
 import { limits } from '../config';
 import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
 import type { FormPart } from '../feeds/upload-form';
+import { watchIdleBody } from './idle-body';
 import { hasBody } from './request-body';
 
 /**
  * The parts of a multipart/form-data body, one after the other. A file's content must be read to its end before the next
  * part is asked for. Can be left early: the rest of the body is dropped then. A request without a body has no parts.
  * @param fileBytesMax - limit of the file; the rest of the body has `limits.multipartOverheadBytes`
- * @throws malformed_request, too_large; the content of a file throws them too
+ * @throws malformed_request, too_large, request_timeout; the content of a file throws them too
  */
 export async function* readMultipart(
   request: IncomingMessage,
@@ -67,6 +68,7 @@ export async function* readMultipart(
     if (!request.complete) fail(new Error('the client went away'));
   };
   request.on('close', onClose);
+  const endWatch = watchIdleBody(request, fail);
   // Not `pipeline`: it would destroy the request, and with it the connection that the response needs.
   request.pipe(body).pipe(form);
 
@@ -80,6 +82,7 @@ export async function* readMultipart(
     }
   } finally {
     request.off('close', onClose);
+    endWatch();
     request.unpipe(body);
     request.resume();
     form.destroy();
