@@ -2017,6 +2017,21 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description Nothing of the request has come for a minute, before its end. Nothing was stored. */
+        RequestTimeout: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "The request took too long to arrive."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The path cannot be decoded. */
         MalformedPath: {
             headers: {
@@ -2249,6 +2264,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
             /** @description The file is larger than the limit. Nothing was stored. */
             413: {
                 headers: {
@@ -2439,6 +2455,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            408: components["responses"]["RequestTimeout"];
             /** @description The file is larger than the limit of an upload. */
             413: {
                 headers: {
@@ -3443,6 +3460,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            408: components["responses"]["RequestTimeout"];
             /** @description A product is not available. */
             409: {
                 headers: {

@@ -1,5 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import express, { type Express } from 'express';
 import type { Document } from 'openapi-backend';
 import document from '../generated/openapi.json';
 import { analyticsHandlers } from './analytics/analytics.handlers';
@@ -10,6 +8,7 @@ import { healthHandlers } from './health/health.handlers';
 import type { Checks, Handlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { createRouter } from './http/router';
+import type { HandleRequest } from './http/server';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import type { FeedRunner } from './jobs/jobs.service';
 import { keyVerifier } from './keys/api-keys';
@@ -33,7 +32,7 @@ export interface AppDependencies {
 
 /** The whole HTTP application, not listening yet. */
 export interface App {
-  express: Express;
+  handle: HandleRequest;
   /** New requests are refused from now on. @returns when the last one in flight has ended */
   drain(): Promise<void>;
 }
@@ -64,11 +63,8 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     log,
   });
 
-  const app = express();
-  app.disable('x-powered-by');
-  app.use((request: IncomingMessage, response: ServerResponse) => inFlight.track(route(request, response)));
   return {
-    express: app,
+    handle: (request, response) => inFlight.track(route(request, response)),
     drain() {
       draining = true;
       return inFlight.ended();

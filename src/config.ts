@@ -94,15 +94,25 @@ export const limits = {
   databaseAcquireMilliseconds: 5_000,
   /** How long opening a connection may take. */
   databaseConnectMilliseconds: 5_000,
+  /**
+   * How long a request waits for one statement before it is 503: ten times the slowest that was measured (a million
+   * products sorted without an index). Without it, a frozen server keeps whoever has a connection to it for ever.
+   */
+  databaseQueryMilliseconds: 10_000,
+  /** How often a start asks whether another process has ended its migration. */
+  migrationLockPollMilliseconds: 200,
   /** How long the next start waits for a dead owner of the embedded server to be noticed. */
   databaseOwnerWaitMilliseconds: 5_000,
   /** How long it waits for parts of a killed server that are still amid a statement. */
   databaseRestWaitMilliseconds: 60_000,
-  /** How the embedded server is stopped, and how long each way may take; with the rest it must be 30 seconds at most. */
-  databaseStopSeconds: [
-    ['fast', 2],
-    ['immediate', 1],
-  ],
+  /** From the signal to the end of all processes: what the service promises. */
+  stopMilliseconds: 30_000,
+  /** How much of that is left for the embedded server to stop when requests in flight have taken all of their time. */
+  stopReserveMilliseconds: 5_000,
+  /** What is kept of it for a server that does not stop in order: an immediate stop, its death, and the end of ours. */
+  databaseForcedStopMilliseconds: 3_000,
+  /** How long an immediate stop may take; it only ends processes. */
+  databaseImmediateStopSeconds: 1,
   /** A cluster that was being created and has not changed for this long was left by a killed process. */
   abandonedClusterMilliseconds: 10 * 60 * 1000,
   /** How often each process looks for runs whose process has died. */
@@ -128,6 +138,11 @@ export const limits = {
   objectReadBytes: 256 * 1024,
   /** A local file that was being written and has not grown for this long was left by a killed process. */
   abandonedUploadMilliseconds: 24 * 3600 * 1000,
+  /**
+   * How long a client may send nothing amid a request before it is given up. An upload as such may take any time; one
+   * that stands still holds a connection, a part of memory and a file.
+   */
+  requestIdleMilliseconds: 60_000,
   /** What a client is told to wait after a 503. */
   retryAfterSeconds: 5,
   /** A client that is refused may finish sending for this long, so that it gets to read why. */

@@ -1,14 +1,22 @@
 import { codes } from 'currency-codes';
 
-/**
- * Codes that ISO 4217 withdrew after the library's list (2024-06-25) was published: the Netherlands Antillean guilder
- * gave way to XCG on 2025-03-31, the Bulgarian lev to EUR on 2026-01-01.
- */
-const withdrawnSince = new Set(['ANG', 'BGN']);
+/** What ISO 4217 has withdrawn, and the library's list (2024-06-25) still has. */
+const withdrawn = [
+  'ANG', // Netherlands Antillean guilder, XCG since 2025-03-31
+  'BGN', // Bulgarian lev, EUR since 2026-01-01
+  'CUC', // Cuban convertible peso, gone since 2021
+];
 
-const active = new Set(codes().filter((code) => !withdrawnSince.has(code)));
+/** What ISO 4217 has added since. */
+const added = [
+  'XAD', // Arab accounting dinar, 2025-05-12
+  'XCG', // Caribbean guilder, 2025-03-31
+];
 
-/** Whether `code` is an active ISO 4217 code, in capital letters. */
+const active = new Set([...codes(), ...added]);
+for (const code of withdrawn) active.delete(code);
+
+/** Whether `code` is an active ISO 4217 code, funds and metals included, in capital letters. */
 export function isActiveCurrency(code: string): boolean {
   return active.has(code);
 }

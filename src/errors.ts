@@ -6,6 +6,7 @@ export type ErrorCode =
   | 'malformed_request'
   | 'unsupported_media_type'
   | 'too_large'
+  | 'request_timeout'
   | 'invalid_shape'
   | 'unauthorized'
   | 'invalid_feed_file'
@@ -49,6 +50,8 @@ export const malformedRequest = (text: string, cause?: unknown) =>
   new ServiceError('malformed_request', text, { cause });
 export const unsupportedMediaType = (expected: string) =>
   new ServiceError('unsupported_media_type', `Unsupported media type. Send the body as ${expected}.`);
+export const requestTimedOut = () =>
+  new ServiceError('request_timeout', 'The request took too long to arrive.');
 export const bodyTooLarge = (bytesMax: number) =>
   new ServiceError('too_large', `Request body exceeds the limit of ${bytesMax} bytes.`);
 export const fileTooLarge = (bytesMax: number) =>

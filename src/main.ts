@@ -14,18 +14,23 @@ import { createLog, type Log } from './log';
 import { openObjectStore, StorageError, type ObjectStore } from './storage/object-store';
 
 /** What is left to undo when the process stops, in the order in which it was done. */
-type Cleanup = { what: string; undo: () => Promise<void> | void };
+type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void };
 
 async function main(): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
-  const starting = start(config, log, cleanups);
+  const stopping = new AbortController();
+  const starting = start(config, log, cleanups, stopping.signal);
   const stop = once(async (reason: string) => {
+    const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
-    // Half a start cannot be undone: what it is about to open would be left behind.
-    await starting.catch(() => undefined);
-    await undoAll(cleanups, log);
+    stopping.abort();
+    // Half a start cannot be undone: what it is about to open would be left behind. It ends by itself now, unless what
+    // it waits for does not answer.
+    const patience = limits.stopMilliseconds - limits.stopReserveMilliseconds;
+    await Promise.race([starting.catch(() => undefined), sleep(patience)]);
+    await undoAll(cleanups, log, deadline);
     process.exit(0);
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal));
@@ -33,36 +38,46 @@ async function main(): Promise<void> {
   try {
     await starting;
   } catch (error) {
-    await undoAll(cleanups, log);
+    if (stopping.signal.aborted) return;
+    await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
     throw error;
   }
 }
 
-async function undoAll(cleanups: Cleanup[], log: Log): Promise<void> {
+/** How long a stop may take, from the signal on: more than promised only if requests in flight may take that long. */
+function stopMilliseconds({ shutdownSeconds }: Config): number {
+  return Math.max(limits.stopMilliseconds, shutdownSeconds * 1000 + limits.stopReserveMilliseconds);
+}
+
+async function undoAll(cleanups: Cleanup[], log: Log, deadline: number): Promise<void> {
   for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) {
     try {
-      await cleanup.undo();
+      await cleanup.undo(deadline);
     } catch (error) {
       log.error({ err: error, what: cleanup.what }, 'stopping went wrong');
     }
   }
 }
 
-async function start(config: Config, log: Log, cleanups: Cleanup[]): Promise<void> {
+/** Starts everything, noting how to undo it. @throws the signal's reason, as soon as it can, when it is given up */
+async function start(config: Config, log: Log, cleanups: Cleanup[], signal: AbortSignal): Promise<void> {
   ensureDataDir(config);
-  const address = await databaseAddress(config, cleanups);
-  const db = openDatabase(address, { applicationName: 'api', connectionsMax: limits.databaseConnections });
-  cleanups.push({
-    what: 'database pool',
-    undo: () => Promise.race([db.destroy(), sleep(limits.closeMilliseconds, undefined, { ref: false })]),
+  const address = await databaseAddress(config, cleanups, signal);
+  await prepareDatabase(address, config, signal);
+  const db = openDatabase(address, {
+    applicationName: 'api',
+    connectionsMax: limits.databaseConnections,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
   });
-  await prepareDatabase(db, config);
-  const sweep = await startSweep(db, log);
-  cleanups.push({ what: 'sweep', undo: () => clearInterval(sweep) });
+  cleanups.push({ what: 'database pool', undo: () => closePool(db) });
+  const sweep = new AbortController();
+  cleanups.push({ what: 'sweep', undo: () => sweep.abort() });
+  await startSweep(db, log, sweep.signal);
 
   const objectStore = await openObjectStore(config);
   cleanups.push({ what: 'object store', undo: () => objectStore.close() });
   await prepareObjectStore(objectStore, log);
+  signal.throwIfAborted();
 
   const store = { s3: config.s3, dataDir: config.dataDir };
   const runner = startRunner({ address, store, logLevel: config.logLevel }, db, log);
@@ -71,7 +86,7 @@ async function start(config: Config, log: Log, cleanups: Cleanup[]): Promise<voi
   const keyIsGenerated = config.apiKeys.length === 0;
   const apiKeys = keyIsGenerated ? [localKey(config.dataDir)] : config.apiKeys;
   const app = await createApp({ config, apiKeys, address, db, objectStore, runner, log });
-  const server = createHttpServer(app.express);
+  const server = createHttpServer(app.handle);
   await listen(server, config);
   cleanups.push({ what: 'server', undo: () => drain(server, app.drain(), config.shutdownSeconds) });
 
@@ -82,24 +97,38 @@ async function start(config: Config, log: Log, cleanups: Cleanup[]): Promise<voi
   if (keyIsGenerated) process.stdout.write(welcome(url, apiKeys[0]!, config.dataDir));
 }
 
-async function databaseAddress(config: Config, cleanups: Cleanup[]): Promise<DatabaseAddress> {
+async function databaseAddress(
+  config: Config,
+  cleanups: Cleanup[],
+  signal: AbortSignal,
+): Promise<DatabaseAddress> {
   if (config.databaseUrl) return { connectionString: config.databaseUrl };
-  const postgres = await startEmbeddedPostgres(config.dataDir);
-  cleanups.push({ what: 'PostgreSQL', undo: () => postgres.stop() });
+  const postgres = await startEmbeddedPostgres(config.dataDir, {}, signal);
+  cleanups.push({ what: 'PostgreSQL', undo: (deadline) => postgres.stop(deadline) });
   return postgres.address;
 }
 
-async function prepareDatabase(db: Database, config: Config): Promise<void> {
+/** On a pool of its own: a migration may take longer than a request's statements. */
+async function prepareDatabase(address: DatabaseAddress, config: Config, signal: AbortSignal): Promise<void> {
+  const db = openDatabase(address, { applicationName: 'migration', connectionsMax: 2 });
   try {
-    await migrateToLatest(db);
+    await migrateToLatest(db, signal);
   } catch (error) {
+    signal.throwIfAborted();
     const name = config.databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';
     throw new ConfigError(`${name} database cannot be used (${(error as Error).message}).`, { cause: error });
+  } finally {
+    await closePool(db);
   }
 }
 
-/** Shows runs as failed whose process has died, here or elsewhere: now, and whenever one has. */
-async function startSweep(db: Database, log: Log): Promise<NodeJS.Timeout> {
+/** A connection that does not answer is left to the end of the process. */
+function closePool(db: Database): Promise<void> {
+  return Promise.race([db.destroy(), sleep(limits.closeMilliseconds, undefined, { ref: false })]);
+}
+
+/** Shows runs as failed whose process has died, here or elsewhere: now, and then one look after the other. */
+async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<void> {
   const sweep = async () => {
     try {
       const interrupted = await failInterruptedRuns(db);
@@ -108,8 +137,15 @@ async function startSweep(db: Database, log: Log): Promise<NodeJS.Timeout> {
       log.warn({ err: error }, 'interrupted runs could not be looked for');
     }
   };
+  const sweepOn = async () => {
+    for (;;) {
+      await sleep(limits.interruptedRunsMilliseconds, undefined, { ref: false, signal });
+      await sweep();
+    }
+  };
   await sweep();
-  return setInterval(() => void sweep(), limits.interruptedRunsMilliseconds).unref();
+  // It ends by the signal alone.
+  sweepOn().catch(() => undefined);
 }
 
 async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<void> {

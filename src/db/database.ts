@@ -1,5 +1,5 @@
 import knex, { type Knex } from 'knex';
-import { types, type ClientConfig, type CustomTypesConfig } from 'pg';
+import { types, type Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { limits } from '../config';
 
 /** How to reach the database: a connection string, or a socket folder of the embedded server. Can be sent to a thread. */
@@ -28,19 +28,48 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
   };
 }
 
-/** Opens a pool; connections are made when they are needed. The caller ends it with `destroy()`. */
+/**
+ * Opens a pool; connections are made when they are needed. The caller ends it with `destroy()`.
+ * @param options - `queryMilliseconds` limits the wait for each statement; absent: statements may take any time
+ */
 export function openDatabase(
   address: DatabaseAddress,
-  options: { applicationName: string; connectionsMax: number },
+  options: { applicationName: string; connectionsMax: number; queryMilliseconds?: number },
 ): Database {
+  const connection: ClientConfig = {
+    ...clientConfig(address, options.applicationName),
+    // The driver's, not the server's: a frozen server keeps no time, and some poolers refuse `statement_timeout`.
+    query_timeout: options.queryMilliseconds,
+  };
   return knex({
     client: 'pg',
-    connection: clientConfig(address, options.applicationName) as Knex.PgConnectionConfig,
-    pool: { min: 0, max: options.connectionsMax },
+    connection: connection as Knex.PgConnectionConfig,
+    pool: { min: 0, max: options.connectionsMax, afterCreate: cutAfterTimeout },
     acquireConnectionTimeout: limits.databaseAcquireMilliseconds,
     // Whatever matters is thrown to the caller; knex would print it besides.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
+}
+
+const isReadTimeout = (message: string | undefined) => /(^| - )Query read timeout$/.test(message ?? '');
+
+/**
+ * A statement that the driver has given up goes on in the server. Whoever got its connection next would wait for it, or
+ * work amid its transaction: the connection is cut.
+ */
+function cutAfterTimeout(connection: Client, done: (error: null, connection: Client) => void): void {
+  type Answer = (error: Error | null, result: unknown) => void;
+  const query = connection.query.bind(connection) as (statement: object, answer?: Answer) => unknown;
+  const watched = (statement: object, answer?: Answer) => {
+    // A stream: its own events tell how it goes.
+    if (!answer) return query(statement);
+    return query(statement, (error, result) => {
+      if (isReadTimeout(error?.message)) void connection.end();
+      answer(error, result);
+    });
+  };
+  connection.query = watched as Client['query'];
+  done(null, connection);
 }
 
 const connectionLost = new Set([
@@ -65,7 +94,10 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   // SQLSTATE classes: 08 connection, 53 resources, 57P server shutdown or start.
   if (code !== undefined && /^(08|53|57P)/.test(code)) return true;
   // The driver has no code for these; its texts are stable. knex puts the statement before them.
-  return /(^| - )(Connection terminated|timeout expired|Client has encountered a connection error)/.test(
-    message ?? '',
+  return (
+    isReadTimeout(message) ||
+    /(^| - )(Connection terminated|timeout expired|Client (has encountered a connection error|was closed))/.test(
+      message ?? '',
+    )
   );
 }

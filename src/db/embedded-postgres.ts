@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { limits } from '../config';
-import { isDatabaseUnavailable, type DatabaseAddress } from './database';
+import { clientConfig, isDatabaseUnavailable, type DatabaseAddress } from './database';
 import {
   binaries,
   ensureCluster,
@@ -21,8 +21,11 @@ import { declareDead, isPostmaster, killServer, readPidFile } from './postmaster
 /** A PostgreSQL server of our own. */
 export interface EmbeddedPostgres {
   address: DatabaseAddress;
-  /** Stops the server and waits until it has; within a few seconds, whatever state it is in. Its data stays. */
-  stop(): Promise<void>;
+  /**
+   * Stops the server and waits until it has. Its data stay.
+   * @param deadline - when it must have, in milliseconds of the clock: in order until shortly before, then by force
+   */
+  stop(deadline?: number): Promise<void>;
 }
 
 /** A server and how to control it. */
@@ -44,11 +47,14 @@ const ownerLock = 0x6f776e72;
  * It runs under our own account; as root under the account that owns the data, else `postgres`, else `nobody`. What that
  * account cannot reach is placed below a public folder: the binaries are copied, and `<dataDir>/postgres` becomes a link.
  * @param settings - additional server settings, for example `{ fsync: 'off' }` for tests
- * @throws Error with a readable line when another service owns the data, or the server does not start
+ * @param signal - gives up the start; no server of ours is left then
+ * @throws Error with a readable line when another service owns the data, or the server does not start; the signal's
+ *   reason
  */
 export async function startEmbeddedPostgres(
   dataDir: string,
   settings: Record<string, string> = {},
+  signal = new AbortController().signal,
 ): Promise<EmbeddedPostgres> {
   const link = join(dataDir, 'postgres');
   const account = await serverAccount(link);
@@ -59,22 +65,26 @@ export async function startEmbeddedPostgres(
   const server: Server = { cluster, account, pgCtl };
 
   const leftOver = await isRunning(server);
-  if (!leftOver) await startServer(server, settings);
+  signal.throwIfAborted();
+  if (!leftOver) await startServer(server, settings, signal);
   const address = await serverAddress(cluster);
   const owner = await becomeOwner(address, dataDir);
-  // Nobody else may use the server: sessions of the process that left it running still undo what it was doing.
-  if (leftOver) await endOtherSessions(owner);
-  await ensureDatabase(owner);
-  await removeUnfinishedClusters(dataDir);
-
-  return {
-    address: { ...address, database: databaseName },
-    async stop() {
-      // Not awaited: a frozen server would not answer the goodbye.
-      owner.end().catch(() => undefined);
-      await stopServer(server);
-    },
+  const stop = async (deadline?: number) => {
+    // Not awaited: a frozen server would not answer the goodbye.
+    owner.end().catch(() => undefined);
+    await stopServer(server, deadline);
   };
+  try {
+    // Nobody else may use the server: sessions of the process that left it running still undo what it was doing.
+    if (leftOver) await endOtherSessions(owner);
+    await ensureDatabase(owner);
+    await removeUnfinishedClusters(dataDir);
+    signal.throwIfAborted();
+  } catch (error) {
+    await stop(Date.now() + limits.stopReserveMilliseconds);
+    throw error;
+  }
+  return { address: { ...address, database: databaseName }, stop };
 }
 
 /** Whether a server is at work over the cluster. A pid file alone does not say so: its process may be dead, or another. */
@@ -86,16 +96,23 @@ async function isRunning({ cluster }: Server): Promise<boolean> {
   return false;
 }
 
-async function startServer(server: Server, settings: Record<string, string>): Promise<void> {
+async function startServer(
+  server: Server,
+  settings: Record<string, string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { cluster, pgCtl } = server;
   const startLog = join(cluster, 'start.log');
   await writeSettings(server, settings);
   for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(200)) {
+    signal.throwIfAborted();
     const before = (await readStartLog(startLog)).length;
     try {
-      await pgCtl('start', '--wait', '--timeout', '60', '--silent', '--log', startLog);
+      const started = pgCtl('start', '--wait', '--timeout', '60', '--silent', '--log', startLog);
+      await unlessAborted(started, server, signal);
       return;
     } catch (error) {
+      signal.throwIfAborted();
       const said = (await readStartLog(startLog)).subarray(before).toString().trim();
       // Parts of a killed server are still at work; they end when they notice.
       if (said.includes('is still in use') && Date.now() < deadline) continue;
@@ -103,6 +120,22 @@ async function startServer(server: Server, settings: Record<string, string>): Pr
       throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error });
     }
   }
+}
+
+/** Waits for a start, which takes long where much is to be recovered; stops what it has started when it is given up. */
+async function unlessAborted(started: Promise<unknown>, server: Server, signal: AbortSignal): Promise<void> {
+  let isOver = false as boolean;
+  const over = started.catch(() => undefined).then(() => (isOver = true));
+  await Promise.race([over, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
+  if (signal.aborted) {
+    // A server shows only a moment after its start that it is there.
+    while (!isOver) {
+      await stopServer(server, Date.now() + limits.stopReserveMilliseconds);
+      await Promise.race([over, sleep(100)]);
+    }
+    await stopServer(server, Date.now() + limits.stopReserveMilliseconds);
+  }
+  await started;
 }
 
 /** What all starts so far have said; the server's account creates the file. */
@@ -136,7 +169,10 @@ async function serverAddress(cluster: string): Promise<DatabaseAddress> {
 
 /** Takes the owner's lock on a connection that stays open. A dead owner's lock goes as soon as the server notices. */
 async function becomeOwner(address: DatabaseAddress, dataDir: string): Promise<Client> {
-  const owner = new Client({ ...address, application_name: 'owner' });
+  const owner = new Client({
+    ...clientConfig(address, 'owner'),
+    query_timeout: limits.databaseQueryMilliseconds,
+  });
   // The server may be killed under us; the pools notice by themselves.
   owner.on('error', () => undefined);
   await owner.connect();
@@ -169,9 +205,14 @@ async function ensureDatabase(owner: Client): Promise<void> {
 }
 
 /** In order if it can be; at once if that takes too long; and by force if even that does. */
-async function stopServer(server: Server): Promise<void> {
+async function stopServer(server: Server, deadline = Date.now() + limits.stopMilliseconds): Promise<void> {
   const { cluster, pgCtl } = server;
-  for (const [mode, seconds] of limits.databaseStopSeconds) {
+  const fastSeconds = Math.floor((deadline - Date.now() - limits.databaseForcedStopMilliseconds) / 1000);
+  const ways = [
+    ['fast', Math.max(fastSeconds, 1)],
+    ['immediate', limits.databaseImmediateStopSeconds],
+  ] as const;
+  for (const [mode, seconds] of ways) {
     if (!(await isRunning(server))) return;
     try {
       await pgCtl('stop', '--mode', mode, '--wait', '--timeout', String(seconds));

@@ -1,6 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { migrations } from '../../migrations';
+import { limits } from '../config';
 import type { Database } from './database';
+
+/** The oldest version that has all that our statements use, as `server_version_num` writes it. */
+const oldestVersion = { number: 150_000, name: '15' };
 
 /** Key of the transaction lock that lets one process migrate at a time. */
 const migrationLock = 0x70636174;
@@ -15,17 +20,37 @@ const source: Knex.MigrationSource<string> = {
 /**
  * Brings the schema up to date. Safe to call at once from several processes: one works, the others wait and find
  * nothing to do.
- * @throws Error when the database's encoding is not UTF-8, or a migration fails (then none of it is applied).
+ * @param signal - ends the wait for another process; a migration that has begun is finished
+ * @throws Error when PostgreSQL is too old, the database's encoding is not UTF-8, or a migration fails (then none of it
+ *   is applied); the signal's reason
  */
-export async function migrateToLatest(db: Database): Promise<void> {
+export async function migrateToLatest(db: Database, signal?: AbortSignal): Promise<void> {
   await db.transaction(async (lock) => {
-    await lock.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
-    const { rows } = await lock.raw<{ rows: { server_encoding: string }[] }>('show server_encoding');
-    if (rows[0]!.server_encoding !== 'UTF8') {
-      throw new Error(`The database must have the encoding UTF8; it has ${rows[0]!.server_encoding}.`);
-    }
+    await checkServer(lock);
+    // Asked for again and again: a wait in the server could not be ended from here.
+    while (!(await takeLock(lock))) await sleep(limits.migrationLockPollMilliseconds, undefined, { signal });
+    signal?.throwIfAborted();
     // Whoever holds knex's own lock while we hold ours has died: it would block every start from now on.
     await db.migrate.forceFreeMigrationsLock({ migrationSource: source });
     await db.migrate.latest({ migrationSource: source });
   });
+}
+
+async function checkServer(db: Knex.Transaction): Promise<void> {
+  type Server = { version: number; version_name: string; encoding: string };
+  const { rows } = await db.raw<{ rows: [Server] }>(
+    `select cast(current_setting('server_version_num') as integer) as version,
+       current_setting('server_version') as version_name, current_setting('server_encoding') as encoding`,
+  );
+  const { version, version_name, encoding } = rows[0];
+  if (version < oldestVersion.number) {
+    throw new Error(`It must be PostgreSQL ${oldestVersion.name} or later; it is ${version_name}.`);
+  }
+  if (encoding !== 'UTF8') throw new Error(`The database must have the encoding UTF8; it has ${encoding}.`);
+}
+
+async function takeLock(db: Knex.Transaction): Promise<boolean> {
+  const sql = 'select pg_try_advisory_xact_lock(?) as taken';
+  const { rows } = await db.raw<{ rows: [{ taken: boolean }] }>(sql, [migrationLock]);
+  return rows[0].taken;
 }

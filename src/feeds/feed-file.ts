@@ -16,7 +16,8 @@ export class FeedFile {
   private isUtf8 = true;
   private isBlank = true;
   /** The beginning of the file until it is long enough to read the header from. */
-  private prefix: Buffer | undefined = Buffer.alloc(0);
+  private prefix: Buffer | undefined = Buffer.allocUnsafe(limits.headerRowBytes);
+  private prefixBytes = 0;
   private headerProblem: string | undefined;
 
   /**
@@ -28,8 +29,9 @@ export class FeedFile {
     this.hash.update(chunk);
     this.decode(chunk);
     if (!this.prefix) return this.problem ? undefined : chunk;
-    this.prefix = Buffer.concat([this.prefix, chunk]);
-    return this.prefix.length > limits.headerRowBytes ? this.decideHeader() : undefined;
+    if (this.prefixBytes + chunk.length > this.prefix.length) return this.decideHeader(chunk);
+    this.prefixBytes += chunk.copy(this.prefix, this.prefixBytes);
+    return undefined;
   }
 
   /** Takes the end of the file. @returns the bytes that are left to store, if any */
@@ -62,10 +64,10 @@ export class FeedFile {
     }
   }
 
-  private decideHeader(): Buffer | undefined {
-    const prefix = this.prefix;
+  private decideHeader(chunk: Buffer = Buffer.alloc(0)): Buffer | undefined {
+    if (!this.prefix) return undefined;
+    const prefix = Buffer.concat([this.prefix.subarray(0, this.prefixBytes), chunk]);
     this.prefix = undefined;
-    if (!prefix) return undefined;
     const header = readHeader(prefix);
     if ('problem' in header) this.headerProblem = header.problem;
     return this.problem ? undefined : prefix;

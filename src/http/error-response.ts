@@ -23,6 +23,7 @@ const statusOf: Record<ErrorCode, number> = {
   job_already_running: 409,
   no_finished_run: 409,
   raw_file_unusable: 409,
+  request_timeout: 408,
   too_large: 413,
   unsupported_media_type: 415,
   invalid_shape: 422,

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { limits } from '../config';
-import { bodyTooLarge, invalidShape, malformedRequest, unsupportedMediaType } from '../errors';
+import { bodyTooLarge, invalidShape, malformedRequest, ServiceError, unsupportedMediaType } from '../errors';
+import { watchIdleBody } from './idle-body';
 
 /**
  * Reads and parses a JSON body, which must be an object or an array. A body that is too large is refused as soon as that
  * is known; express' own parser would first read it to its end.
  * @returns undefined when there is no body
- * @throws too_large, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
+ * @throws too_large, request_timeout, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
  */
 export async function readJsonBody(request: IncomingMessage): Promise<object | undefined> {
   checkEncoding(request);
@@ -41,18 +42,26 @@ function checkEncoding({ headers }: IncomingMessage): void {
 }
 
 async function readBytes(request: IncomingMessage): Promise<Buffer> {
-  const tooLarge = bodyTooLarge(limits.jsonBodyBytes);
-  if (Number(request.headers['content-length']) > limits.jsonBodyBytes) throw tooLarge;
+  if (Number(request.headers['content-length']) > limits.jsonBodyBytes)
+    throw bodyTooLarge(limits.jsonBodyBytes);
+  let endWatch = () => {};
+  const idle = new Promise<never>((_resolve, reject) => (endWatch = watchIdleBody(request, reject)));
+  try {
+    return await Promise.race([collectBytes(request), idle]);
+  } catch (error) {
+    throw error instanceof ServiceError ? error : malformedRequest('Malformed JSON in request body.', error);
+  } finally {
+    endWatch();
+  }
+}
+
+async function collectBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > limits.jsonBodyBytes) throw tooLarge;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw error === tooLarge ? error : malformedRequest('Malformed JSON in request body.', error);
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > limits.jsonBodyBytes) throw bodyTooLarge(limits.jsonBodyBytes);
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }

@@ -5,13 +5,14 @@ import busboy from 'busboy';
 import { limits } from '../config';
 import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
 import type { FormPart } from '../feeds/upload-form';
+import { watchIdleBody } from './idle-body';
 import { hasBody } from './request-body';
 
 /**
  * The parts of a multipart/form-data body, one after the other. A file's content must be read to its end before the next
  * part is asked for. Can be left early: the rest of the body is dropped then. A request without a body has no parts.
  * @param fileBytesMax - limit of the file; the rest of the body has `limits.multipartOverheadBytes`
- * @throws malformed_request, too_large; the content of a file throws them too
+ * @throws malformed_request, too_large, request_timeout; the content of a file throws them too
  */
 export async function* readMultipart(
   request: IncomingMessage,
@@ -67,6 +68,7 @@ export async function* readMultipart(
     if (!request.complete) fail(new Error('the client went away'));
   };
   request.on('close', onClose);
+  const endWatch = watchIdleBody(request, fail);
   // Not `pipeline`: it would destroy the request, and with it the connection that the response needs.
   request.pipe(body).pipe(form);
 
@@ -80,6 +82,7 @@ export async function* readMultipart(
     }
   } finally {
     request.off('close', onClose);
+    endWatch();
     request.unpipe(body);
     request.resume();
     form.destroy();
@@ -136,17 +139,19 @@ function boundaryOf(request: IncomingMessage): string {
  * Looks at the bytes before and around the part's begin, which is where its headers are.
  */
 class PartHeaders {
-  private recent: Buffer[] = [];
-  private recentBytes = 0;
+  /** Twice the window: when it is full, the window moves to its front. However small the chunks, each costs its own bytes. */
+  private readonly bytes = Buffer.allocUnsafe(2 * limits.partHeaderWindowBytes);
+  private end = 0;
 
   constructor(private readonly boundary: string) {}
 
   see(chunk: Buffer): void {
-    this.recent.push(chunk);
-    this.recentBytes += chunk.length;
-    while (this.recentBytes - this.recent[0]!.length > limits.partHeaderWindowBytes) {
-      this.recentBytes -= this.recent.shift()!.length;
+    const seen = chunk.subarray(-limits.partHeaderWindowBytes);
+    if (this.end + seen.length > this.bytes.length) {
+      this.bytes.copyWithin(0, this.end - limits.partHeaderWindowBytes, this.end);
+      this.end = limits.partHeaderWindowBytes;
     }
+    this.end += seen.copy(this.bytes, this.end);
   }
 
   /** To be asked when the part with this name begins. */
@@ -156,7 +161,7 @@ class PartHeaders {
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     const disposition = new RegExp(`^content-disposition:[^\\r\\n]*[;\\s]name="?${name}"?(?:;|\\s|$)`, 'im');
     // What comes before the first boundary is the content of an earlier part.
-    const [, ...parts] = Buffer.concat(this.recent).toString('latin1').split(`--${this.boundary}`);
+    const [, ...parts] = this.bytes.toString('latin1', 0, this.end).split(`--${this.boundary}`);
     const heads = parts.map((part) => part.split('\r\n\r\n', 1)[0]!);
     const head = heads.find((each) => disposition.test(each));
     return head === undefined || /^content-type:/im.test(head);

@@ -113,7 +113,7 @@ function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, log: 
 }
 
 function openExchange(request: IncomingMessage, response: ServerResponse, log: Log): Exchange {
-  const url = request.url ?? '/';
+  const url = originForm(request.url ?? '/');
   const queryStart = url.indexOf('?');
   const path = queryStart === -1 ? url : url.slice(0, queryStart);
   const query = queryStart === -1 ? '' : url.slice(queryStart + 1);
@@ -281,6 +281,12 @@ function logFailure(log: Log, error: unknown): void {
   if (!expected) log.error({ err: error }, 'request failed');
   else if (expected.data.cause)
     log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
+}
+
+/** A target may be a whole URL (RFC 9112, section 3.2.2); we are whom it asks, whatever host it names. */
+function originForm(target: string): string {
+  const rest = target.replace(/^https?:\/\/[^/?]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 function isDecodable(path: string): boolean {

@@ -1,20 +1,40 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Express } from 'express';
+import express from 'express';
+import { limits } from '../config';
+import { requestTimedOut } from '../errors';
 import { requestIdOf } from './request-id';
+
+/** Answers a request; what it throws is a fault of the application. */
+export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** What Node says of a request that does not get as far as the application. */
 const problems: Record<string, [status: string, detail: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'Request header is too large.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', requestTimedOut().message],
 };
 const malformed: [string, string] = ['400 Bad Request', 'Malformed HTTP request.'];
 
-/** An HTTP server for the application, not listening yet. Its own refusals look like the application's. */
-export function createHttpServer(app: Express): Server {
+/**
+ * An HTTP server for the application, not listening yet. Its own refusals look like the application's.
+ * @param idleMilliseconds - how long a client may be silent amid a body
+ */
+export function createHttpServer(
+  handle: HandleRequest,
+  idleMilliseconds: number = limits.requestIdleMilliseconds,
+): Server {
+  const app = express();
+  app.disable('x-powered-by');
+  app.use((request: IncomingMessage, response: ServerResponse) => {
+    // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.
+    response.on('timeout', () => undefined);
+    return handle(request, response);
+  });
+
   const server = createServer(app);
   // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
   server.requestTimeout = 0;
+  server.timeout = idleMilliseconds;
   // An expectation that is not known is ignored, not refused.
   server.on('checkExpectation', app);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {

@@ -76,7 +76,7 @@ describe('migrateToLatest', () => {
     const address = await createEmptyDatabase();
     const pools = [1, 2, 3, 4, 5].map(() => open(address));
 
-    await Promise.all(pools.map(migrateToLatest));
+    await Promise.all(pools.map((db) => migrateToLatest(db)));
 
     expect(await tables(pools[0]!)).toEqual(catalogTables);
     expect(await migrationsRun(pools[0]!)).toEqual(Object.keys(migrations));
@@ -114,7 +114,7 @@ describe('migrateToLatest', () => {
       await rollBack(pools[0]!);
       await pools[0]!('knex_migrations_lock').update({ is_locked: 1 });
 
-      await Promise.all(pools.map(migrateToLatest));
+      await Promise.all(pools.map((db) => migrateToLatest(db)));
 
       expect(await tables(pools[0]!)).toEqual(catalogTables);
     });

@@ -52,3 +52,19 @@ it('ignores an expectation that it does not know', async () => {
 
   expect(response.statusCode).toBe(200);
 });
+
+describe('a target that is a whole URL', () => {
+  it.each([
+    ['/health', 'GET http://partners.example.org/health HTTP/1.1', 200],
+    ['a path with a query', 'GET HTTPS://partners.example.org:8443/products?limit=0 HTTP/1.1', 422],
+    ['no path', 'GET http://partners.example.org HTTP/1.1', 404],
+    ['no path, but a query', 'GET http://partners.example.org?limit=1 HTTP/1.1', 404],
+    ['a path of the wrong method', 'POST http://partners.example.org/health HTTP/1.1', 405],
+  ])('is asked for as if it were its path: %s', async (_what, line, status) => {
+    const answer = await sendBytes(
+      `${line}\r\nhost: partners.example.org\r\nx-api-key: ${testKey}\r\nconnection: close\r\n\r\n`,
+    );
+
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+});

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/config';
 import type { DatabaseAddress } from '../../src/db/database';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { closedPort } from '../support/dead-ends';
@@ -145,6 +147,49 @@ describe('an object store that is down', () => {
 });
 
 describe('a PostgreSQL that does not answer any more', () => {
+  it.concurrent(
+    'makes requests 503 that have a connection to it; it is used again when it answers',
+    async () => {
+      const { api, dataDir } = await startUsedService();
+      await api.loadFeed(csv);
+      const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
+      const asking = [
+        () => api.get('/products'),
+        () => api.get('/jobs/JV00001'),
+        () => api.post('/orders', order),
+        () => api.upload({ csv, partnerName: 'Acme' }),
+      ];
+      // As many connections as requests.
+      expect((await Promise.all(asking.map((ask) => ask()))).map(({ status }) => status)).toEqual([
+        200, 200, 201, 201,
+      ]);
+
+      signalDatabase(dataDir, 'SIGSTOP');
+      const answers = await Promise.all(asking.map((ask) => ask()));
+      signalDatabase(dataDir, 'SIGCONT');
+
+      for (const { status, body } of answers) {
+        expect({ status, body }).toEqual({
+          status: 503,
+          body: { detail: 'Service temporarily unavailable' },
+        });
+      }
+      for (const ask of asking) expect([200, 201]).toContain((await ask()).status);
+    },
+  );
+
+  it.concurrent('does not concern a run, which may wait longer than a request', async () => {
+    const service = await startUsedService();
+    const feed = await service.api.uploadFeed(csv);
+    const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+    const { answer } = await held.run(service.api, feed);
+
+    await sleep(limits.databaseQueryMilliseconds + 1_000);
+    await held.release();
+
+    expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+  });
+
   it.concurrent(
     'does not keep the service from stopping within 30 seconds',
     async () => {

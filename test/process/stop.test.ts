@@ -1,13 +1,20 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import type { DatabaseAddress } from '../../src/db/database';
+import { afterFile } from '../support/after-file';
 import type { ApiClient } from '../support/api-client';
+import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { HeldProducts } from '../support/held-products';
 import { poll } from '../support/poll';
 import {
+  clusterOf,
   databaseProcesses,
   embeddedAddress,
+  postmasters,
   spawnService,
   startService,
   startUsedService,
@@ -15,6 +22,31 @@ import {
 } from '../support/process';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
+
+/** A session of the test's own; it may be cut. */
+async function openSession(address: DatabaseAddress): Promise<Client> {
+  const client = new Client({ ...address, application_name: 'test session' });
+  client.on('error', () => undefined);
+  await client.connect();
+  afterFile(() => client.end().catch(() => undefined));
+  return client;
+}
+
+/** Stops the server's process of a new session from moving. @returns its number */
+async function freezeSession({ dataDir }: ServiceProcess): Promise<number> {
+  const client = await openSession(embeddedAddress(dataDir));
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  process.kill(rows[0]!.pid, 'SIGSTOP');
+  return rows[0]!.pid;
+}
+
+/** What the embedded server has logged. */
+function serverLog({ dataDir }: ServiceProcess): string {
+  const folder = join(clusterOf(dataDir), 'log');
+  return readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('');
+}
 
 /** Whether a new connection is taken. */
 function isListening(service: ServiceProcess): Promise<boolean> {
@@ -76,6 +108,62 @@ describe('the service stops with exit code 0 and leaves no process', () => {
 
     expect(code).toBe(0);
     expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+
+  it.concurrent('on SIGTERM while it waits for another process to end its migration', async () => {
+    const address = await createEmptyDatabase();
+    const [other, observer] = await Promise.all([openSession(address), openSession(address)]);
+    await other.query("begin; select pg_advisory_xact_lock(x'70636174'::int)");
+    const service = spawnService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: 'key' } });
+    await poll('it waits', async () => {
+      const { rowCount } = await observer.query(
+        "select from pg_stat_activity where datname = current_database() and application_name = 'migration'",
+      );
+      return rowCount === 1;
+    });
+
+    const { code, stderr } = await service.stop('SIGTERM');
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it.concurrent('on SIGTERM while it waits for the rest of a killed server', async () => {
+    const killed = await startUsedService();
+    const rest = await freezeSession(killed);
+    const servers = postmasters(killed.dataDir);
+    killed.kill('SIGKILL');
+    for (const pid of servers) process.kill(pid, 'SIGKILL');
+    await killed.exit;
+    const service = spawnService({ env: { DATA_DIR: killed.dataDir } });
+    const startLog = join(clusterOf(killed.dataDir), 'start.log');
+    await poll(
+      'it waits',
+      () => existsSync(startLog) && readFileSync(startLog, 'utf8').includes('still in use'),
+    );
+
+    const { code, stderr } = await service.stop('SIGTERM');
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(postmasters(killed.dataDir)).toEqual([]);
+    process.kill(rest, 'SIGKILL');
+  });
+});
+
+describe('the embedded PostgreSQL', () => {
+  it.concurrent('is stopped in order, also when it needs seconds for it', async () => {
+    const service = await startUsedService();
+    await service.api.loadFeed(csv);
+    const session = await freezeSession(service);
+
+    service.kill('SIGTERM');
+    await sleep(5_000);
+    expect(service.isRunning).toBe(true);
+    process.kill(session, 'SIGCONT');
+
+    expect((await service.exit).code).toBe(0);
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+    expect(serverLog(service)).toMatch(/received fast shutdown request[^]*database system is shut down/);
+    expect(serverLog(service)).not.toContain('immediate shutdown');
   });
 });
 

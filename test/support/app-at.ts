@@ -34,7 +34,7 @@ export async function startAppAt(
     log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
     verifyResponses: true,
   });
-  const server = createHttpServer(app.express);
+  const server = createHttpServer(app.handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();

@@ -38,6 +38,7 @@ export async function startTestService(
     objectStore?: ObjectStore;
     uploadBytesMax?: number;
     defaultCurrency?: string;
+    requestIdleMilliseconds?: number;
   } = {},
 ): Promise<TestService> {
   const { address, db } = await createTestDatabase();
@@ -65,7 +66,7 @@ export async function startTestService(
     log,
     verifyResponses: true,
   });
-  const server = createHttpServer(app.express);
+  const server = createHttpServer(app.handle, options.requestIdleMilliseconds);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();

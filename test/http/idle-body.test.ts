@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FileStore } from '../../src/storage/file-store';
+import { createTestFolder } from '../support/folder';
+import { HeldProducts } from '../support/held-products';
+import { filePart, formBody, goodCsv, partnerPart, uploadParts } from '../support/multipart';
+import { OpenUpload } from '../support/open-upload';
+import { sendRaw } from '../support/raw-request';
+import { startTestService, testKey, type TestService } from '../support/service';
+import { stored } from '../support/stored';
+
+const requestIdleMilliseconds = 500;
+const timedOut = { detail: 'The request took too long to arrive.' };
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ requestIdleMilliseconds });
+});
+
+/** Large enough that it is being stored before its end has come. */
+const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
+
+describe('a client that stops sending, and stays', () => {
+  it.each([
+    ['amid the file', [partnerPart(), filePart(largeCsv)], 'LAMP-1'],
+    ['amid a file that came first', [filePart(largeCsv), partnerPart()], 'LAMP-1'],
+    ['between the file and partner_name', [filePart(goodCsv), partnerPart()], 'Acme'],
+    ['amid the header row', [partnerPart(), filePart(goodCsv)], 'product_name'],
+    ['before the first part', [partnerPart(), filePart(goodCsv)], 'partner_name'],
+  ])('%s is told 408, and nothing of its upload remains', async (_where, parts, text) => {
+    const before = await stored(service);
+    const form = formBody(parts);
+    const upload = new OpenUpload(service);
+    await upload.write(form.subarray(0, form.lastIndexOf(text)));
+
+    const { status, headers, body } = await upload.response;
+
+    expect({ status, body: body as unknown }).toEqual({ status: 408, body: timedOut });
+    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await stored(service)).toEqual(before);
+    upload.abort();
+  });
+
+  it('amid a JSON body is told 408', async () => {
+    const { status, text } = await sendRaw(service.url, {
+      method: 'POST',
+      path: '/orders',
+      headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-length': 100 },
+      chunks: ['{"partner_name":'],
+      unfinished: true,
+    });
+
+    expect(status).toBe(408);
+    expect(JSON.parse(text)).toEqual(timedOut);
+  });
+});
+
+describe('a request is not given up', () => {
+  it('while its body comes, however slowly', async () => {
+    const form = formBody([partnerPart('Slow'), filePart(goodCsv)]);
+    const upload = new OpenUpload(service);
+    for (let at = 0; at < form.length; at += 40) {
+      await upload.write(form.subarray(at, at + 40));
+      await sleep(requestIdleMilliseconds / 4);
+    }
+    upload.end();
+
+    expect((await upload.response).status).toBe(201);
+  });
+
+  it('while it is we who pause', async () => {
+    class SlowStore extends FileStore {
+      override async put(key: string, body: AsyncIterable<Buffer>): Promise<void> {
+        await sleep(3 * requestIdleMilliseconds);
+        await super.put(key, body);
+      }
+    }
+    const objectStore = new SlowStore(createTestFolder());
+    const slow = await startTestService({ objectStore, requestIdleMilliseconds });
+
+    const { status } = await uploadParts(slow.api, partnerPart(), filePart(largeCsv.repeat(20)));
+
+    expect(status).toBe(201);
+  });
+
+  it('while its run goes on', async () => {
+    const feed = await service.api.uploadFeed(goodCsv);
+    const held = await HeldProducts.of(service.address);
+    const { answer } = await held.run(service.api, feed);
+
+    await sleep(3 * requestIdleMilliseconds);
+    await held.release();
+
+    expect((await answer)?.body).toMatchObject({ status: 'completed' });
+  });
+});
