@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { ApiClient } from '../support/api-client';
 import { HeldProducts } from '../support/held-products';
-import { poll } from '../support/poll';
+import { eventually } from '../support/eventually';
 import {
   databaseProcesses,
   embeddedAddress,
@@ -70,7 +70,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
 
   it.concurrent('on SIGTERM while it starts', async () => {
     const service = spawnService();
-    await poll('it creates its database', () => databaseProcesses(service.dataDir).length > 0);
+    await eventually('it creates its database', () => databaseProcesses(service.dataDir).length > 0);
 
     const { code } = await service.stop('SIGTERM');
 
@@ -88,7 +88,7 @@ describe('a run in flight', () => {
 
     service.kill('SIGTERM');
 
-    await poll('no connection is taken', async () => !(await isListening(service)));
+    await eventually('no connection is taken', async () => !(await isListening(service)));
     expect(service.isRunning).toBe(true);
     await held.release();
     const response = await answer;
@@ -136,7 +136,7 @@ describe('an upload in flight', () => {
   it.concurrent('is cut after SHUTDOWN_SECONDS, and nothing of it remains', async () => {
     const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
     startUpload(service);
-    await poll('the file is being stored', () => objectFiles(service).length > 0);
+    await eventually('the file is being stored', () => objectFiles(service).length > 0);
 
     const { code } = await service.stop('SIGTERM');
 

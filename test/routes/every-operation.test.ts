@@ -476,7 +476,7 @@ describe('every operation', () => {
       expect((await own.api.get('/health')).body).toEqual({ status: 'error', database: 'unreachable' });
 
       await line.mend();
-      await eventually(async () => expect((await own.api.get('/products')).status).toBe(200));
+      await eventually('it is back', async () => expect((await own.api.get('/products')).status).toBe(200));
       expect((await own.api.get('/health')).body).toEqual({ status: 'ok', database: 'connected' });
       await own.stop();
     });
@@ -502,11 +502,13 @@ describe('every operation', () => {
       const database = own.address.database!;
       await service.db.raw(`alter database ${database} allow_connections false`);
       await terminateConnections(database);
-      await eventually(async () => expect((await own.api.get('/products')).status).not.toBe(200));
+      await eventually('it is gone', async () =>
+        expect((await own.api.get('/products')).status).not.toBe(200),
+      );
 
       await service.db.raw(`alter database ${database} allow_connections true`);
 
-      await eventually(async () => expect((await own.api.get('/products')).status).toBe(200));
+      await eventually('it is back', async () => expect((await own.api.get('/products')).status).toBe(200));
       for (const operation of operations) {
         expect((await sendExample(own.api, operation)).status).toBe(operation.success);
       }
@@ -519,7 +521,7 @@ describe('every operation', () => {
         await trx.raw('lock table products in access exclusive mode');
         const waiting = own.api.get('/products');
         const waits = "select pid from pg_stat_activity where datname = ? and wait_event_type = 'Lock'";
-        await eventually(async () => {
+        await eventually('it waits', async () => {
           const { rows } = await service.db.raw<{ rows: { pid: number }[] }>(waits, [database]);
           expect(rows).toHaveLength(1);
           await service.db.raw('select pg_terminate_backend(?)', [rows[0]!.pid]);

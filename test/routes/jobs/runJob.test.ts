@@ -272,7 +272,7 @@ describe('POST /jobs/{job_id}/run', () => {
 
         const first = await whileLoading(service, held, async () => {
           runs.push(run(other.jobId));
-          await eventually(async () => {
+          await eventually('the other is about to load', async () => {
             expect((await storedFeed(service, other.feedId)).status).toBe('validated');
           });
         });
