@@ -191,7 +191,14 @@ describe('a run that fails', () => {
       message:
         'ETL processing failed: The quote that opens in the record at line 5004 is never closed. ' +
         'Products processed: 1. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 1.',
-      issue_counts: [{ code: 'invalid_price', count: 1 }],
+      issue_counts: [
+        {
+          code: 'invalid_price',
+          severity: 'error',
+          count: 1,
+          first_rows: [{ line: 3, row: 2, sku: 'x', value: 'NA' }],
+        },
+      ],
     });
     expect(await stored(partner)).toEqual(before);
   });

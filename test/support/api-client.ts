@@ -1,4 +1,4 @@
-/** A response, its JSON parsed. */
+/** A response: its JSON parsed, any other body as text. */
 export interface ApiResponse {
   status: number;
   headers: Headers;
@@ -55,21 +55,19 @@ export class ApiClient {
     return {
       status: response.status,
       headers: response.headers,
-      body: text === '' ? undefined : (JSON.parse(text) as unknown),
+      body: parse(text, response.headers.get('content-type')),
     };
   }
 
   /** Uploads a form with `partner_name` before `file`. */
   upload(upload: Upload): Promise<ApiResponse> {
-    const form = new FormData();
-    if (upload.partnerName !== undefined) form.set('partner_name', upload.partnerName);
-    if (upload.csv !== undefined) {
-      const file = new Blob([upload.csv], { type: upload.mediaType ?? 'text/csv' });
-      form.set('file', file, upload.fileName ?? 'feed.csv');
-    }
-    return this.send('POST', '/feeds/upload', { body: form });
+    return this.send('POST', '/feeds/upload', { body: uploadForm(upload) });
   }
 
+  /** Has the same form inspected. */
+  inspect(upload: Upload): Promise<ApiResponse> {
+    return this.send('POST', '/feeds/inspect', { body: uploadForm(upload) });
+  }
   /** Uploads a feed that must be accepted. */
   async uploadFeed(csv: string | Uint8Array, partnerName = 'Acme Outdoor'): Promise<UploadedFeed> {
     const { status, body } = await this.upload({ csv, partnerName });
@@ -87,4 +85,19 @@ export class ApiClient {
     if (status !== 200) throw new Error(`run: ${status} ${JSON.stringify(body)}`);
     return { ...feed, job: body };
   }
+}
+
+function parse(text: string, contentType: string | null): unknown {
+  if (text === '') return undefined;
+  return contentType === 'application/json' ? (JSON.parse(text) as unknown) : text;
+}
+
+function uploadForm(upload: Upload): FormData {
+  const form = new FormData();
+  if (upload.partnerName !== undefined) form.set('partner_name', upload.partnerName);
+  if (upload.csv !== undefined) {
+    const file = new Blob([upload.csv], { type: upload.mediaType ?? 'text/csv' });
+    form.set('file', file, upload.fileName ?? 'feed.csv');
+  }
+  return form;
 }

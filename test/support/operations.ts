@@ -18,8 +18,9 @@ export interface Operation {
   exampleBody: () => RequestInit;
   needsKey: boolean;
   hasBody: boolean;
-  /** The documented status of success. */
+  /** The documented status of success, and the media type that goes with it. */
   success: number;
+  successType: string;
 }
 
 /** Every operation of the document: a new endpoint is among them. */
@@ -40,6 +41,7 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
         needsKey: (operation.security ?? document.security ?? []).length > 0,
         hasBody: operation.requestBody !== undefined,
         success: Number(success[0]),
+        successType: mediaTypeOf(operation.responses[success[0]!]!),
       };
     }),
 );
@@ -57,6 +59,12 @@ export function allowedMethods(sentPath: string): string[] {
     })
     .map(({ method }) => method);
   return [...new Set(declared.includes('GET') ? [...declared, 'HEAD'] : declared)].sort();
+}
+
+function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject): string {
+  const [mediaType, another] = Object.keys(resolve<OpenAPIV3.ResponseObject>(response).content ?? {});
+  if (mediaType === undefined || another !== undefined) throw new Error('one media type is expected');
+  return mediaType;
 }
 
 function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject)[]): string {

@@ -4,7 +4,7 @@
  * the identifiers of the document's examples.
  */
 const hooks = require('hooks');
-const { bodySchema } = require('./body-schema.cjs');
+const { bodySchema, isJson } = require('./body-schema.cjs');
 
 const apiKey = process.env.DREDD_API_KEY;
 
@@ -16,6 +16,12 @@ const skipped = [
 
 const boundary = 'dredd-boundary';
 const csv = 'sku,product_name,price,currency\nNEW-1,New,5.00,EUR\n';
+
+/** The rows that the seeded feed has rejected. A file that is no JSON is compared to the letter. */
+const rejects = `_line,_codes,_messages,sku,product_name,price,currency,availability
+5,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",A,A,NA,,
+6,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",B,B,NA,,
+`;
 
 function form({ partnerName = 'Dredd', content = csv } = {}) {
   const part = (disposition, body) =>
@@ -34,6 +40,20 @@ const changes = {
     request.body = csv;
   },
   'POST /feeds/upload 422': (request) => (request.body = form({ partnerName: ' ' })),
+  'POST /feeds/inspect 200': (request) => (request.body = form()),
+  'POST /feeds/inspect 400': (request) => (request.body = 'no part'),
+  'POST /feeds/inspect 413': (request) => (request.body = form({ content: 'x'.repeat(2_000_000) })),
+  'POST /feeds/inspect 415': (request) => {
+    request.headers['Content-Type'] = 'text/csv';
+    request.body = csv;
+  },
+  'POST /feeds/inspect 422': (request) => (request.body = form({ partnerName: ' ' })),
+  'POST /jobs/JV00001/plan 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/plan?limit=1'),
+  'POST /jobs/JV00001/plan 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/plan'),
+  'POST /jobs/JV00001/plan 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/plan?limit=-1'),
+  'GET /jobs/JV00001/rejects.csv 200': (_, { expected }) => (expected.body = rejects),
+  'GET /jobs/JV00001/rejects.csv 409': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00002/rejects.csv'),
   'POST /jobs/JV00001/run 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/run'),
   'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
   'GET /jobs/JV00001/issues 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=1'),
@@ -75,11 +95,16 @@ hooks.beforeEach((transaction, done) => {
   const { request, expected } = transaction;
   const status = Number(expected.statusCode);
   // Dredd by itself only looks for the example's keys.
-  expected.bodySchema = bodySchema(transaction);
-  delete expected.body;
+  if (isJson(transaction)) {
+    expected.bodySchema = bodySchema(transaction);
+    delete expected.body;
+  } else {
+    // Dredd compares media types to the letter; the document names them without their parameters.
+    expected.headers['Content-Type'] += '; charset=utf-8';
+  }
 
   request.headers['x-api-key'] = status === 401 ? 'wrong' : apiKey;
-  if (request.uri === '/feeds/upload')
+  if (/^\/feeds\/(upload|inspect)$/.test(request.uri))
     request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;
   const path = request.uri.split('?')[0];
   const change = changes[`${request.method} ${path} ${status}`];
