@@ -108,10 +108,11 @@ export class RecordExtractor {
     const raw = () =>
       rawBytes()
         .toString('utf8')
-        .replace(/^(?:\uFEFF|[\r\n])+|\r?\n$/g, '');
+        .replace(/^(?:\r?\n)+|\r?\n$/g, '');
     if (!this.headerSeen) {
       this.headerSeen = !isBlankRecord(fields);
-      return this.headerSeen ? this.onHeader(place, raw) : null;
+      // A byte order mark stands at the beginning of the file only; anywhere else it is a character of its cell.
+      return this.headerSeen ? this.onHeader(place, () => raw().replace(/^\uFEFF(?:\r?\n)*/, '')) : null;
     }
     // A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes.
     if (fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '') return null;
