@@ -110,7 +110,9 @@ export class RecordExtractor {
   private emit(line: number, lastLine: number, fields: string[]): string | null {
     if (!this.headerSeen) {
       this.headerSeen = !isBlankRecord(fields);
-      return this.headerSeen ? this.onHeader({ line, lastLine, row: 0 }, this.rawText) : null;
+      // A byte order mark stands at the beginning of the file only; anywhere else it is a character of its cell.
+      const raw = () => this.rawText().replace(/^\uFEFF(?:\r?\n)*/, '');
+      return this.headerSeen ? this.onHeader({ line, lastLine, row: 0 }, raw) : null;
     }
     // A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes.
     if (fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '') return null;
@@ -126,7 +128,7 @@ export class RecordExtractor {
     this.raw
       .slice(this.recordEnd)
       .toString('utf8')
-      .replace(/^(?:\uFEFF|[\r\n])+|\r?\n$/g, '');
+      .replace(/^(?:\r?\n)+|\r?\n$/g, '');
 }
 
 /** Gives the text of a record as it stands in the file. To be called while the record is being taken. */

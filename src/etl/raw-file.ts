@@ -8,7 +8,7 @@ export interface OpenFeed {
   header: FeedHeader;
   chunks: AsyncIterable<Buffer>;
   /** Gives the file up, however much of it was read. To be called in any case. */
-  close(): Promise<unknown>;
+  close: () => Promise<unknown>;
 }
 
 /** Opens the raw file of a feed. @throws FeedFailure when it is missing, cannot be read, or has no acceptable header */

@@ -47,9 +47,14 @@ async function integrate(api: ApiClient): Promise<number[]> {
     uploaded,
     await api.get(`/feeds/${feed_id}`),
     await api.get(`/feeds/${feed_id}/raw`),
+    await api.get('/feeds/profile'),
+    await api.get('/feeds/template.csv'),
+    await api.inspect({ partnerName: 'Acme Outdoor', csv }),
+    await api.post(`/jobs/${validation_job_id}/plan?limit=1`),
     await api.post(`/jobs/${validation_job_id}/run`),
     await api.get(`/jobs/${validation_job_id}`),
-    await api.get(`/jobs/${validation_job_id}/issues`),
+    await api.get(`/jobs/${validation_job_id}/issues?severity=error`),
+    await api.get(`/jobs/${validation_job_id}/rejects.csv`),
     await api.get('/products?limit=1'),
     await api.get('/products/PR00001'),
     await api.get(`/products/by-feed/${feed_id}`),
@@ -70,7 +75,9 @@ async function integrate(api: ApiClient): Promise<number[]> {
   return answers.map((answer) => answer.status);
 }
 
-const success = [201, 200, 200, 200, 200, 200, 200, 200, 200, 201, 200, 200, 200, 200, 200, 200];
+const success = [
+  201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 201, 200, 200, 200, 200, 200, 200,
+];
 
 describe('Prism as a mock', () => {
   it('answers an integrator as the service would', async () => {
@@ -116,6 +123,12 @@ describe('Prism between an integrator and the service', () => {
       await api.get('/jobs/JV99999'),
       await api.post('/jobs/JV99999/run'),
       await api.get('/jobs/JV99999/issues'),
+      await api.get('/jobs/JV00001/issues?severity=fatal'),
+      await api.inspect({ partnerName: 'Acme Outdoor' }),
+      await api.post('/jobs/JS00001/plan'),
+      await api.post('/jobs/JV99999/plan'),
+      await api.get('/jobs/JS00001/rejects.csv'),
+      await api.get('/jobs/JV99999/rejects.csv'),
       await api.get('/products?sort_by=x'),
       await api.get('/products?limit=0'),
       await api.get('/products/PR99999'),
@@ -129,7 +142,8 @@ describe('Prism between an integrator and the service', () => {
 
     expect(answers.map((answer) => answer.headers.get('sl-violations'))).toEqual(answers.map(() => null));
     expect(answers.map((answer) => answer.status)).toEqual([
-      400, 422, 404, 404, 404, 404, 404, 400, 422, 404, 400, 422, 404, 404, 422, 401,
+      400, 422, 404, 404, 404, 404, 404, 422, 422, 400, 404, 409, 404, 400, 422, 404, 400, 422, 404, 404, 422,
+      401,
     ]);
   });
 });

@@ -6,6 +6,7 @@ describe('readHeader', () => {
   it('finds our columns in any order, trimmed and in any case, and ignores others', () => {
     expect(read('Colour, PRODUCT_NAME ,"SKU",,Colour,price\n1,2,3,4,5,6\n')).toEqual({
       delimiter: ',',
+      names: ['Colour', 'PRODUCT_NAME', 'SKU', '', 'Colour', 'price'],
       fieldCount: 6,
       positions: { product_name: 1, sku: 2, price: 5 },
     });

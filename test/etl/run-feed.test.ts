@@ -1,4 +1,5 @@
 import { parseId } from '../../src/ids';
+import { eventually } from '../support/eventually';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -190,7 +191,14 @@ describe('a run that fails', () => {
       message:
         'ETL processing failed: The quote that opens in the record at line 5004 is never closed. ' +
         'Products processed: 1. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 1.',
-      issue_counts: [{ code: 'invalid_price', count: 1 }],
+      issue_counts: [
+        {
+          code: 'invalid_price',
+          severity: 'error',
+          count: 1,
+          first_rows: [{ line: 3, row: 2, sku: 'x', value: 'NA' }],
+        },
+      ],
     });
     expect(await stored(partner)).toEqual(before);
   });
@@ -204,12 +212,12 @@ describe('a run that fails', () => {
     const blocker = await service.db.transaction();
     await blocker.raw('select from partners where partner_name = ? for update', [partner]);
     const running = service.api.post(`/jobs/${jobId}/run`);
-    const waiting = await waitFor(async () => {
+    const waiting = await eventually('it waits', async () => {
       const { rows } = await service.db.raw<{ rows: { pid: number }[] }>(
         `select pid from pg_stat_activity
          where datname = current_database() and wait_event_type = 'Lock' and query like '%for no key update%'`,
       );
-      return rows[0]?.pid;
+      return rows[0]?.pid ?? false;
     });
     await service.db.raw('select pg_terminate_backend(?)', [waiting]);
     const { body } = await running;
@@ -224,11 +232,3 @@ describe('a run that fails', () => {
     expect(again.body.summary).toMatchObject({ inserted: 1, updated: 1 });
   });
 });
-
-async function waitFor<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline;) {
-    const found = await look();
-    if (found !== undefined) return found;
-  }
-  throw new Error('waited in vain');
-}

@@ -78,15 +78,99 @@ describe('a row that is loaded', () => {
   });
 
   it.each([
-    ['sku', 255],
-    ['brand', 255],
-    ['product_name', 1_000],
-    ['category', 1_000],
-    ['availability', 100],
-    ['description', 65_535],
-  ])('may have a %s of %i characters, counted as code points', (column, max) => {
-    expect(transform({ [column]: '𝔸'.repeat(max) }).issues).toBeUndefined();
-    expect(codes(transform({ [column]: '𝔸'.repeat(max) + 'b' }))).toEqual([['value_too_long', column]]);
+    ['sku', 255, []],
+    ['brand', 255, []],
+    ['product_name', 1_000, []],
+    ['category', 1_000, []],
+    ['availability', 100, ['unknown_availability']],
+    ['description', 65_535, []],
+  ])('may have a %s of %i characters, counted as code points', (column, max, warnings) => {
+    const longest = transform({ [column]: '𝔸'.repeat(max) });
+    const tooLong = transform({ [column]: '𝔸'.repeat(max) + 'b' });
+
+    expect(longest.values).toMatchObject({ [column]: '𝔸'.repeat(max) });
+    expect(codes(longest) ?? []).toEqual(warnings.map((code) => [code, column]));
+    expect(tooLong.values).toBeUndefined();
+    expect(codes(tooLong)).toEqual(['value_too_long', ...warnings].map((code) => [code, column]));
+  });
+});
+
+describe('a row that is loaded with a warning', () => {
+  it.each([
+    'in_stock',
+    'Available',
+    'limited stock',
+    'LOW-STOCK',
+    'preorder',
+    'backorder',
+    'out_of_stock',
+    'unavailable',
+    'sold out',
+    'discontinued',
+    'InStock',
+    'OutOfStock',
+    'pre-order',
+    'back order',
+  ])('is not one whose availability is %s', (availability) => {
+    expect(transform({ availability }).issues).toBeUndefined();
+  });
+
+  it.each(['ask us', '5', 'in_stock!', 'in  stock', '__proto__', 'constructor', 'vorrätig'])(
+    'has an availability such as %j, which is kept',
+    (availability) => {
+      const { values, issues } = transform({ availability });
+
+      expect(values).toBeDefined();
+      expect(issues).toEqual([
+        {
+          ...place,
+          sku: 'S1',
+          field: 'availability',
+          columnNumber: 8,
+          code: 'unknown_availability',
+          severity: 'warning',
+          message: 'availability is not a word that we know; the product cannot be ordered.',
+          value: availability,
+        },
+      ]);
+    },
+  );
+
+  it.each(['0', '0.00', '000', '$0', '0.0000 EUR', 'usd 0'])('has the price %j', (price) => {
+    const { values, issues } = transform({ price });
+
+    expect(Number(values!.price)).toBe(0);
+    expect(issues).toEqual([
+      {
+        ...place,
+        sku: 'S1',
+        field: 'price',
+        columnNumber: 6,
+        code: 'zero_price',
+        severity: 'warning',
+        message: 'price is 0.',
+        value: price,
+      },
+    ]);
+  });
+
+  it.each(['0.0001', '10', '100.00'])('is not one whose price is %s', (price) => {
+    expect(transform({ price }).issues).toBeUndefined();
+  });
+
+  it('has all of them, and keeps them when it is skipped for something else', () => {
+    const cells = { price: '0', availability: 'ask us' };
+
+    expect(codes(transform(cells))).toEqual([
+      ['zero_price', 'price'],
+      ['unknown_availability', 'availability'],
+    ]);
+    expect(codes(transform({ ...cells, sku: '' }))).toEqual([
+      ['missing_required', 'sku'],
+      ['zero_price', 'price'],
+      ['unknown_availability', 'availability'],
+    ]);
+    expect(transform({ ...cells, sku: '' }).values).toBeUndefined();
   });
 });
 
@@ -98,6 +182,12 @@ describe('a row that is skipped', () => {
     ['currency', { currency: 'EURO' }, [['invalid_currency', 'currency']]],
     ['a currency that was withdrawn', { currency: 'DEM' }, [['invalid_currency', 'currency']]],
     ['a currency withdrawn lately', { currency: 'BGN' }, [['invalid_currency', 'currency']]],
+    [
+      'a currency with a letter whose upper case alone is ASCII',
+      { currency: 'uſd' },
+      [['invalid_currency', 'currency']],
+    ],
+    ['price with such a code', { price: '5 uſd' }, [['invalid_price', 'price']]],
     ['price and currency', { price: 'USD 5', currency: 'EUR' }, [['currency_conflict', 'price']]],
     ['NUL', { description: 'a\0b' }, [['invalid_character', 'description']]],
     ['NUL in a price', { price: '5\0' }, [['invalid_character', 'price']]],
@@ -106,8 +196,8 @@ describe('a row that is skipped', () => {
       'everything',
       { sku: '', product_name: '', price: '1e3', currency: 'XX', brand: 'b'.repeat(256) },
       [
-        ['missing_required', 'product_name'],
         ['missing_required', 'sku'],
+        ['missing_required', 'product_name'],
         ['value_too_long', 'brand'],
         ['invalid_currency', 'currency'],
         ['invalid_price', 'price'],
@@ -115,6 +205,37 @@ describe('a row that is skipped', () => {
     ],
   ])('for its %s gives every reason with its column', (_, cells, expected) => {
     expect(codes(transform(cells))).toEqual(expected);
+  });
+
+  it('shows the offending cell as it came, trimmed, with the place where it stands', () => {
+    const columns = 'price,x,currency,sku,product_name';
+    const { issues } = transform({ price: ' 1e3 ', currency: '\u00a0euro\t', sku: ' a ' }, columns);
+
+    expect(issues).toMatchObject([
+      { code: 'invalid_currency', severity: 'error', columnNumber: 3, sku: 'a', value: 'euro' },
+      { code: 'invalid_price', severity: 'error', columnNumber: 1, sku: 'a', value: '1e3' },
+    ]);
+  });
+
+  it('has a place also for a cell that it is too short to have', () => {
+    const header = readHeader(Buffer.from('product_name,x,sku\n')) as FeedHeader;
+
+    const { issues } = transformRecord({ ...place, lastLine: 4, fields: ['Tent'], misquoted: false }, header);
+
+    expect(issues).toEqual([
+      {
+        line: 2,
+        lastLine: 4,
+        row: 1,
+        sku: null,
+        field: 'sku',
+        columnNumber: 3,
+        code: 'missing_required',
+        severity: 'error',
+        message: 'sku is required and must not be empty.',
+        value: null,
+      },
+    ]);
   });
 
   it('shows the offending value as it came, shortened, and without NUL', () => {
@@ -127,17 +248,32 @@ describe('a row that is skipped', () => {
   });
 
   it.each([
-    ['too_many_fields', { fields: ['S1', 'Tent', ''], misquoted: false }],
-    ['invalid_quoting', { fields: ['S1', '"a"b'], misquoted: true }],
-  ])('with %s is not looked at any further: its values may be in the wrong columns', (code, record) => {
-    const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
+    ['too_many_fields', 3, { fields: ['S1', 'Tent', ''], misquoted: false }],
+    ['invalid_quoting', null, { fields: ['S1', '"a"b'], misquoted: true }],
+    ['invalid_quoting', null, { fields: ['S1', '"a"b', 'c'], misquoted: true }],
+  ])(
+    'with %s is not looked at any further: its values may be in the wrong columns',
+    (code, columnNumber, record) => {
+      const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
 
-    const { issues } = transformRecord({ ...place, line: 7, ...record }, header);
+      const { issues } = transformRecord({ ...place, line: 7, lastLine: 7, ...record }, header);
 
-    expect(issues).toEqual([
-      expect.objectContaining({ line: 7, sku: null, field: null, code, value: record.fields.join(' | ') }),
-    ]);
-  });
+      expect(issues).toEqual([
+        {
+          line: 7,
+          lastLine: 7,
+          row: 1,
+          sku: null,
+          field: null,
+          columnNumber,
+          code,
+          severity: 'error',
+          message: expect.stringMatching(/\.$/),
+          value: record.fields.join(' | '),
+        },
+      ]);
+    },
+  );
 });
 
 describe('parsePrice', () => {
@@ -154,8 +290,10 @@ describe('parsePrice', () => {
     ['¥100', '100'],
     ['999,999,999,999.9999', '999999999999.9999'],
     ['999999999999.9999', '999999999999.9999'],
-    ['0,001,000', '1000'],
     ['000000000000001', '1'],
+    ['1,000,000', '1000000'],
+    ['1,000', '1000'],
+    ['0.0000', '0.0000'],
   ])('reads %j as %s', (text, amount) => {
     expect(parsePrice(text)).toEqual({ amount, currency: undefined });
   });
@@ -185,6 +323,10 @@ describe('parsePrice', () => {
     '1,28',
     '12,34,567',
     ',100',
+    '0,500',
+    '0,001,000',
+    '00,500',
+    '012,345',
     '1,,000',
     '1.23456',
     '1.',

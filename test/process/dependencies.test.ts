@@ -8,7 +8,7 @@ import type { ApiClient, ApiResponse } from '../support/api-client';
 import { closedPort } from '../support/dead-ends';
 import { administer, createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { HeldProducts } from '../support/held-products';
-import { poll } from '../support/poll';
+import { eventually } from '../support/eventually';
 import {
   databaseProcesses,
   embeddedAddress,
@@ -114,7 +114,7 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
       const answer = runWhenFree(other, feed.jobId, 3);
       const isTakenOver = async () =>
         (await other.get(`/jobs/${feed.jobId}`)).body.started_at !== left.started_at;
-      await Promise.race([answer, poll('it is taken over', isTakenOver)]);
+      await Promise.race([answer, eventually('it is taken over', isTakenOver)]);
       await held.release();
       expect((await answer).body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
     });
@@ -124,7 +124,7 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
 /** Runs a job, again and again as long as it is said to be running. @returns the last answer */
 function runWhenFree(api: ApiClient, jobId: string, seconds: number): Promise<ApiResponse> {
   const deadline = performance.now() + seconds * 1000;
-  return poll('the job is free', async () => {
+  return eventually('the job is free', async () => {
     const answer = await api.post(`/jobs/${jobId}/run`);
     return (answer.status !== 409 || performance.now() > deadline) && answer;
   });
@@ -199,7 +199,7 @@ describe('a PostgreSQL that does not answer any more', () => {
 
       service.kill('SIGTERM');
 
-      await poll('it has stopped', () => !service.isRunning, 30);
+      await eventually('it has stopped', () => !service.isRunning, 30);
       expect((await service.exit).code).toBe(0);
       expect(databaseProcesses(service.dataDir)).toEqual([]);
     },
@@ -210,7 +210,7 @@ describe('a PostgreSQL that does not answer any more', () => {
 describe('a PostgreSQL that was killed', () => {
   const killServer = async ({ api, dataDir }: ServiceProcess) => {
     for (const pid of postmasters(dataDir)) process.kill(pid, 'SIGKILL');
-    await poll('it is unreachable', async () => (await api.get('/health')).body.status === 'error');
+    await eventually('it is unreachable', async () => (await api.get('/health')).body.status === 'error');
   };
 
   it.concurrent('makes every request 503 that needs it; the service stays, and stops in order', async () => {

@@ -7,7 +7,7 @@ import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from '../support/after-file';
 import { HeldProducts } from '../support/held-products';
 import { manyProducts } from '../support/many-products';
-import { poll } from '../support/poll';
+import { eventually } from '../support/eventually';
 import {
   clusterOf,
   databaseProcesses,
@@ -66,7 +66,7 @@ describe('after SIGKILL of the service', () => {
     const { api } = await startAgain(killed);
 
     const job = async () => (await api.get(`/jobs/${feed.jobId}`)).body;
-    await poll('the job has failed', async () => (await job()).status === 'failed');
+    await eventually('the job has failed', async () => (await job()).status === 'failed');
     expect((await job()).message).toContain('The run was interrupted. Run the job again.');
     await held.release();
     const { body: again } = await api.post(`/jobs/${feed.jobId}/run`);
@@ -101,7 +101,7 @@ describe('after SIGKILL of the service and its PostgreSQL', () => {
       const killed = await startUsedService();
       const feed = await killed.api.uploadFeed(manyProducts(100_000));
       killed.api.post(`/jobs/${feed.jobId}/run`).catch(() => undefined);
-      await poll('products are being loaded', async () => {
+      await eventually('products are being loaded', async () => {
         return (await killed.api.get(`/feeds/${feed.feedId}`)).body.status === 'validated';
       });
       killWithServer(killed);
@@ -162,7 +162,7 @@ describe('after SIGKILL while the database was being created', () => {
     'the next start creates it, and what is left of the first attempt does not disturb',
     async () => {
       const killed = spawnService();
-      await poll('initdb is at work', () => databaseProcesses(killed.dataDir).length > 0);
+      await eventually('initdb is at work', () => databaseProcesses(killed.dataDir).length > 0);
       await killed.stop('SIGKILL');
       expect(readdirSync(killed.dataDir)).not.toContain('postgres');
 
@@ -186,7 +186,7 @@ describe('a second service on the data folder of a running one', () => {
       answers.push((await first.api.get('/products')).status);
       return !second.isRunning;
     };
-    await poll('the second has ended', ask, 25);
+    await eventually('the second has ended', ask, 25);
 
     const { code, stderr } = await second.exit;
     expect(code).toBe(1);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ApiClient } from '../support/api-client';
 import { manyProducts } from '../support/many-products';
-import { poll } from '../support/poll';
+import { eventually } from '../support/eventually';
 import { signalDatabase, startUsedService } from '../support/process';
 
 const rows = 100_000;
@@ -22,7 +22,7 @@ async function askDuring<T>(work: Promise<T>, api: ApiClient, paths: string[]) {
     }
     return end.signal.aborted;
   };
-  await poll('the work has ended', ask, 60);
+  await eventually('the work has ended', ask, 60);
   return { result: await work, slowest, statuses, rounds };
 }
 
@@ -66,7 +66,7 @@ describe('while PostgreSQL does not answer', () => {
     expect(status).toBe(200);
     expect(body).toEqual({ status: 'error', database: 'unreachable' });
     expect(seconds).toBeLessThan(2);
-    await poll('it is reachable again', async () => (await api.get('/health')).body.status === 'ok');
+    await eventually('it is reachable again', async () => (await api.get('/health')).body.status === 'ok');
     expect((await api.loadFeed(manyProducts(1))).job.status).toBe('completed');
   });
 });

@@ -9,7 +9,7 @@ import { afterFile } from '../support/after-file';
 import type { ApiClient } from '../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { HeldProducts } from '../support/held-products';
-import { poll } from '../support/poll';
+import { eventually } from '../support/eventually';
 import {
   clusterOf,
   databaseProcesses,
@@ -102,7 +102,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
 
   it.concurrent('on SIGTERM while it starts', async () => {
     const service = spawnService();
-    await poll('it creates its database', () => databaseProcesses(service.dataDir).length > 0);
+    await eventually('it creates its database', () => databaseProcesses(service.dataDir).length > 0);
 
     const { code } = await service.stop('SIGTERM');
 
@@ -115,7 +115,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
     const [other, observer] = await Promise.all([openSession(address), openSession(address)]);
     await other.query("begin; select pg_advisory_xact_lock(x'70636174'::int)");
     const service = spawnService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: 'key' } });
-    await poll('it waits', async () => {
+    await eventually('it waits', async () => {
       const { rowCount } = await observer.query(
         "select from pg_stat_activity where datname = current_database() and application_name = 'migration'",
       );
@@ -136,7 +136,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
     await killed.exit;
     const service = spawnService({ env: { DATA_DIR: killed.dataDir } });
     const startLog = join(clusterOf(killed.dataDir), 'start.log');
-    await poll(
+    await eventually(
       'it waits',
       () => existsSync(startLog) && readFileSync(startLog, 'utf8').includes('still in use'),
     );
@@ -176,7 +176,7 @@ describe('a run in flight', () => {
 
     service.kill('SIGTERM');
 
-    await poll('no connection is taken', async () => !(await isListening(service)));
+    await eventually('no connection is taken', async () => !(await isListening(service)));
     expect(service.isRunning).toBe(true);
     await held.release();
     const response = await answer;
@@ -224,7 +224,7 @@ describe('an upload in flight', () => {
   it.concurrent('is cut after SHUTDOWN_SECONDS, and nothing of it remains', async () => {
     const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
     startUpload(service);
-    await poll('the file is being stored', () => objectFiles(service).length > 0);
+    await eventually('the file is being stored', () => objectFiles(service).length > 0);
 
     const { code } = await service.stop('SIGTERM');
 

@@ -62,13 +62,12 @@ export class ApiClient {
 
   /** Uploads a form with `partner_name` before `file`. */
   upload(upload: Upload): Promise<ApiResponse> {
-    const form = new FormData();
-    if (upload.partnerName !== undefined) form.set('partner_name', upload.partnerName);
-    if (upload.csv !== undefined) {
-      const file = new Blob([upload.csv], { type: upload.mediaType ?? 'text/csv' });
-      form.set('file', file, upload.fileName ?? 'feed.csv');
-    }
-    return this.send('POST', '/feeds/upload', { body: form });
+    return this.send('POST', '/feeds/upload', { body: uploadForm(upload) });
+  }
+
+  /** Has the same form inspected. */
+  inspect(upload: Upload): Promise<ApiResponse> {
+    return this.send('POST', '/feeds/inspect', { body: uploadForm(upload) });
   }
 
   /** Uploads a feed that must be accepted. */
@@ -88,4 +87,14 @@ export class ApiClient {
     if (status !== 200) throw new Error(`run: ${status} ${JSON.stringify(body)}`);
     return { ...feed, job: body };
   }
+}
+
+function uploadForm(upload: Upload): FormData {
+  const form = new FormData();
+  if (upload.partnerName !== undefined) form.set('partner_name', upload.partnerName);
+  if (upload.csv !== undefined) {
+    const file = new Blob([upload.csv], { type: upload.mediaType ?? 'text/csv' });
+    form.set('file', file, upload.fileName ?? 'feed.csv');
+  }
+  return form;
 }

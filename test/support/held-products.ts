@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from './after-file';
 import type { ApiClient, ApiResponse, UploadedFeed } from './api-client';
-import { poll } from './poll';
+import { eventually } from './eventually';
 
 /** The answer to a run that goes on; undefined when its connection is cut. */
 export interface RunInFlight {
@@ -28,7 +28,7 @@ export class HeldProducts {
   /** Runs a feed's job, and waits until it cannot go on. */
   async run(api: ApiClient, { jobId }: UploadedFeed): Promise<RunInFlight> {
     const answer = api.post(`/jobs/${jobId}/run`).catch(() => undefined);
-    await poll('the run waits for the products', async () => {
+    await eventually('the run waits for the products', async () => {
       const { rowCount } = await this.client.query(
         "select from pg_locks where not granted and relation = 'products'::regclass and database = (select oid from pg_database where datname = current_database())",
       );

@@ -24,7 +24,12 @@ export async function whileReading(
   await run('mkfifo', [path]);
   const running = start(service, feed);
   // Refused (ENXIO) until the run has opened the pipe to read it.
-  const pipe = await eventually(() => open(path, constants.O_WRONLY | constants.O_NONBLOCK));
+  const pipe = await eventually('the run reads the raw file', () =>
+    open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: unknown): false => {
+      if ((error as NodeJS.ErrnoException).code === 'ENXIO') return false;
+      throw error;
+    }),
+  );
   try {
     await observe();
     await pipe.write(content);
@@ -51,9 +56,8 @@ export async function whileLoading(
   const running = await service.db.transaction(async (trx) => {
     await trx('partners').where({ partner_id }).forUpdate().select('partner_id');
     const started = start(service, feed);
-    await eventually(async () => {
-      const { status } = await storedFeed(service, feed.feedId);
-      if (status !== 'validated') throw new Error(`The feed is not being loaded, it is ${status}.`);
+    await eventually('the feed is being loaded', async () => {
+      return (await storedFeed(service, feed.feedId)).status === 'validated';
     });
     await observe();
     // Not the promise itself: the transaction would wait for it.

@@ -43,7 +43,7 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
         needsKey: (operation.security ?? document.security ?? []).length > 0,
         hasBody: operation.requestBody !== undefined,
         success: Number(success[0]),
-        mediaType: Object.keys(resolve(operation.responses[success[0]!]!).content ?? {})[0]!,
+        mediaType: mediaTypeOf(operation.responses[success[0]!]!),
       };
     }),
 );
@@ -61,6 +61,12 @@ export function allowedMethods(sentPath: string): string[] {
     })
     .map(({ method }) => method);
   return [...new Set(declared.includes('GET') ? [...declared, 'HEAD'] : declared)].sort();
+}
+
+function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject): string {
+  const [mediaType, another] = Object.keys(resolve<OpenAPIV3.ResponseObject>(response).content ?? {});
+  if (mediaType === undefined || another !== undefined) throw new Error('one media type is expected');
+  return mediaType;
 }
 
 function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject)[]): string {

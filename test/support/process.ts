@@ -6,7 +6,7 @@ import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
 import { createTestFolder } from './folder';
-import { poll } from './poll';
+import { eventually } from './eventually';
 
 const project = resolve(__dirname, '../..');
 const startSeconds = 30;
@@ -80,7 +80,7 @@ export class ServiceProcess {
   /** Waits until it listens. @throws with its output when it ends instead */
   async listens(): Promise<this> {
     const isKnown = () => this.url !== undefined && this.key !== undefined;
-    await poll('the service listens', () => this.ended || isKnown(), startSeconds);
+    await eventually('the service listens', () => this.ended || isKnown(), startSeconds);
     if (this.ended) throw new Error(`The service has ended.\n${this.stdoutText}${this.stderrText}`);
     return this;
   }
@@ -187,7 +187,7 @@ export function signalDatabase(dataDir: string, signal: NodeJS.Signals): void {
 }
 
 async function removeDatabaseServer(dataDir: string): Promise<void> {
-  await poll('its PostgreSQL is gone', () => {
+  await eventually('its PostgreSQL is gone', () => {
     signalDatabase(dataDir, 'SIGKILL');
     return databaseProcesses(dataDir).length === 0;
   });

@@ -1,10 +1,12 @@
 'use strict';
 const document = require('../../../generated/openapi.json');
 
-/**
- * The schema of the response that a transaction expects, as JSON Schema draft 7, which Dredd understands; undefined where
- * it is not JSON.
- */
+/** Whether the response that a transaction expects is JSON. */
+function isJson({ expected }) {
+  return expected.headers['Content-Type'] === 'application/json';
+}
+
+/** The schema of the JSON response that a transaction expects, as JSON Schema draft 7, which Dredd understands. */
 function bodySchema({ origin, request, expected }) {
   const path = origin.resourceName;
   const operation = document.paths[path][request.method.toLowerCase()];
@@ -40,4 +42,4 @@ function toDraft7(schema) {
   return converted;
 }
 
-module.exports = { bodySchema };
+module.exports = { bodySchema, isJson };

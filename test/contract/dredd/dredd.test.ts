@@ -5,6 +5,11 @@ import { startTestService, testKey } from '../../support/service';
 
 const root = join(__dirname, '..', '..', '..');
 
+const seededFeed =
+  'sku,product_name,price,currency,availability\n' +
+  'TENT-2,Two-person tent,189.90,EUR,in stock\nLAMP-1,Head lamp,24.50,EUR,\nSTOVE-3,Stove,60,EUR,out of stock\n' +
+  'A,A,NA,,\nB,B,NA,,\n';
+
 /** Runs Dredd over the whole document against the service. @returns its output */
 async function runDredd(url: string): Promise<{ code: number | null; output: string }> {
   const args = [
@@ -16,7 +21,7 @@ async function runDredd(url: string): Promise<{ code: number | null; output: str
   ];
   const dredd = spawn(join(root, 'node_modules', '.bin', 'dredd'), args, {
     cwd: root,
-    env: { ...process.env, DREDD_API_KEY: testKey },
+    env: { ...process.env, DREDD_API_KEY: testKey, DREDD_SEEDED_FEED: seededFeed },
   });
   let output = '';
   dredd.stdout.on('data', (chunk) => (output += String(chunk)));
@@ -28,11 +33,7 @@ async function runDredd(url: string): Promise<{ code: number | null; output: str
 describe('Dredd', () => {
   it('finds every response of the document as documented, but for the faults that it cannot cause', async () => {
     const service = await startTestService({ uploadBytesMax: 500_000 });
-    await service.api.loadFeed(
-      'sku,product_name,price,currency,availability\n' +
-        'TENT-2,Two-person tent,189.90,EUR,in stock\nLAMP-1,Head lamp,24.50,EUR,\nSTOVE-3,Stove,60,EUR,out of stock\n' +
-        'A,A,NA,,\nB,B,NA,,\n',
-    );
+    await service.api.loadFeed(seededFeed);
     await service.api.uploadFeed('sku,product_name\na,A\n');
     for (const quantity of [1, 2]) {
       const items = [{ product_id: 'PR00001', quantity }];
@@ -55,6 +56,6 @@ describe('Dredd', () => {
     // 500 and 503 of the twenty operations that need a key, 408 of the three that have a body.
     expect(skipped).toBe(43);
     expect(passing! + skipped!).toBe(total);
-    expect(passing).toBeGreaterThan(50);
+    expect(passing).toBeGreaterThan(75);
   });
 });

@@ -4,7 +4,7 @@
  * the identifiers of the document's examples.
  */
 const hooks = require('hooks');
-const { bodySchema } = require('./body-schema.cjs');
+const { bodySchema, isJson } = require('./body-schema.cjs');
 
 const apiKey = process.env.DREDD_API_KEY;
 
@@ -17,6 +17,15 @@ const skipped = [
 
 const boundary = 'dredd-boundary';
 const csv = 'sku,product_name,price,currency\nNEW-1,New,5.00,EUR\n';
+
+/** The feed that dredd.test.ts seeds. A file that is no JSON is compared to the letter. */
+const seededFeed = process.env.DREDD_SEEDED_FEED;
+
+/** The rows that it has rejected. */
+const rejects = `_line,_codes,_messages,sku,product_name,price,currency,availability
+5,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",A,A,NA,,
+6,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",B,B,NA,,
+`;
 
 function form({ partnerName = 'Dredd', content = csv } = {}) {
   const part = (disposition, body) =>
@@ -36,12 +45,31 @@ const changes = {
   },
   'POST /feeds/upload 422': (request) => (request.body = form({ partnerName: ' ' })),
   // Of another file than the example's: its If-Range must not hold the range back.
-  'GET /feeds/FD00001/raw 206': (request) => delete request.headers['If-Range'],
+  'GET /feeds/FD00001/raw 200': (_, { expected }) => (expected.body = seededFeed),
+  'GET /feeds/FD00001/raw 206': (request, { expected }) => {
+    delete request.headers['If-Range'];
+    const [, start] = /^bytes=(\d+)-$/.exec(request.headers.Range);
+    expected.body = seededFeed.slice(Number(start));
+  },
   'GET /feeds/FD00001/raw 304': (request) => (request.headers['If-None-Match'] = '*'),
   'GET /feeds/FD00001/raw 416': (request) => {
     delete request.headers['If-Range'];
     request.headers.Range = 'bytes=1000000-';
   },
+  'POST /feeds/inspect 200': (request) => (request.body = form()),
+  'POST /feeds/inspect 400': (request) => (request.body = 'no part'),
+  'POST /feeds/inspect 413': (request) => (request.body = form({ content: 'x'.repeat(2_000_000) })),
+  'POST /feeds/inspect 415': (request) => {
+    request.headers['Content-Type'] = 'text/csv';
+    request.body = csv;
+  },
+  'POST /feeds/inspect 422': (request) => (request.body = form({ partnerName: ' ' })),
+  'POST /jobs/JV00001/plan 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/plan?limit=1'),
+  'POST /jobs/JV00001/plan 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/plan'),
+  'POST /jobs/JV00001/plan 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/plan?limit=-1'),
+  'GET /jobs/JV00001/rejects.csv 200': (_, { expected }) => (expected.body = rejects),
+  'GET /jobs/JV00001/rejects.csv 409': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00002/rejects.csv'),
   'POST /jobs/JV00001/run 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/run'),
   'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
   'GET /jobs/JV00001/issues 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=1'),
@@ -83,13 +111,16 @@ hooks.beforeEach((transaction, done) => {
   const { request, expected } = transaction;
   const status = Number(expected.statusCode);
   // Dredd by itself only looks for the example's keys.
-  expected.bodySchema = bodySchema(transaction);
-  delete expected.body;
-  if (expected.headers['Content-Type'] === 'text/csv')
-    expected.headers['Content-Type'] = 'text/csv; charset=utf-8';
+  if (isJson(transaction)) {
+    expected.bodySchema = bodySchema(transaction);
+    delete expected.body;
+  } else if (expected.headers['Content-Type']) {
+    // Dredd compares media types to the letter; the document names them without their parameters.
+    expected.headers['Content-Type'] += '; charset=utf-8';
+  }
 
   request.headers['x-api-key'] = status === 401 ? 'wrong' : apiKey;
-  if (request.uri === '/feeds/upload')
+  if (/^\/feeds\/(upload|inspect)$/.test(request.uri))
     request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;
   const path = request.uri.split('?')[0];
   const change = changes[`${request.method} ${path} ${status}`];

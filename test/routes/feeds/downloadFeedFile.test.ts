@@ -203,7 +203,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
         request.on('error', reject);
       });
 
-      await eventually(() => expect(openFiles(local.dataDir)).toEqual([]));
+      await eventually('the file is closed', () => expect(openFiles(local.dataDir)).toEqual([]));
     });
   });
 

@@ -88,7 +88,7 @@ describe('POST /feeds/upload', () => {
       const form = formBody([partnerPart(partnerName), filePart(csv)]);
       const slow = new OpenUpload(service);
       await slow.write(form.subarray(0, form.length - 100));
-      await eventually(async () =>
+      await eventually('the slow one is being stored', async () =>
         expect((await stored(service)).files).toContainEqual(expect.stringContaining('unfinished')),
       );
       const quick = await upload(csv, partnerName);

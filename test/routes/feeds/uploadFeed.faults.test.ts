@@ -26,7 +26,7 @@ async function sendUpTo(
   const form = formBody(parts);
   const { files: before } = await stored(service);
   await upload.write(form.subarray(0, form.lastIndexOf(text)));
-  await eventually(async () => {
+  await eventually('the file is being stored', async () => {
     const { files } = await stored(service);
     expect(files.filter((file) => !before.includes(file))).toEqual([expect.stringContaining(folder)]);
   });
@@ -71,7 +71,7 @@ describe('POST /feeds/upload', () => {
 
           goAway(upload);
 
-          await eventually(async () => expect(await stored(service)).toEqual(before));
+          await eventually('nothing is left', async () => expect(await stored(service)).toEqual(before));
           upload.abort();
         });
       });

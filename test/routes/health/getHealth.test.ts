@@ -52,7 +52,7 @@ describe('GET /health', () => {
       const answers = await Promise.all(Array.from({ length: 20 }, () => own.api.get('/health')));
 
       expect(answers.map(({ body }) => body as unknown)).toEqual(answers.map(() => healthy));
-      await eventually(async () => expect(await connections()).toEqual(before));
+      await eventually('they are closed', async () => expect(await connections()).toEqual(before));
       for (const table of tables) expect(await own.db(table)).toEqual([]);
     });
 
@@ -156,7 +156,7 @@ describe('GET /health', () => {
           wasAsked: true,
         })),
       );
-      await eventually(() => {
+      await eventually('they are closed', () => {
         const leaked = apps.filter(({ database }) => database.open.size > 0);
         expect(leaked.map(({ impostor }) => impostor)).toEqual([]);
       });
@@ -172,7 +172,7 @@ describe('GET /health', () => {
       expect(performance.now() - start).toBeLessThan(2_000);
       for (const { status, body } of answers)
         expect({ status, body }).toEqual({ status: 200, body: unhealthy });
-      await eventually(() => expect(database.open.size).toBe(0));
+      await eventually('they are closed', () => expect(database.open.size).toBe(0));
     });
 
     it('is 200 also while the service is about to stop', async () => {

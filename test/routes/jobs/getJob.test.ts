@@ -13,8 +13,18 @@ const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head 
 const summary = 'Products processed: 3. Inserted: 1. Updated: 0. Unchanged: 0. Skipped: 2.';
 const noRows = 'Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.';
 const issueCounts = [
-  { code: 'missing_required', count: 1 },
-  { code: 'invalid_price', count: 1 },
+  {
+    code: 'missing_required',
+    severity: 'error',
+    count: 1,
+    first_rows: [{ line: 4, row: 3, sku: null, value: null }],
+  },
+  {
+    code: 'invalid_price',
+    severity: 'error',
+    count: 1,
+    first_rows: [{ line: 3, row: 2, sku: 'LAMP-1', value: 'NA' }],
+  },
 ];
 
 async function getJob(id: string) {
@@ -84,12 +94,60 @@ describe('GET /jobs/{job_id}', () => {
       expect([...times].sort()).toEqual(times);
     });
 
-    it('counts the most frequent reason first', async () => {
-      const { jobId } = await service.api.loadFeed('sku,product_name,price\n1,A,x\n2,B,y\n,C,\n');
+    it('counts errors before warnings, and of either the most frequent first', async () => {
+      const { jobId } = await service.api.loadFeed(
+        'sku,product_name,price,a,b,c\n1,A,x\n2,B,y\n,C,\n4,D,0\n',
+      );
+
+      const first = (line: number, sku: string | null, value: string | null) => ({
+        line,
+        row: line - 1,
+        sku,
+        value,
+      });
+      expect((await getJob(jobId)).issue_counts).toEqual([
+        {
+          code: 'invalid_price',
+          severity: 'error',
+          count: 2,
+          first_rows: [first(2, '1', 'x'), first(3, '2', 'y')],
+        },
+        { code: 'missing_required', severity: 'error', count: 1, first_rows: [first(4, null, null)] },
+        {
+          code: 'unknown_column',
+          severity: 'warning',
+          count: 3,
+          first_rows: [first(1, null, 'a'), first(1, null, 'b'), first(1, null, 'c')],
+        },
+        { code: 'zero_price', severity: 'warning', count: 1, first_rows: [first(5, '4', '0')] },
+      ]);
+    });
+
+    it('shows the first three rows of each code, those that a later row replaces too', async () => {
+      const rows = Array.from({ length: 5 }, (_, n) => `A,A,\nB${n},"B\nB",NA\n`).join('\n');
+      const { jobId } = await service.api.loadFeed(`sku,product_name,price\n${rows}`, 'First rows');
 
       expect((await getJob(jobId)).issue_counts).toEqual([
-        { code: 'invalid_price', count: 2 },
-        { code: 'missing_required', count: 1 },
+        {
+          code: 'invalid_price',
+          severity: 'error',
+          count: 5,
+          first_rows: [
+            { line: 3, row: 2, sku: 'B0', value: 'NA' },
+            { line: 7, row: 4, sku: 'B1', value: 'NA' },
+            { line: 11, row: 6, sku: 'B2', value: 'NA' },
+          ],
+        },
+        {
+          code: 'duplicate_sku',
+          severity: 'error',
+          count: 4,
+          first_rows: [
+            { line: 2, row: 1, sku: 'A', value: 'A' },
+            { line: 6, row: 3, sku: 'A', value: 'A' },
+            { line: 10, row: 5, sku: 'A', value: 'A' },
+          ],
+        },
       ]);
     });
 

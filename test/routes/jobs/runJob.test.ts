@@ -46,7 +46,14 @@ describe('POST /jobs/{job_id}/run', () => {
         started_at: aTimestamp,
         finished_at: aTimestamp,
         summary: { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1 },
-        issue_counts: [{ code: 'invalid_price', count: 1 }],
+        issue_counts: [
+          {
+            code: 'invalid_price',
+            severity: 'error',
+            count: 1,
+            first_rows: [{ line: 4, row: 3, sku: 'ROPE', value: 'NA' }],
+          },
+        ],
       });
       expect((await service.api.get(`/jobs/${jobId}`)).body).toEqual(body);
     });
@@ -272,7 +279,7 @@ describe('POST /jobs/{job_id}/run', () => {
 
         const first = await whileLoading(service, held, async () => {
           runs.push(run(other.jobId));
-          await eventually(async () => {
+          await eventually('the other is about to load', async () => {
             expect((await storedFeed(service, other.feedId)).status).toBe('validated');
           });
         });
