@@ -501,13 +501,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description The name of a partner; trimmed. It must not be blank nor hold control characters. Products are unique per partner and sku; analytics group orders by it.
+         * @example Acme Outdoor
+         */
+        PartnerName: string;
         /** @description The multipart form of an upload. */
         FeedUpload: {
-            /**
-             * @description The partner that submits the feed; trimmed. Its products are unique per partner and sku. Control characters are not allowed.
-             * @example Acme Outdoor
-             */
-            partner_name: string;
+            partner_name: components["schemas"]["PartnerName"];
             /**
              * Format: binary
              * @description The CSV file, with a file name.
@@ -1613,18 +1614,14 @@ export interface components {
         };
         /** @description What to order, and for which partner. */
         OrderRequest: {
-            /**
-             * @description The partner of the order, by which analytics group it; trimmed. It must not be blank nor hold control characters.
-             * @example Acme Outdoor
-             */
-            partner_name: string;
+            partner_name: components["schemas"]["PartnerName"];
             /**
              * @description The customer's own reference. It cannot hold a NUL character.
              * @example PO-2026-0815
              */
             customer_reference?: string | null;
             /**
-             * @description The lines of the order. An empty array is 400; more than 1,000 are reported without looking at each.
+             * @description The lines of the order. An empty array is 400; of more than 1,000 only the first 1,001 are looked at.
              * @example [
              *       {
              *         "product_id": "PR00001",
