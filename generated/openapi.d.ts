@@ -18,8 +18,9 @@ export interface paths {
          * @description Stores one CSV file of a partner and creates a submission job and a validation job. Products are not loaded yet:
          *     run the validation job for that.
          *
-         *     The parts may come in any order; parts other than the two named here are ignored. The file is checked in this
-         *     order, and the first failing check decides (all 400):
+         *     The parts may come in any order; parts other than the two named here are ignored. There may be 100 parts at most,
+         *     else the body counts as malformed (400), and 1 MiB besides the file (413). The file is checked in this order, and
+         *     the first failing check decides (all 400):
          *
          *     1. It must be CSV: its name ends in `.csv` (any case) and its part's media type does not say that it is something
          *        else altogether (an image, a PDF, a ZIP, JSON, …); or its name has no extension or `.txt` and the media type is
@@ -192,8 +193,8 @@ export interface paths {
          *
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
-         *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes,
-         *     or when the load cannot be committed.
+         *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes
+         *     or a record of more than 16 MiB, or when the load cannot be committed.
          *
          *     **How a row is read**
          *
