@@ -5,10 +5,10 @@ BIN := node_modules/.bin
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
-.PHONY: help run test generate drift types lint format unit mock bench clean
+.PHONY: help run test generate drift types lint format unit mock bench clean-objects clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: dist/.built ## install, build and start the service on embedded defaults
 	@exec npm start --silent
@@ -40,6 +40,9 @@ bench: node_modules/.installed-all dist/.built ## measure a feed of a million ro
 
 mock: node_modules/.installed-all ## serve the document's examples with Prism on port 4010
 	$(BIN)/prism mock spec/openapi.yaml
+
+clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 to only show them)
+	@npm run --silent clean-objects -- $(if $(DRY_RUN),--dry-run)
 
 clean: ## remove what was installed and built; data stay
 	rm -rf node_modules dist

@@ -18,8 +18,9 @@ export interface paths {
          * @description Stores one CSV file of a partner and creates a submission job and a validation job. Products are not loaded yet:
          *     run the validation job for that.
          *
-         *     The parts may come in any order; parts other than the two named here are ignored. The file is checked in this
-         *     order, and the first failing check decides (all 400):
+         *     The parts may come in any order; parts other than the two named here are ignored. There may be 100 parts at most,
+         *     else the body counts as malformed (400), and 1 MiB besides the file (413). The file is checked in this order, and
+         *     the first failing check decides (all 400):
          *
          *     1. It must be CSV: its name ends in `.csv` (any case) and its part's media type does not say that it is something
          *        else altogether (an image, a PDF, a ZIP, JSON, …); or its name has no extension or `.txt` and the media type is
@@ -192,8 +193,8 @@ export interface paths {
          *
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
-         *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes,
-         *     or when the load cannot be committed.
+         *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes
+         *     or a record of more than 16 MiB, or when the load cannot be committed.
          *
          *     **How a row is read**
          *
@@ -501,13 +502,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description The name of a partner; trimmed. It must not be blank nor hold control characters. Products are unique per partner and sku; analytics group orders by it.
+         * @example Acme Outdoor
+         */
+        PartnerName: string;
         /** @description The multipart form of an upload. */
         FeedUpload: {
-            /**
-             * @description The partner that submits the feed; trimmed. Its products are unique per partner and sku. Control characters are not allowed.
-             * @example Acme Outdoor
-             */
-            partner_name: string;
+            partner_name: components["schemas"]["PartnerName"];
             /**
              * Format: binary
              * @description The CSV file, with a file name.
@@ -1613,18 +1615,14 @@ export interface components {
         };
         /** @description What to order, and for which partner. */
         OrderRequest: {
-            /**
-             * @description The partner of the order, by which analytics group it; trimmed. It must not be blank nor hold control characters.
-             * @example Acme Outdoor
-             */
-            partner_name: string;
+            partner_name: components["schemas"]["PartnerName"];
             /**
              * @description The customer's own reference. It cannot hold a NUL character.
              * @example PO-2026-0815
              */
             customer_reference?: string | null;
             /**
-             * @description The lines of the order. An empty array is 400; more than 1,000 are reported without looking at each.
+             * @description The lines of the order. An empty array is 400; of more than 1,000 only the first 1,001 are looked at.
              * @example [
              *       {
              *         "product_id": "PR00001",

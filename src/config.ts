@@ -143,6 +143,10 @@ export const limits = {
    * that stands still holds a connection, a part of memory and a file.
    */
   requestIdleMilliseconds: 60_000,
+  /** An object that no row names is removed when it is older: an upload has its object before its row. */
+  orphanObjectMilliseconds: 24 * 3600 * 1000,
+  /** Keys that are looked up in the database at once, as many as S3 lists at once. */
+  objectsPerLookUp: 1_000,
   /** What a client is told to wait after a 503. */
   retryAfterSeconds: 5,
   /** A client that is refused may finish sending for this long, so that it gets to read why. */

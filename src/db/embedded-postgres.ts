@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -85,6 +85,14 @@ export async function startEmbeddedPostgres(
     throw error;
   }
   return { address: { ...address, database: databaseName }, stop };
+}
+
+/** How to reach the server of these data, if one is running: that of a service, which owns it. */
+export async function findEmbeddedPostgres(dataDir: string): Promise<DatabaseAddress | undefined> {
+  const cluster = await realpath(join(dataDir, 'postgres'));
+  const pidFile = await readPidFile(cluster);
+  if (!pidFile || !(await isPostmaster(pidFile.pid, cluster))) return undefined;
+  return { ...(await serverAddress(cluster)), database: databaseName };
 }
 
 /** Whether a server is at work over the cluster. A pid file alone does not say so: its process may be dead, or another. */

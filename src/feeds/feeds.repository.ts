@@ -64,6 +64,23 @@ export async function findDuplicate(db: Database, feedId: number): Promise<numbe
   return row?.duplicate_of ?? null;
 }
 
+/** The highest number that was drawn for a feed; 0 when there was none. */
+export async function lastFeedId(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ last: number }] }>(
+    `select coalesce(pg_sequence_last_value(cast(pg_get_serial_sequence('feeds', 'feed_id') as regclass)), 0) as last`,
+  );
+  return rows[0].last;
+}
+
+/** Those of the keys in the bucket that a feed's row names. */
+export async function findNamedKeys(db: Database, bucket: string, keys: string[]): Promise<Set<string>> {
+  const named = await db('feeds')
+    .where('raw_file_bucket', bucket)
+    .andWhereRaw('raw_file_object_key = any (?)', [keys])
+    .pluck<string[]>('raw_file_object_key');
+  return new Set(named);
+}
+
 /** Draws the number of a feed that is about to be stored. A refused upload leaves a gap. */
 export async function drawFeedId(db: Database): Promise<number> {
   const { rows } = await db.raw<{ rows: { feed_id: number }[] }>(

@@ -1,10 +1,12 @@
+import document from '../../generated/openapi.json';
 import type { ShapeError } from '../errors';
 import { isLongerThan } from '../etl/text';
 
-const charactersMax = 255;
+const { maxLength: charactersMax, pattern } = document.components.schemas.PartnerName;
+const allowed = new RegExp(pattern, 'u');
 
 /**
- * The name of a partner as a form sends it, trimmed.
+ * The name of a partner as a form sends it, trimmed: by the document's rule, as the validator has it for JSON bodies.
  * @returns the name, or what is wrong with it
  */
 export function parsePartnerName(text: string): string | ShapeError {
@@ -24,8 +26,7 @@ export function parsePartnerName(text: string): string | ShapeError {
       max_length: charactersMax,
     });
   }
-  if (/\p{Cc}/u.test(name)) {
-    const pattern = String.raw`^[^\u0000-\u001F\u007F-\u009F]*$`;
+  if (!allowed.test(name)) {
     return wrong('string_pattern_mismatch', `String should match pattern '${pattern}'`, { pattern });
   }
   return name;

@@ -10,6 +10,7 @@ import { makeReply, type Checks, type Handlers, type OperationId, type Reply } f
 import { asServiceError, errorReply } from './error-response';
 import { readJsonBody } from './json-body';
 import { readMultipart } from './multipart';
+import { prepareBody, type BodySchema } from './prepare-body';
 import { sentQuery, typedQuery, type Parameter } from './query';
 import { hasBody, mediaTypeOf } from './request-body';
 import { requestIdOf } from './request-id';
@@ -45,6 +46,8 @@ interface Exchange {
   operationId?: OperationId;
   /** Declared query parameters as they were sent. */
   sentQuery: Record<string, unknown>;
+  /** The JSON body as it was sent. */
+  sentBody?: object;
 }
 
 /** What openapi-backend tells of a request, as far as we use it. */
@@ -53,7 +56,7 @@ interface Match {
   operation: {
     operationId: OperationId;
     parameters: Parameter[];
-    requestBody?: { content: Record<string, unknown> };
+    requestBody?: { content: Record<string, { schema: BodySchema }> };
     security: unknown[];
   };
   request: { params: Record<string, string>; headers: IncomingMessage['headers'] };
@@ -184,7 +187,7 @@ async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
             path: request.params,
             query: exchange.sentQuery,
             header: request.headers,
-            body: exchange.apiRequest.body,
+            body: exchange.sentBody,
           }),
         );
       },
@@ -236,13 +239,18 @@ function sentHeaders(parameters: readonly Parameter[], { method, headers }: Inco
 async function checkShape(operation: Match['operation'], exchange: Exchange, checks: Checks): Promise<void> {
   const { request, apiRequest } = exchange;
   if (operation.requestBody) {
-    const [mediaType] = Object.keys(operation.requestBody.content);
-    if (hasBody(request) && mediaTypeOf(request) !== mediaType) throw unsupportedMediaType(mediaType!);
+    const [[mediaType, { schema }]] = Object.entries(operation.requestBody.content) as [
+      [string, { schema: BodySchema }],
+    ];
+    if (hasBody(request) && mediaTypeOf(request) !== mediaType) throw unsupportedMediaType(mediaType);
     if (acceptsForm(operation)) apiRequest.body = {};
-    else if (hasBody(request)) apiRequest.body = await readJsonBody(request);
+    else if (hasBody(request)) {
+      exchange.sentBody = await readJsonBody(request);
+      apiRequest.body = prepareBody(exchange.sentBody, schema);
+    }
   }
   if (exchange.pathIsMalformed) throw malformedRequest('Malformed request path.');
-  await checks[operation.operationId]?.({ query: exchange.sentQuery, body: apiRequest.body });
+  await checks[operation.operationId]?.({ query: exchange.sentQuery, body: exchange.sentBody });
 }
 
 function acceptsForm({ requestBody }: Match['operation']): boolean {

@@ -35,7 +35,9 @@ function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError
         input: isBody ? null : valueAt(loc, sent),
       };
     }
-    return { ...describe(error, loc), loc, input: valueAt(loc, sent) };
+    // A list that is too long is not sent back.
+    const input = error.keyword === 'maxItems' ? null : valueAt(loc, sent);
+    return { ...describe(error, loc), loc, input };
   });
 }
 

@@ -1,11 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { constants, createWriteStream } from 'node:fs';
-import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ConfigError, limits } from '../config';
-import { StorageError, watchErrors, type ByteRange, type ObjectStore } from './object-store';
+import {
+  StorageError,
+  storeErrors,
+  watchErrors,
+  type ByteRange,
+  type ListedObject,
+  type ObjectStore,
+  type UnfinishedPut,
+} from './object-store';
+
+const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
+const { guard, failed } = storeErrors('local', isMissing);
 
 /** Objects as files below `<dataDir>/objects`. A file is written aside, synced, and renamed when it is complete. */
 export class FileStore implements ObjectStore {
@@ -61,16 +72,51 @@ export class FileStore implements ObjectStore {
     await guard(`delete ${key}`, () => rm(join(this.root, key), { force: true }));
   }
 
+  async *list(prefix: string): AsyncGenerator<ListedObject> {
+    // The part of the prefix that is a folder for certain.
+    const folder = join(this.root, prefix.slice(0, prefix.lastIndexOf('/') + 1));
+    for await (const { path, ...file } of filesBelow(folder)) {
+      const key = relative(this.root, path);
+      if (key.startsWith(prefix)) yield { key, ...file };
+    }
+  }
+
+  async *listUnfinished(): AsyncGenerator<UnfinishedPut> {
+    for await (const { path, modifiedAt } of filesBelow(this.unfinished)) {
+      yield {
+        name: path,
+        modifiedAt,
+        remove: () => guard(`remove ${path}`, () => rm(path, { force: true })),
+      };
+    }
+  }
+
   close(): void {}
 
   /** What a killed process was writing belongs to nobody; what another process writes now is younger. */
   private async removeAbandoned(): Promise<void> {
     const oldest = Date.now() - limits.abandonedUploadMilliseconds;
-    for (const name of await readdir(this.unfinished)) {
-      const file = join(this.unfinished, name);
-      const found = await stat(file).catch(() => undefined);
-      if (found && found.mtimeMs < oldest) await rm(file, { force: true });
+    for await (const { modifiedAt, remove } of this.listUnfinished()) {
+      if (modifiedAt.getTime() < oldest) await remove();
     }
+  }
+}
+
+/** The files below a folder; none where it does not exist. One that goes away meanwhile is left out. */
+async function* filesBelow(
+  folder: string,
+): AsyncGenerator<{ path: string; bytes: number; modifiedAt: Date }> {
+  try {
+    // Not with its option `recursive`: Node 20 then leaves out what is in later folders.
+    for await (const entry of await opendir(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) yield* filesBelow(path);
+      const found = entry.isFile() && (await stat(path).catch(() => undefined));
+      if (found) yield { path, bytes: found.size, modifiedAt: found.mtime };
+    }
+  } catch (error) {
+    if (error instanceof StorageError) throw error;
+    if (!isMissing(error)) throw failed('list its objects', error);
   }
 }
 
@@ -81,17 +127,4 @@ async function place(from: string, to: string): Promise<void> {
   await rename(from, to);
   const handle = await open(folder);
   await handle.sync().finally(() => handle.close());
-}
-
-async function guard<T>(action: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw failed(action, error);
-  }
-}
-
-function failed(action: string, error: unknown): StorageError {
-  const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-  return new StorageError(`The local object store could not ${action}.`, missing, error);
 }

@@ -12,6 +12,19 @@ export function rawFileKey(partnerName: string, feedId: string, fileName: string
   return `raw/partners/${partnerSlug(partnerName)}/feeds/${feedId}/${safeFileName(fileName)}`;
 }
 
+/** What a listing must begin with to show all objects of ours. */
+export const keyPrefixes = ['raw/partners/', 'staging/'];
+
+/** The feed that a raw file's key names, for example FD00001; undefined for any other key. */
+export function feedIdOfKey(key: string): string | undefined {
+  return /^raw\/partners\/[^/]+\/feeds\/([^/]+)\/[^/]+$/.exec(key)?.[1];
+}
+
+/** Whether the key is one of `stagingKey`. */
+export function isStagingKey(key: string): boolean {
+  return /^staging\/[0-9a-f-]{36}$/.test(key);
+}
+
 /** A key for an object whose final key is not known yet. No row ever names it. */
 export function stagingKey(): string {
   return `staging/${randomUUID()}`;

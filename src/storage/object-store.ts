@@ -7,6 +7,23 @@ export interface ByteRange {
   end: number;
 }
 
+/** An object as a listing shows it. */
+export interface ListedObject {
+  key: string;
+  bytes: number;
+  modifiedAt: Date;
+}
+
+/** An object that was begun to be put, and is neither complete nor given up. */
+export interface UnfinishedPut {
+  /** For people. */
+  name: string;
+  /** When it was begun, or written to last. */
+  modifiedAt: Date;
+  /** Gives it up, and removes what is there of it; nothing happens when it is over. */
+  remove: () => Promise<void>;
+}
+
 /**
  * Where raw files are kept. An object is complete or absent, never half: `put` and `move` make it visible at the end or
  * not at all. Every method throws `StorageError` when the store fails.
@@ -18,7 +35,7 @@ export interface ObjectStore {
   prepare(): Promise<void>;
   /** Streams `body` into the object. When `body` throws, nothing remains and the same error is thrown. */
   put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void>;
-  /** Gives the object another key; replaces what is there. */
+  /** Gives the object another key; replaces what is there. A copy may stay under the old key if the store fails then. */
   move(fromKey: string, toKey: string): Promise<void>;
   /**
    * Opens the object for reading. An error of the stream itself is the store's, as it came.
@@ -27,6 +44,10 @@ export interface ObjectStore {
   get(key: string, range?: ByteRange): Promise<Readable>;
   /** Removes the object; nothing happens when it is not there. */
   delete(key: string): Promise<void>;
+  /** The objects whose key begins with `prefix`, in no particular order. */
+  list(prefix: string): AsyncIterable<ListedObject>;
+  /** What is being put now, here or elsewhere, and what killed processes have left. */
+  listUnfinished(): AsyncIterable<UnfinishedPut>;
   /** Gives up the connections that the store holds open. */
   close(): void;
 }
@@ -40,6 +61,23 @@ export class StorageError extends Error {
   ) {
     super(message, { cause });
   }
+}
+
+/** How a store names itself in its errors, and knows that an object is not there. */
+export function storeErrors(store: string, isMissing: (error: unknown) => boolean) {
+  const failed = (action: string, error: unknown) =>
+    new StorageError(`The ${store} object store could not ${action}.`, isMissing(error), error);
+  return {
+    failed,
+    /** Does `work`; whatever it throws is the store's failure. */
+    guard: async <T>(action: string, work: () => Promise<T>): Promise<T> => {
+      try {
+        return await work();
+      } catch (error) {
+        throw failed(action, error);
+      }
+    },
+  };
 }
 
 /** The store that the configuration names. Only that one's code is loaded: the SDK is large. */

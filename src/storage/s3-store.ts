@@ -1,20 +1,35 @@
 import { Readable } from 'node:stream';
 import {
+  AbortMultipartUploadCommand,
   CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  paginateListObjectsV2,
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { ConfigError, limits, type S3Config } from '../config';
-import { StorageError, watchErrors, type ByteRange, type ObjectStore } from './object-store';
+import {
+  storeErrors,
+  watchErrors,
+  type ByteRange,
+  type ListedObject,
+  type ObjectStore,
+  type UnfinishedPut,
+} from './object-store';
 
 // The SDK would print a notice of several lines at every start on the version of Node that we support.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
+
+const { guard, failed } = storeErrors(
+  'S3',
+  (error) => error instanceof S3ServiceException && error.name === 'NoSuchKey',
+);
 
 /** Objects in a bucket of S3, or of a store that speaks its protocol. Credentials come from the SDK's own chain. */
 export class S3Store implements ObjectStore {
@@ -86,7 +101,8 @@ export class S3Store implements ObjectStore {
     await guard(`move ${fromKey}`, () =>
       this.client.send(new CopyObjectCommand({ Bucket: this.bucket, Key: toKey, CopySource: source })),
     );
-    await this.delete(fromKey);
+    // The object is at its new key, which is what was asked for. `make clean-objects` removes what no row names.
+    await this.delete(fromKey).catch(() => undefined);
   }
 
   async get(key: string, range?: ByteRange): Promise<Readable> {
@@ -111,8 +127,43 @@ export class S3Store implements ObjectStore {
     );
   }
 
+  async *list(prefix: string): AsyncGenerator<ListedObject> {
+    try {
+      const pages = paginateListObjectsV2({ client: this.client }, { Bucket: this.bucket, Prefix: prefix });
+      for await (const { Contents = [] } of pages) {
+        for (const { Key, Size, LastModified } of Contents)
+          yield { key: Key!, bytes: Size!, modifiedAt: LastModified! };
+      }
+    } catch (error) {
+      throw failed('list its objects', error);
+    }
+  }
+
+  async *listUnfinished(): AsyncGenerator<UnfinishedPut> {
+    let next: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {};
+    while (next) {
+      const page = await guard('list its unfinished uploads', () =>
+        this.client.send(new ListMultipartUploadsCommand({ Bucket: this.bucket, ...next })),
+      );
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+        yield { name: Key!, modifiedAt: Initiated!, remove: () => this.abort(Key!, UploadId!) };
+      }
+      const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+      next = page.IsTruncated ? { KeyMarker, UploadIdMarker } : undefined;
+    }
+  }
+
   close(): void {
     this.client.destroy();
+  }
+
+  private async abort(key: string, uploadId: string): Promise<void> {
+    const command = new AbortMultipartUploadCommand({ Bucket: this.bucket, Key: key, UploadId: uploadId });
+    try {
+      await this.client.send(command);
+    } catch (error) {
+      if ((error as Error).name !== 'NoSuchUpload') throw failed(`abort the upload of ${key}`, error);
+    }
   }
 
   /**
@@ -132,19 +183,6 @@ export class S3Store implements ObjectStore {
       throw error;
     }
   }
-}
-
-async function guard<T>(action: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw failed(action, error);
-  }
-}
-
-function failed(action: string, error: unknown): StorageError {
-  const missing = error instanceof S3ServiceException && error.name === 'NoSuchKey';
-  return new StorageError(`The S3 object store could not ${action}.`, missing, error);
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ConfigError } from '../../src/config';
 import { FileStore } from '../../src/storage/file-store';
 import { StorageError } from '../../src/storage/object-store';
@@ -40,6 +40,35 @@ describe('FileStore', () => {
     await next.prepare();
 
     expect((await (await next.get('a.csv')).toArray()).join('')).toBe('yesterday');
+  });
+
+  it('lists the objects of any number of folders', async () => {
+    const { store, dataDir } = await createStore();
+    const keys = Array.from({ length: 1_000 }, (_, i) => `${i % 50}/${i % 500}/${i}.csv`).sort();
+    for (const key of keys) {
+      mkdirSync(dirname(join(dataDir, 'objects/local', key)), { recursive: true });
+      writeFileSync(join(dataDir, 'objects/local', key), 'sku');
+    }
+
+    const listed: string[] = [];
+    for await (const { key } of store.list('')) listed.push(key);
+
+    expect(listed.sort()).toEqual(keys);
+  });
+
+  it('shows what was begun to be put, and removes it when it is asked to', async () => {
+    const { store, unfinished } = await createStore();
+    writeFileSync(join(unfinished, 'left'), 'sku');
+    const begun = new Date('2026-01-02T03:04:05Z');
+    utimesSync(join(unfinished, 'left'), begun, begun);
+
+    for await (const { modifiedAt, remove } of store.listUnfinished()) {
+      expect(modifiedAt).toEqual(begun);
+      await remove();
+      await remove();
+    }
+
+    expect(readdirSync(unfinished)).toEqual([]);
   });
 
   it('of several puts to one key at once, lets one win whole', async () => {

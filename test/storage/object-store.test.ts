@@ -224,6 +224,51 @@ describe.each(openers)('%s', (_name, open) => {
     });
   });
 
+  describe('list', () => {
+    const listed = async (prefix: string) => {
+      const objects: [string, number][] = [];
+      for await (const { key, bytes } of store.list(prefix)) objects.push([key, bytes]);
+      return objects.sort();
+    };
+
+    it('shows every object whose key begins with the prefix, with its size', async () => {
+      const folder = newKey('');
+      const keys = ['a.csv', 'ab.csv', 'b.csv', 'deeper/a b+c%20.csv', 'deeper/still/ü.csv'].map(
+        (name) => folder + name,
+      );
+      for (const [i, key] of keys.entries()) await put(key, randomContent(i));
+
+      expect(await listed(folder)).toEqual(keys.map((key, i) => [key, i]));
+      expect(await listed(`${folder}a`)).toEqual(keys.slice(0, 2).map((key, i) => [key, i]));
+      expect(await listed(`${folder}deeper/`)).toEqual(keys.slice(3).map((key, i) => [key, i + 3]));
+    });
+
+    it('says when an object was stored', async () => {
+      const key = newKey();
+      const earliest = Date.now() - 2_000;
+      await put(key, Buffer.from('a'));
+
+      for await (const { modifiedAt } of store.list(key)) {
+        expect(modifiedAt.getTime()).toBeGreaterThan(earliest);
+        expect(modifiedAt.getTime()).toBeLessThan(Date.now() + 2_000);
+      }
+    });
+
+    it('shows nothing where nothing is, and nothing that is not complete', async () => {
+      const folder = newKey('');
+      let seenWhileSending: unknown;
+      async function* body() {
+        yield* inChunks(randomContent(6 * mebibyte));
+        seenWhileSending = await listed(folder);
+      }
+
+      expect(await listed(folder)).toEqual([]);
+      await store.put(`${folder}a.csv`, body(), 'text/csv');
+
+      expect(seenWhileSending).toEqual([]);
+    });
+  });
+
   describe('at once', () => {
     it('objects do not disturb each other', async () => {
       const contents = [1, 70_000, 6 * mebibyte, 100, 11 * mebibyte, 0].map(randomContent);

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { HeadObjectCommand } from '@aws-sdk/client-s3';
+import {
+  HeadObjectCommand,
+  type ListMultipartUploadsCommandOutput,
+  type ListObjectsV2CommandOutput,
+} from '@aws-sdk/client-s3';
 import { limits } from '../../src/config';
 import { StorageError } from '../../src/storage/object-store';
 import type { S3Store } from '../../src/storage/s3-store';
@@ -236,5 +240,118 @@ describe('S3Store', () => {
     const { client } = openTestS3Store();
 
     expect(await client.config.maxAttempts()).toBeLessThanOrEqual(3);
+  });
+
+  it('lists its objects page by page', async () => {
+    const store = openTestS3Store();
+    const LastModified = new Date('2026-01-02T03:04:05Z');
+    // The test server fails beyond one page.
+    const pages: ListObjectsV2CommandOutput[] = [
+      {
+        $metadata: {},
+        IsTruncated: true,
+        NextContinuationToken: 'more',
+        Contents: [{ Key: 'a/1', Size: 1, LastModified }],
+      },
+      { $metadata: {}, Contents: [{ Key: 'a/2', Size: 2, LastModified }] },
+      { $metadata: {} },
+    ];
+    const asked: unknown[] = [];
+    store.client.middlewareStack.add(
+      () => (args) => {
+        asked.push({ ...args.input });
+        return Promise.resolve({ output: pages[asked.length - 1]!, response: {} });
+      },
+      { step: 'initialize' },
+    );
+
+    const listed: unknown[] = [];
+    for await (const object of store.list('a/')) listed.push(object);
+
+    expect(listed).toEqual([
+      { key: 'a/1', bytes: 1, modifiedAt: LastModified },
+      { key: 'a/2', bytes: 2, modifiedAt: LastModified },
+    ]);
+    expect(asked).toEqual([
+      { Bucket: store.bucket, Prefix: 'a/' },
+      { Bucket: store.bucket, Prefix: 'a/', ContinuationToken: 'more' },
+    ]);
+  });
+
+  describe('unfinished uploads', () => {
+    const begun = new Date('2026-01-02T03:04:05Z');
+
+    /** The test server does not list them: answers in its place, page by page. */
+    function answerWith(store: S3Store, pages: ListMultipartUploadsCommandOutput[]): string[] {
+      const asked: string[] = [];
+      store.client.middlewareStack.add(
+        (next, context) => (args) => {
+          if (context.commandName === 'ListMultipartUploadsCommand') {
+            asked.push(JSON.stringify(args.input));
+            return Promise.resolve({ output: pages.shift()!, response: {} });
+          }
+          if (context.commandName !== 'AbortMultipartUploadCommand') return next(args);
+          asked.push(JSON.stringify(args.input));
+          return Promise.resolve({ output: { $metadata: {} }, response: {} });
+        },
+        { step: 'initialize' },
+      );
+      return asked;
+    }
+
+    it('are shown, page by page, and aborted when they are to be removed', async () => {
+      const store = openTestS3Store();
+      const asked = answerWith(store, [
+        {
+          $metadata: {},
+          IsTruncated: true,
+          NextKeyMarker: 'a',
+          NextUploadIdMarker: '1',
+          Uploads: [{ Key: 'a', UploadId: '1', Initiated: begun }],
+        },
+        { $metadata: {}, IsTruncated: false, Uploads: [{ Key: 'b', UploadId: '2', Initiated: begun }] },
+      ]);
+
+      const seen: unknown[] = [];
+      for await (const { name, modifiedAt, remove } of store.listUnfinished()) {
+        seen.push([name, modifiedAt]);
+        if (name === 'b') await remove();
+      }
+
+      expect(seen).toEqual([
+        ['a', begun],
+        ['b', begun],
+      ]);
+      const Bucket = store.bucket;
+      expect(asked.map((input) => JSON.parse(input) as unknown)).toEqual([
+        { Bucket },
+        { Bucket, KeyMarker: 'a', UploadIdMarker: '1' },
+        { Bucket, Key: 'b', UploadId: '2' },
+      ]);
+    });
+
+    it('that are over by then are as good as aborted', async () => {
+      const store = openTestS3Store();
+      interfere(store, 'AbortMultipartUploadCommand', () => {
+        throw Object.assign(new Error('gone'), { name: 'NoSuchUpload' });
+      });
+      const upload = { Key: newKey(), UploadId: '1', Initiated: begun };
+      answerWith(store, [{ $metadata: {}, Uploads: [upload] }]);
+
+      for await (const { remove } of store.listUnfinished()) await remove();
+    });
+  });
+
+  it('moves an object though what was there cannot be removed', async () => {
+    const store = openTestS3Store();
+    const [from, to] = [newKey(), newKey()];
+    await store.put(from, inChunks(content), 'text/csv');
+    interfere(store, 'DeleteObjectCommand', () => {
+      throw new Error('no');
+    });
+
+    await store.move(from, to);
+
+    expect((await (await store.get(to)).toArray()).join('')).toBe(content.toString());
   });
 });

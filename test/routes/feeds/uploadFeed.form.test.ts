@@ -150,7 +150,7 @@ describe('POST /feeds/upload', () => {
       input,
       ctx: { max_length: 255 },
     });
-    const pattern = String.raw`^[^\u0000-\u001F\u007F-\u009F]*$`;
+    const pattern = String.raw`^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$`;
     const mismatch = (input: string) => ({
       type: 'string_pattern_mismatch',
       loc: ['body', 'partner_name'],

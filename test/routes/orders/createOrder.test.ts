@@ -739,6 +739,13 @@ describe('POST /orders', () => {
       input,
       ctx: { max_length: 255 },
     });
+    const tooShort = (loc: (string | number)[], input: unknown) => ({
+      type: 'string_too_short',
+      loc,
+      msg: 'String should have at least 1 character',
+      input,
+      ctx: { min_length: 1 },
+    });
     const mismatch = (loc: (string | number)[], input: unknown, pattern: string) => ({
       type: 'string_pattern_mismatch',
       loc,
@@ -811,12 +818,8 @@ describe('POST /orders', () => {
       ['partner_name null', withName(null), () => [notAString(name, null)]],
       ['partner_name a number', withName(5), () => [notAString(name, 5)]],
       ['partner_name a list', withName(['A']), () => [notAString(name, ['A'])]],
-      ['partner_name blank', withName('   '), () => [mismatch(name, '   ', namePattern)]],
-      [
-        'partner_name wide blanks',
-        withName('\u3000\u00a0'),
-        () => [mismatch(name, '\u3000\u00a0', namePattern)],
-      ],
+      ['partner_name blank', withName('   '), () => [tooShort(name, '   ')]],
+      ['partner_name wide blanks', withName('\u3000\u00a0'), () => [tooShort(name, '\u3000\u00a0')]],
       ['partner_name with a NUL', withName('a\0b'), () => [mismatch(name, 'a\0b', namePattern)]],
       ['partner_name with a line break', withName('a\nb'), () => [mismatch(name, 'a\nb', namePattern)]],
       ['partner_name with DEL', withName('a\x7fb'), () => [mismatch(name, 'a\x7fb', namePattern)]],
@@ -915,6 +918,35 @@ describe('POST /orders', () => {
         ],
       });
       expect(await storedRows()).toEqual(before);
+    });
+
+    it('names what else is wrong with an order of too many items, as far as they are looked at', async () => {
+      const items: object[] = Array.from({ length: 5_000 }, () => item);
+      items[7] = { ...item, quantity: 0 };
+      items[1_002] = { ...item, quantity: 0 };
+
+      const { status, body } = await service.api.post('/orders', { partner_name: ' ', items });
+
+      expect(status).toBe(422);
+      expect(body.detail).toHaveLength(3);
+      expect(body.detail).toEqual(
+        expect.arrayContaining([
+          tooShort(name, ' '),
+          tooSmall(['body', 'items', 7, 'quantity'], 0),
+          expect.objectContaining({ type: 'too_long', loc: ['body', 'items'], input: null }),
+        ]),
+      );
+    });
+
+    it('of a body that is wrong all over answers at once, in few words', async () => {
+      const body = `{"partner_name":"Acme","items":[${'{},'.repeat(300_000)}{}]}`;
+      const sent = performance.now();
+
+      const response = await sendText(body);
+
+      expect(response.status).toBe(422);
+      expect(response.body.detail).toHaveLength(2 * 1_001 + 1);
+      expect(performance.now() - sent).toBeLessThan(2_000);
     });
 
     const absent = { status: 422, body: { detail: [missing(['body'], null)] } };

@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ConfigError, limits, loadConfig, type Config } from './config';
+import { openDatabase, type DatabaseAddress } from './db/database';
+import { findEmbeddedPostgres, startEmbeddedPostgres } from './db/embedded-postgres';
+import { cleanObjects } from './feeds/clean-objects';
+import { openObjectStore } from './storage/object-store';
+
+/** The command `make clean-objects`: removes objects that no feed names. Takes the settings of the service. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } });
+  const dryRun = values['dry-run'];
+  const config = loadConfig(process.env);
+  const { address, release } = await reachDatabase(config);
+  try {
+    await clean(config, address, dryRun);
+  } finally {
+    await release();
+  }
+}
+
+async function clean(config: Config, address: DatabaseAddress, dryRun: boolean): Promise<void> {
+  const db = openDatabase(address, { applicationName: 'clean-objects', connectionsMax: 1 });
+  const objectStore = await openObjectStore(config);
+  const say = (line: string) => process.stdout.write(`${line}\n`);
+  try {
+    const { seen, removed, young, foreign, unfinishedRemoved } = await cleanObjects(db, objectStore, {
+      dryRun,
+      before: new Date(Date.now() - limits.orphanObjectMilliseconds),
+      report: (line) => say(`${dryRun ? 'would remove' : 'removing'} ${line}`),
+    });
+    const hours = limits.orphanObjectMilliseconds / 3_600_000;
+    say(
+      `Objects: ${seen}. No feed names ${removed + young} of them; ${dryRun ? 'to be removed' : 'removed'}: ${removed}; ` +
+        `left, because younger than ${hours} hours: ${young}. ` +
+        `Unfinished uploads ${dryRun ? 'to be removed' : 'removed'}: ${unfinishedRemoved}.`,
+    );
+    if (foreign > 0) say(`Left alone, because not of this database: ${foreign} objects.`);
+  } finally {
+    objectStore.close();
+    await db.destroy();
+  }
+}
+
+/** The database of the service, whether it runs or not: a stopped embedded one is started for as long as it is needed. */
+async function reachDatabase(
+  config: Config,
+): Promise<{ address: DatabaseAddress; release: () => Promise<void> }> {
+  const nothing = () => Promise.resolve();
+  if (config.databaseUrl) return { address: { connectionString: config.databaseUrl }, release: nothing };
+  if (!existsSync(join(config.dataDir, 'postgres'))) {
+    throw new ConfigError(`Wrong setting DATA_DIR: there is no database in ${config.dataDir}.`);
+  }
+  const running = await findEmbeddedPostgres(config.dataDir);
+  if (running) return { address: running, release: nothing };
+  const postgres = await startEmbeddedPostgres(config.dataDir);
+  return { address: postgres.address, release: () => postgres.stop() };
+}
+
+main().catch((error: unknown) => {
+  const { message, cause } = error as Error;
+  const reason = cause instanceof Error && !(error instanceof ConfigError) ? ` (${cause.message})` : '';
+  process.stderr.write(`${message}${reason}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,94 @@
+import { utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { cleanObjects, type CleaningResult } from '../../src/feeds/clean-objects';
+import { stagingKey } from '../../src/storage/object-key';
+import { inChunks } from '../support/bytes';
+import { goodCsv } from '../support/multipart';
+import { startTestService, type TestService } from '../support/service';
+import { stored } from '../support/stored';
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+
+const before = new Date('2026-11-01T00:00:00Z');
+const long = new Date('2026-10-31T00:00:00Z');
+
+/** Stores an object that no row names. */
+async function leaveBehind(key: string, modifiedAt = long): Promise<void> {
+  await service.objectStore.put(key, inChunks(Buffer.from(goodCsv)), 'text/csv');
+  utimesSync(join(service.dataDir, 'objects/local', key), modifiedAt, modifiedAt);
+}
+
+async function clean(dryRun = false): Promise<{ result: CleaningResult; lines: string[] }> {
+  const lines: string[] = [];
+  const report = (line: string) => lines.push(line);
+  return { result: await cleanObjects(service.db, service.objectStore, { dryRun, before, report }), lines };
+}
+
+const orphan = 'raw/partners/acme/feeds/FD00002/feed.csv';
+
+describe('cleanObjects', () => {
+  it('removes old objects that no row names, and those that waited for their key; nothing else', async () => {
+    const { feedId } = await service.api.uploadFeed(goodCsv);
+    // It draws a number of its own, and stores nothing.
+    await service.db.raw("select nextval(pg_get_serial_sequence('feeds', 'feed_id'))");
+    const kept = await stored(service);
+    for (const file of kept.files) utimesSync(join(service.dataDir, file), long, long);
+    const staged = stagingKey();
+    await leaveBehind(orphan);
+    await leaveBehind(staged);
+
+    const { result, lines } = await clean();
+
+    expect(result).toEqual({ seen: 3, removed: 2, young: 0, foreign: 0, unfinishedRemoved: 0 });
+    expect(lines.map((line) => line.split(' ')[0])).toEqual([orphan, staged]);
+    expect(await stored(service)).toEqual(kept);
+    expect(kept.files).toEqual([expect.stringContaining(feedId)]);
+  });
+
+  it('leaves what is younger: its row may be about to come', async () => {
+    await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 2)");
+    await leaveBehind(orphan, before);
+    await leaveBehind(stagingKey(), new Date());
+    const all = await stored(service);
+
+    expect((await clean()).result).toMatchObject({ removed: 0, young: 2 });
+    expect(await stored(service)).toEqual(all);
+  });
+
+  it('only says what it would remove in a dry run', async () => {
+    await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 2)");
+    await leaveBehind(orphan);
+    const all = await stored(service);
+
+    const { result, lines } = await clean(true);
+
+    expect(result).toMatchObject({ seen: 1, removed: 1 });
+    expect(lines).toEqual([expect.stringContaining(orphan)]);
+    expect(await stored(service)).toEqual(all);
+  });
+
+  it.each([
+    ['of a feed number that was never given out here', orphan],
+    ['that is not one of ours', 'raw/partners/acme/notes.txt'],
+    ['that only looks like one that waits', 'staging/notes.txt'],
+  ])('leaves an object alone %s: the database may be the wrong one', async (_what, key) => {
+    await leaveBehind(key);
+    const all = await stored(service);
+
+    expect((await clean()).result).toMatchObject({ seen: 0, removed: 0, foreign: 1 });
+    expect(await stored(service)).toEqual(all);
+  });
+
+  it('looks at more objects than it looks up at once', async () => {
+    await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 1001)");
+    for (let i = 1; i <= 1_001; i++) {
+      await leaveBehind(`raw/partners/acme/feeds/FD${String(i).padStart(5, '0')}/feed.csv`);
+    }
+
+    expect((await clean()).result).toMatchObject({ seen: 1_001, removed: 1_001 });
+    expect((await stored(service)).files).toEqual([]);
+  });
+});
