@@ -36,11 +36,16 @@ export async function* readRejects({ header, chunks }: OpenFeed, superseded: Row
     },
   );
   let batch = '';
-  for await (const text of extractor.read(chunks)) {
-    batch += text;
-    if (batch.length < limits.copyBatchCharacters) continue;
+  try {
+    for await (const text of extractor.read(chunks)) {
+      batch += text;
+      if (batch.length < limits.copyBatchCharacters) continue;
+      yield batch;
+      batch = '';
+    }
+  } catch (error) {
     yield batch;
-    batch = '';
+    throw error;
   }
   yield batch;
 }
