@@ -34,22 +34,34 @@ export class RecordExtractor {
 
   /**
    * Parses the bytes of the file and gives what the callbacks return, nulls left out.
-   * @throws FeedFailure when the file is structurally broken; whatever `source` throws
+   * @throws FeedFailure when the file is structurally broken, after everything before that; whatever `source` throws
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
+    // What the parser has emitted and nobody has read: a stream that fails drops it.
+    let unread: string[] = [];
+    let readCount = 0;
     const parser = parse({
       ...recordOptions,
       delimiter: this.header.delimiter,
       max_record_size: limits.recordBytes,
       // The parser emits objects only.
-      on_record: (fields: string[], info) => this.take(fields, info),
+      on_record: (fields: string[], info) => {
+        const text = this.take(fields, info);
+        if (text === null) return null;
+        unread.push(text);
+        return [text];
+      },
     });
     const piped = pipeline(this.watch(source), parser);
     // Whoever reads the parser learns of its error.
     piped.catch(() => undefined);
     try {
-      for await (const [text] of parser as AsyncIterable<[string]>) yield text;
+      for await (const [text] of parser as AsyncIterable<[string]>) {
+        if (++readCount === unread.length) [unread, readCount] = [[], 0];
+        yield text;
+      }
     } catch (error) {
+      yield* unread.slice(readCount);
       throw this.explain(error);
     }
   }
@@ -90,10 +102,7 @@ export class RecordExtractor {
     this.blankLinesSeen = seen;
   }
 
-  private take(
-    fields: string[],
-    info: { lines: number; empty_lines: number; bytes: number },
-  ): [string] | null {
+  private take(fields: string[], info: { lines: number; empty_lines: number; bytes: number }): string | null {
     this.skipBlankLines(info.empty_lines);
     const line = this.line;
     // The parser counts a CRLF inside quotes twice, so its count only tells that there may be line breaks.
@@ -103,7 +112,7 @@ export class RecordExtractor {
     this.recordEnd = info.bytes;
     const text = this.emit(line, lastLine, fields);
     this.raw.release(info.bytes);
-    return text === null ? null : [text];
+    return text;
   }
 
   /** Hands the record on, unless it is a blank line. */

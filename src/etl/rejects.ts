@@ -74,6 +74,10 @@ async function* readRejects({ header, chunks, close }: OpenFeed, superseded: Row
       batch = '';
     }
     yield batch;
+  } catch (error) {
+    // Of a broken file, what stands before the break.
+    yield batch;
+    throw error;
   } finally {
     await close();
   }

@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { eventually } from '../../support/eventually';
 import { leaveRunning, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
 import { rawFilePath } from '../../support/stored';
@@ -43,14 +44,25 @@ describe('GET /jobs/{job_id}/issues', () => {
         items: [
           {
             line: 3,
+            last_line: 3,
+            row: 2,
             sku: null,
             field: 'sku',
+            column_number: 1,
             code: 'missing_required',
+            severity: 'error',
             message: expect.any(String),
             value: null,
           },
         ],
-        issue_counts: [{ code: 'missing_required', count: 1 }],
+        issue_counts: [
+          {
+            code: 'missing_required',
+            severity: 'error',
+            count: 1,
+            first_rows: [{ line: 3, row: 2, sku: null, value: null }],
+          },
+        ],
       });
     });
 
@@ -79,7 +91,14 @@ describe('GET /jobs/{job_id}/issues', () => {
       const { body } = await list(feed.jobId);
       expect(job).toMatchObject({ status: 'failed', summary: { processed: 1, skipped: 1 } });
       expect(body.items.map(({ line, code }: Issue) => [line, code])).toEqual([[2, 'missing_required']]);
-      expect(body.issue_counts).toEqual([{ code: 'missing_required', count: 1 }]);
+      expect(body.issue_counts).toEqual([
+        {
+          code: 'missing_required',
+          severity: 'error',
+          count: 1,
+          first_rows: [{ line: 2, row: 1, sku: null, value: null }],
+        },
+      ]);
     });
 
     it('is empty when that run failed before it read a row', async () => {
@@ -113,6 +132,46 @@ describe('GET /jobs/{job_id}/issues', () => {
 
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
       expect((await list(feed.jobId)).body).toEqual(none);
+    });
+
+    it('keeps its issues when it ends between the look for interrupted runs and the claim on its job', async () => {
+      const feed = await service.api.loadFeed(badRows(3), 'Ends meanwhile');
+      const before = (await list(feed.jobId)).body;
+      const jobBefore = (await service.api.get(`/jobs/${feed.jobId}`)).body;
+      const jobs = () => service.db('validation_jobs').where('job_id', Number(feed.jobId.slice(2)));
+      const columns = ['status', 'started_at', 'finished_at', 'processed', 'inserted', 'updated'];
+      const ended = await jobs().first([...columns, 'unchanged', 'skipped']);
+      await leaveRunning(service, feed);
+
+      // The end of the run is written, and not committed yet: the look still sees it running, and the claim is free.
+      const run = await service.db.transaction();
+      await run('validation_jobs')
+        .where('job_id', Number(feed.jobId.slice(2)))
+        .update(ended);
+      const looking = failInterruptedRuns(service.db);
+      await eventually('it waits for the row of the job', async () => {
+        const { rows } = await service.db.raw<{ rows: unknown[] }>(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length === 1;
+      });
+      await run.commit();
+
+      expect(await looking).toEqual([]);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(jobBefore);
+      expect((await list(feed.jobId)).body).toEqual(before);
+    });
+
+    it('takes nothing from a job that ended, while another one was interrupted', async () => {
+      const ended = await service.api.loadFeed(badRows(2), 'Ended');
+      const interrupted = await service.api.loadFeed(badRows(3), 'Interrupted');
+      const before = (await list(ended.jobId)).body;
+      await leaveRunning(service, interrupted);
+
+      expect(await failInterruptedRuns(service.db)).toEqual([Number(interrupted.jobId.slice(2))]);
+
+      expect((await list(ended.jobId)).body).toEqual(before);
+      expect((await list(interrupted.jobId)).body).toEqual(none);
     });
 
     it('lists the reasons of the last run that ended while that one goes on', async () => {
