@@ -7,6 +7,8 @@ import { readHeader, type FeedHeader } from './header';
 export interface OpenFeed {
   header: FeedHeader;
   chunks: AsyncIterable<Buffer>;
+  /** Gives the file back if its chunks were not read to the end, or not at all. Safe to call twice. */
+  close(): Promise<void>;
 }
 
 /** Opens the raw file of a feed. @throws FeedFailure when it is missing, cannot be read, or has no acceptable header */
@@ -46,5 +48,11 @@ async function readHeaderOf(source: AsyncGenerator<Buffer, undefined>): Promise<
     yield prefix;
     yield* source;
   }
-  return { header, chunks: chunks() };
+  return {
+    header,
+    chunks: chunks(),
+    close: async () => {
+      await source.return(undefined);
+    },
+  };
 }

@@ -21,8 +21,13 @@ export async function openRejects(db: Database, objectStore: ObjectStore, id: st
     const repeats =
       job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku');
     const superseded = repeats ? await findSupersededRows(db, objectStore, feed) : new RowSet();
-    const rejects = readRejects(await openRawFile(objectStore, feed.objectKey), superseded);
-    return Readable.from(job.status === 'failed' ? untilBreak(rejects) : rejects, { objectMode: false });
+    const rawFile = await openRawFile(objectStore, feed.objectKey);
+    const rejects = readRejects(rawFile, superseded);
+    const file = Readable.from(job.status === 'failed' ? untilBreak(rejects) : rejects, {
+      objectMode: false,
+    });
+    // A generator that was never begun, as for a HEAD, cannot clean up behind itself.
+    return file.once('close', () => void rawFile.close());
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     const { cause } = error;
