@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
 import type { Database, DatabaseAddress } from '../../src/db/database';
@@ -61,7 +60,7 @@ export async function startTestService(
     runner: {
       run,
       plan: (jobId, page) => planFeed(jobId, page, context),
-      rejects: async (request) => Readable.from(await openRejects(request, context), { objectMode: false }),
+      rejects: (request) => openRejects(request, context),
     },
     log,
     verifyResponses: true,
