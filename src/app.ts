@@ -5,7 +5,7 @@ import type { Config } from './config';
 import type { Database, DatabaseAddress } from './db/database';
 import { feedHandlers } from './feeds/feeds.handlers';
 import { healthHandlers } from './health/health.handlers';
-import type { Checks, Handlers } from './http/contract';
+import type { AllChecks, Handlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { createRouter } from './http/router';
 import type { HandleRequest } from './http/server';
@@ -51,7 +51,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...analyticsHandlers(db),
     ...healthHandlers(address),
   };
-  const checks: Checks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
+  const checks: AllChecks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
   const route = await createRouter({
     document: document as unknown as Document,
     handlers,

@@ -99,6 +99,8 @@ export const limits = {
    * products sorted without an index). Without it, a frozen server keeps whoever has a connection to it for ever.
    */
   databaseQueryMilliseconds: 10_000,
+  /** The same for a statement over all rows of a feed, as the download of its rejected rows needs: 1 GiB takes minutes. */
+  databaseBulkMilliseconds: 30 * 60 * 1000,
   /** How often a start asks whether another process has ended its migration. */
   migrationLockPollMilliseconds: 200,
   /** How long the next start waits for a dead owner of the embedded server to be noticed. */
@@ -119,6 +121,8 @@ export const limits = {
   interruptedRunsMilliseconds: 5_000,
   /** How long the answer to a run whose thread has died waits until its job can be marked as failed. */
   deadRunWaitMilliseconds: 5_000,
+  /** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */
+  socketFolderBytes: 85,
   /** How often a server looks whether the client of a run is still there. */
   clientCheckMilliseconds: 1_000,
   /** At shutdown, how long connections may take to be closed. */
@@ -134,6 +138,10 @@ export const limits = {
   /** Part size of a streaming upload, the smallest that S3 allows; two parts are in flight. */
   s3PartBytes: 5 * 1024 * 1024,
   s3PartsInFlight: 2,
+  /** A file name in an object's key is cut to this many bytes: a local file system allows 255. */
+  keyFileNameBytes: 200,
+  /** A partner's slug in an object's key is cut to this many characters, for the same reason. */
+  keySlugCharacters: 200,
   /** How much of a raw file is read from disk at once. */
   objectReadBytes: 256 * 1024,
   /** A local file that was being written and has not grown for this long was left by a killed process. */

@@ -140,7 +140,9 @@ async function findSupersededRows(db: Database, objectStore: ObjectStore, feed: 
 async function fetchRows(trx: Knex.Transaction): Promise<RowSet> {
   const superseded = new RowSet();
   for (;;) {
-    const { rows } = await trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
+    // The first look sorts all rows.
+    const fetch = trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
+    const { rows } = await fetch.options({ query_timeout: limits.databaseBulkMilliseconds });
     if (rows.length === 0) return superseded;
     for (const { row_number } of rows) superseded.add(row_number);
   }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
 import type { Log } from '../log';
+import type { ListingStart } from '../products/products.service';
 import type { FormPart } from '../feeds/upload-form';
 
 /** The operations of the document: `operationId` = handler = test file. */
@@ -51,6 +52,8 @@ export interface Call<O extends OperationId> {
   body: Body<O>;
   /** The parts of a multipart body, read while they come in. */
   form: Form<O>;
+  /** What the operation's check has found out. */
+  checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
   log: Log;
   reply: <S extends Status<O>>(
     status: S,
@@ -71,11 +74,25 @@ export interface RawRequest {
   body: unknown;
 }
 
+/** What checks find out that the handler needs too, so that the database is asked only once. */
+interface CheckResults {
+  listProducts: ListingStart;
+  /** The order that the cursor names. */
+  listOrders: number | undefined;
+}
+
+type Check<O> = (
+  request: RawRequest,
+) => O extends keyof CheckResults ? Promise<CheckResults[O]> : Promise<void> | void;
+
 /**
  * Checks of single operations whose failure (400) outranks the 422s, so that they look at the raw request first. They
  * throw the same errors as the domain.
  */
-export type Checks = { [O in OperationId]?: (request: RawRequest) => Promise<void> | void };
+export type Checks = { [O in OperationId]?: Check<O> };
+
+/** The checks of all domains; those whose result a handler needs are there. */
+export type AllChecks = Checks & Required<Pick<Checks, keyof CheckResults>>;
 
 /** A parameter that has a default in the document, and so always a value here. */
 export function defaulted<T>(value: T | undefined): T {

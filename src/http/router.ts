@@ -6,7 +6,7 @@ import OpenAPIBackend, { type Document, type Handler, type Request as ApiRequest
 import type { OpenAPIV3 } from 'openapi-types';
 import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
 import type { Log } from '../log';
-import { makeReply, type Checks, type Handlers, type OperationId, type Reply } from './contract';
+import { makeReply, type AllChecks, type Handlers, type OperationId, type Reply } from './contract';
 import { asServiceError, errorReply } from './error-response';
 import { readJsonBody } from './json-body';
 import { readMultipart } from './multipart';
@@ -23,7 +23,7 @@ export interface RouterOptions {
   /** The OpenAPI document. */
   document: Document;
   handlers: Handlers;
-  checks: Checks;
+  checks: AllChecks;
   /** Whether an API key is valid. */
   isValidKey: (key: string) => boolean | Promise<boolean>;
   uploadBytesMax: number;
@@ -48,6 +48,8 @@ interface Exchange {
   sentQuery: Record<string, unknown>;
   /** The JSON body as it was sent. */
   sentBody?: object;
+  /** What the operation's check has found out. */
+  checked?: unknown;
 }
 
 /** What openapi-backend tells of a request, as far as we use it. */
@@ -213,13 +215,14 @@ function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<strin
   return Object.fromEntries(
     untyped.map(([operationId, handler]) => [
       operationId,
-      ({ operation, request }, { request: message, apiRequest, log }) =>
+      ({ operation, request }, { request: message, apiRequest, checked, log }) =>
         handler({
           path: request.params,
           query: apiRequest.query,
           headers: sentHeaders(operation.parameters, message),
           body: apiRequest.body as unknown,
           form: acceptsForm(operation) ? readMultipart(message, uploadBytesMax) : undefined,
+          checked,
           log,
           reply: makeReply,
         }),
@@ -236,7 +239,11 @@ function sentHeaders(parameters: readonly Parameter[], { method, headers }: Inco
 }
 
 /** What can be wrong before the validator looks: the path, the body's media type and syntax, and what outranks a 422. */
-async function checkShape(operation: Match['operation'], exchange: Exchange, checks: Checks): Promise<void> {
+async function checkShape(
+  operation: Match['operation'],
+  exchange: Exchange,
+  checks: AllChecks,
+): Promise<void> {
   const { request, apiRequest } = exchange;
   if (operation.requestBody) {
     const [[mediaType, { schema }]] = Object.entries(operation.requestBody.content) as [
@@ -250,7 +257,10 @@ async function checkShape(operation: Match['operation'], exchange: Exchange, che
     }
   }
   if (exchange.pathIsMalformed) throw malformedRequest('Malformed request path.');
-  await checks[operation.operationId]?.({ query: exchange.sentQuery, body: exchange.sentBody });
+  exchange.checked = await checks[operation.operationId]?.({
+    query: exchange.sentQuery,
+    body: exchange.sentBody,
+  });
 }
 
 function acceptsForm({ requestBody }: Match['operation']): boolean {
