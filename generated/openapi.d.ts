@@ -194,7 +194,7 @@ export interface paths {
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
          *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes
-         *     or a record of more than 16 MiB, or when the load cannot be committed.
+         *     or a record of more than 2 MiB, or when the load cannot be committed.
          *
          *     **How a row is read**
          *
@@ -650,6 +650,15 @@ export interface components {
              */
             duplicate_of: string | null;
         };
+        /**
+         * @description What the job does.
+         *
+         *     - `submission`: receives and stores the file; completed from the start
+         *     - `validation`: validates the rows and loads the products; can be run
+         * @example validation
+         * @enum {string}
+         */
+        JobType: "submission" | "validation";
         /** @description A piece of work over one feed. */
         Job: {
             /**
@@ -663,15 +672,7 @@ export interface components {
              */
             feed_id: string;
             status: components["schemas"]["JobStatus"];
-            /**
-             * @description What the job does.
-             *
-             *     - `submission`: receives and stores the file; completed from the start
-             *     - `validation`: validates the rows and loads the products; can be run
-             * @example validation
-             * @enum {string}
-             */
-            job_type: "submission" | "validation";
+            job_type: components["schemas"]["JobType"];
             /**
              * @description The ETL result summary, the reason of a failure, or a note about the queue.
              * @example Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.
@@ -702,8 +703,6 @@ export interface components {
             finished_at: string | null;
             /**
              * @description The counters of the last run that ended; null before that and while a run goes on.
-             *     processed = inserted + updated + unchanged + skipped, always. A failed run inserts, updates and leaves
-             *     unchanged nothing, and counts as processed only the rows that it had skipped until then.
              * @example {
              *       "processed": 3,
              *       "inserted": 2,
@@ -712,33 +711,7 @@ export interface components {
              *       "skipped": 1
              *     }
              */
-            summary: {
-                /**
-                 * @description Rows evaluated.
-                 * @example 3
-                 */
-                processed: number;
-                /**
-                 * @description New products, that is new pairs of partner and sku.
-                 * @example 2
-                 */
-                inserted: number;
-                /**
-                 * @description Existing products whose data changed.
-                 * @example 0
-                 */
-                updated: number;
-                /**
-                 * @description Existing products with identical data.
-                 * @example 0
-                 */
-                unchanged: number;
-                /**
-                 * @description Rows that were not loaded.
-                 * @example 1
-                 */
-                skipped: number;
-            } | null;
+            summary: components["schemas"]["RunSummary"] | (never | null);
             /**
              * @description How often each code occurred in the last run that ended, exact, and where first; errors before warnings, the most frequent first.
              * @example [
@@ -990,6 +963,15 @@ export interface components {
              */
             after: string | null;
         };
+        /**
+         * @description What would happen.
+         *
+         *     - `insert`: the product is new
+         *     - `update`: it exists with other values
+         * @example update
+         * @enum {string}
+         */
+        PlannedAction: "insert" | "update";
         /** @description A product that a run would create or change. */
         PlannedChange: {
             /**
@@ -1007,15 +989,7 @@ export interface components {
              * @example TENT-2
              */
             sku: string;
-            /**
-             * @description What would happen.
-             *
-             *     - `insert`: the product is new
-             *     - `update`: it exists with other values
-             * @example update
-             * @enum {string}
-             */
-            action: "insert" | "update";
+            action: components["schemas"]["PlannedAction"];
             /**
              * @description The fields that get another value; of a new product, those that get one.
              * @example [
@@ -1028,6 +1002,15 @@ export interface components {
              */
             changes: components["schemas"]["FieldChange"][];
         };
+        /**
+         * @description How a run would end.
+         *
+         *     - `completed`: the products would be loaded
+         *     - `failed`: nothing would change; `message` says why
+         * @example completed
+         * @enum {string}
+         */
+        PlanStatus: "completed" | "failed";
         /** @description What a run would do now. */
         JobPlan: {
             /**
@@ -1040,15 +1023,7 @@ export interface components {
              * @example FD00002
              */
             feed_id: string;
-            /**
-             * @description How a run would end.
-             *
-             *     - `completed`: the products would be loaded
-             *     - `failed`: nothing would change; `message` says why
-             * @example completed
-             * @enum {string}
-             */
-            status: "completed" | "failed";
+            status: components["schemas"]["PlanStatus"];
             /**
              * @description The ETL result summary that the run would give, or the reason of its failure.
              * @example Products processed: 3. Inserted: 1. Updated: 1. Unchanged: 1. Skipped: 0.
@@ -1111,7 +1086,21 @@ export interface components {
          */
         CsvText: string;
         /**
+         * @description Some bytes of a CSV file; they may begin and end anywhere in a row.
+         * @example TENT-2,Two-person tent
+         */
+        CsvPart: string;
+        /**
          * @description A column of the feed format; the field of the product that it fills has the same name.
+         *
+         *     - `sku`: the partner's own id of the product
+         *     - `product_name`: the display name
+         *     - `description`: a longer text
+         *     - `brand`: the brand
+         *     - `category`: the category, in the partner's own terms
+         *     - `price`: the price of one unit
+         *     - `currency`: the currency of the price
+         *     - `availability`: a status text
          * @example price
          * @enum {string}
          */
@@ -1198,6 +1187,17 @@ export interface components {
              */
             issue_codes: components["schemas"]["IssueCodeProfile"][];
         };
+        /**
+         * @description What the column holds.
+         *
+         *     - `text`: any text
+         *     - `price`: an amount of money, see `grammar`
+         *     - `currency_code`: an active ISO 4217 code
+         *     - `availability`: a word
+         * @example currency_code
+         * @enum {string}
+         */
+        ColumnType: "text" | "price" | "currency_code" | "availability";
         /** @description A column of the feed format. */
         FeedColumn: {
             name: components["schemas"]["ColumnName"];
@@ -1206,17 +1206,7 @@ export interface components {
              * @example false
              */
             required: boolean;
-            /**
-             * @description What the column holds.
-             *
-             *     - `text`: any text
-             *     - `price`: an amount of money, see `grammar`
-             *     - `currency_code`: an active ISO 4217 code
-             *     - `availability`: a word
-             * @example currency_code
-             * @enum {string}
-             */
-            type: "text" | "price" | "currency_code" | "availability";
+            type: components["schemas"]["ColumnType"];
             /**
              * @description The longest value after cleaning, in characters; null where something else bounds it.
              * @example 255
@@ -1290,6 +1280,26 @@ export interface components {
              */
             example: string;
         };
+        /**
+         * @description How the text is encoded.
+         *
+         *     - `utf-8`: as it should be
+         *     - `utf-16le`, `utf-16be`: a byte order mark says so
+         *     - `unknown`: none of these
+         * @example utf-8
+         * @enum {string}
+         */
+        TextEncoding: "utf-8" | "utf-16le" | "utf-16be" | "unknown";
+        /**
+         * @description How the lines end.
+         *
+         *     - `lf`, `crlf`: all alike
+         *     - `mixed`: both
+         *     - `none`: there is one line only
+         * @example lf
+         * @enum {string}
+         */
+        LineEnds: "lf" | "crlf" | "mixed" | "none";
         /** @description What a file looks like, as far as its first 256 KiB show. */
         FeedInspection: {
             /**
@@ -1317,16 +1327,7 @@ export interface components {
              * @example true
              */
             complete: boolean;
-            /**
-             * @description How the text is encoded.
-             *
-             *     - `utf-8`: as it should be
-             *     - `utf-16le`, `utf-16be`: a byte order mark says so
-             *     - `unknown`: none of these
-             * @example utf-8
-             * @enum {string}
-             */
-            encoding: "utf-8" | "utf-16le" | "utf-16be" | "unknown";
+            encoding: components["schemas"]["TextEncoding"];
             /**
              * @description Whether the file begins with a byte order mark.
              * @example false
@@ -1337,16 +1338,7 @@ export interface components {
              * @example ,
              */
             delimiter: string | null;
-            /**
-             * @description How the lines end.
-             *
-             *     - `lf`, `crlf`: all alike
-             *     - `mixed`: both
-             *     - `none`: there is one line only
-             * @example lf
-             * @enum {string}
-             */
-            line_ends: "lf" | "crlf" | "mixed" | "none";
+            line_ends: components["schemas"]["LineEnds"];
             /**
              * @description The cells of the header row.
              * @example [
@@ -1509,12 +1501,17 @@ export interface components {
         FilterText: string;
         /**
          * @description A field by which products can be sorted.
+         *
+         *     - `product_id`: the product's number
+         *     - `price`: the price, whatever its currency
+         *     - `product_name`, `brand`, `category`: the text, by code point
+         *     - `created_at`: when the product was first loaded
          * @example product_id
          * @enum {string}
          */
         ProductSortField: "product_id" | "price" | "product_name" | "brand" | "category" | "created_at";
         /**
-         * @description The direction of a sort, ascending or descending.
+         * @description The direction of a sort, `asc` (ascending) or `desc` (descending).
          * @default desc
          * @example desc
          * @enum {string}
@@ -1783,7 +1780,7 @@ export interface components {
          */
         DecimalAmount: string;
         /**
-         * @description The length of a period, a UTC day or a UTC month.
+         * @description The length of a period, `daily` (a UTC day) or `monthly` (a UTC month).
          * @default daily
          * @example daily
          * @enum {string}
@@ -1792,7 +1789,7 @@ export interface components {
         /** @description Units and sales per partner. */
         SalesByPartner: {
             /**
-             * @description Which analytics this is.
+             * @description Which analytics this is, always `sales_by_partner`.
              * @example sales_by_partner
              * @enum {string}
              */
@@ -1826,7 +1823,7 @@ export interface components {
         /** @description Units and sales per period. */
         SalesOverTime: {
             /**
-             * @description Which analytics this is.
+             * @description Which analytics this is, always `sales_over_time`.
              * @example sales_over_time
              * @enum {string}
              */
@@ -1861,7 +1858,7 @@ export interface components {
         /** @description Revenue per partner and its share of the whole. */
         RevenueShare: {
             /**
-             * @description Which analytics this is.
+             * @description Which analytics this is, always `revenue_share`.
              * @example revenue_share
              * @enum {string}
              */
@@ -1892,20 +1889,22 @@ export interface components {
              */
             revenue_pct: number;
         };
+        /**
+         * @description `ok` when the database answers, else `error`.
+         * @example ok
+         * @enum {string}
+         */
+        HealthStatus: "ok" | "error";
+        /**
+         * @description `connected` when the database answers, else `unreachable`.
+         * @example connected
+         * @enum {string}
+         */
+        DatabaseState: "connected" | "unreachable";
         /** @description Whether the service can reach its database. */
         Health: {
-            /**
-             * @description `ok` when the database answers, else `error`.
-             * @example ok
-             * @enum {string}
-             */
-            status: "ok" | "error";
-            /**
-             * @description `connected` when the database answers, else `unreachable`.
-             * @example connected
-             * @enum {string}
-             */
-            database: "connected" | "unreachable";
+            status: components["schemas"]["HealthStatus"];
+            database: components["schemas"]["DatabaseState"];
         };
         /** @description The body of most errors. */
         ErrorBody: {
@@ -1918,7 +1917,7 @@ export interface components {
         /** @description The body of a 404 for a job. */
         JobNotFoundBody: {
             /**
-             * @description A stable code.
+             * @description A stable code, always `JOB_NOT_FOUND`.
              * @example JOB_NOT_FOUND
              * @enum {string}
              */
@@ -1928,19 +1927,15 @@ export interface components {
              * @example Job JV00099 not found
              */
             message: string;
+            details: components["schemas"]["JobNotFoundDetails"];
+        };
+        /** @description Which job was not found. */
+        JobNotFoundDetails: {
             /**
-             * @description What the error is about.
-             * @example {
-             *       "job_id": "JV00099"
-             *     }
+             * @description The id that was asked for.
+             * @example JV00099
              */
-            details: {
-                /**
-                 * @description The id that was asked for.
-                 * @example JV00099
-                 */
-                job_id: string;
-            };
+            job_id: string;
         };
         /** @description The body of a 422, one entry per error. */
         ValidationErrorBody: {
@@ -1977,7 +1972,7 @@ export interface components {
              *       "grain"
              *     ]
              */
-            loc: (string | number)[];
+            loc: components["schemas"]["ValidationErrorStep"][];
             /**
              * @description What is expected, for people.
              * @example Input should be 'daily' or 'monthly'
@@ -1988,15 +1983,21 @@ export interface components {
              * @example weekly
              */
             input: unknown;
-            /**
-             * @description The limits of the rule that was broken, under stable names.
-             * @example {
-             *       "expected": "'daily' or 'monthly'"
-             *     }
-             */
-            ctx?: {
-                [key: string]: unknown;
-            };
+            ctx?: components["schemas"]["ValidationErrorContext"];
+        };
+        /**
+         * @description A step on the way to what is wrong, the name of a field or the position in an array.
+         * @example grain
+         */
+        ValidationErrorStep: string | number;
+        /**
+         * @description The limits of the rule that was broken, under stable names.
+         * @example {
+         *       "expected": "'daily' or 'monthly'"
+         *     }
+         */
+        ValidationErrorContext: {
+            [key: string]: unknown;
         };
     };
     responses: {
@@ -2610,7 +2611,7 @@ export interface operations {
                      * @example sku,product_name,description,brand,category,price,currency,availability
                      *     TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock
                      */
-                    "text/csv": string;
+                    "text/csv": components["schemas"]["CsvText"];
                 };
             };
             /** @description The part of the file that `Range` asks for. */
@@ -2635,7 +2636,7 @@ export interface operations {
                 };
                 content: {
                     /** @example TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock */
-                    "text/csv": string;
+                    "text/csv": components["schemas"]["CsvPart"];
                 };
             };
             /** @description The copy that `If-None-Match` names is up to date. */
