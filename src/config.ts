@@ -155,6 +155,11 @@ export const limits = {
   orphanObjectMilliseconds: 24 * 3600 * 1000,
   /** Keys that are looked up in the database at once, as many as S3 lists at once. */
   objectsPerLookUp: 1_000,
+  /**
+   * How long a connection may wait for its next request. Clients and load balancers give theirs up after a minute at
+   * most; whoever closes first must be they, or a request is lost on the way.
+   */
+  keepAliveMilliseconds: 65_000,
   /** What a client is told to wait after a 503. */
   retryAfterSeconds: 5,
   /** A client that is refused may finish sending for this long, so that it gets to read why. */

@@ -40,6 +40,7 @@ export function createHttpServer(
   // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
   server.requestTimeout = 0;
   server.timeout = idleMilliseconds;
+  server.keepAliveTimeout = limits.keepAliveMilliseconds;
   // An expectation that is not known is ignored, not refused.
   server.on('checkExpectation', app);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
