@@ -391,18 +391,21 @@ describe('POST /feeds/inspect', () => {
       ['a header that is too long, of four bytes, one further', `sku,product_name,x${many('😀')}\n1,A,\n`],
       ['a header that is too long, of four bytes, two further', `sku,product_name,xx${many('😀')}\n1,A,\n`],
       ['a quote that is not closed, and too long', `"sku,product_name\n${many('1,Tent\n')}`],
-      ['a header after 300 KB of blank lines', `${many('\n')}sku,product_name\n1,Tent\n`],
       ['a good one', 'sku,product_name\n1,Tent\n'],
       ['a good large one', `sku,product_name\n${many('1,Tent\n')}`],
     ];
 
-    it.each(files)('has the text that an upload answers, of a file with %s', async (_, content, options) => {
-      const body = await inspect(content, options);
-      const upload = await send('/feeds/upload', partnerPart(), filePart(content, options));
+    // Jest would take a third parameter that a row does not have for `done`.
+    it.each(files.map(([what, content, options = {}]) => [what, content, options] as const))(
+      'has the text that an upload answers, of a file with %s',
+      async (_, content, options) => {
+        const body = await inspect(content, options);
+        const upload = await send('/feeds/upload', partnerPart(), filePart(content, options));
 
-      expect(body.refusal).toBe(upload.status === 201 ? null : upload.body.detail);
-      expect(body.accepted).toBe(upload.status === 201);
-    });
+        expect(body.refusal).toBe(upload.status === 201 ? null : upload.body.detail);
+        expect(body.accepted).toBe(upload.status === 201);
+      },
+    );
 
     it('still describes a file whose header is wrong', async () => {
       const body = await inspect('SKU Code,product_name\nA,A\n');
