@@ -49,8 +49,11 @@ export const limits = {
   partHeaderWindowBytes: 192 * 1024,
   /** The header row must end within this; it is held in memory while the upload is inspected. */
   headerRowBytes: 256 * 1024,
-  /** How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the last byte. */
-  inspectBytes: 256 * 1024 + 1,
+  /**
+   * How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the byte after it,
+   * also when up to three bytes of a character that is cut are left out.
+   */
+  inspectBytes: 256 * 1024 + 4,
   /** How many of the first cleaned rows, and of the issues, an inspection shows. */
   inspectRows: 10,
   inspectIssues: 100,
