@@ -4,7 +4,7 @@ import {
   formBody,
   formType,
   partnerPart,
-  postUpload,
+  type postUpload,
   type RawPart,
 } from '../../support/multipart';
 import { startTestService, type TestService } from '../../support/service';
