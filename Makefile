@@ -32,8 +32,8 @@ lint: node_modules/.installed-all ## check code, formatting and the document
 format: node_modules/.installed-all ## format code and documents
 	$(BIN)/prettier --write --log-level warn .
 
-unit: node_modules/.installed-all dist/.built ## run the tests
-	$(BIN)/jest
+unit: node_modules/.installed-all dist/.built ## run the tests; fails unless they have seen every response of the document, and no other
+	CONTRACT_COVERAGE=complete $(BIN)/jest
 
 bench: node_modules/.installed-all dist/.built ## measure a feed of a million rows (ROWS=n for another size)
 	$(BIN)/tsx scripts/bench-etl.ts $(ROWS)

@@ -7,8 +7,10 @@ import { createLog } from '../../src/log';
 import { FileStore } from '../../src/storage/file-store';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
+import { recordResponses } from './coverage';
 import { createTestFolder } from './folder';
 import { testKey } from './service';
+import { proxyOf } from './through-prism';
 
 /**
  * Starts the application against a database that need not be there, or be one at all; it is stopped after the file.
@@ -35,6 +37,7 @@ export async function startAppAt(
     verifyResponses: true,
   });
   const server = createHttpServer(app.handle);
+  recordResponses(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();
@@ -43,5 +46,5 @@ export async function startAppAt(
     await db.destroy();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { api: new ApiClient(url, testKey), url, app };
+  return { api: new ApiClient(url, testKey, await proxyOf(url)), url, app };
 }

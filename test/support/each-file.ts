@@ -1,3 +1,10 @@
 import { closeAll } from './after-file';
+import { flushCoverage } from './coverage';
 
-afterAll(closeAll);
+afterAll(async () => {
+  try {
+    await closeAll();
+  } finally {
+    flushCoverage();
+  }
+});

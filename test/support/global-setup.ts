@@ -1,10 +1,11 @@
-import { chmodSync, mkdtempSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/db/embedded-postgres';
 import { migrateToLatest } from '../../src/db/migrate';
 import { templateDatabase, type Shared } from './shared';
+import type { Stoppable } from './prism';
 import { startS3Server, type S3Server } from './s3-server';
 
 /** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
@@ -12,6 +13,7 @@ export interface Global {
   folder: string;
   postgres: EmbeddedPostgres;
   s3: S3Server;
+  proxyMaker?: Stoppable;
 }
 
 export default async function setUp(): Promise<void> {
@@ -34,7 +36,23 @@ export default async function setUp(): Promise<void> {
   const s3 = await startS3Server(join(folder, 's3'));
   const shared: Shared = { address: postgres.address, s3Endpoint: s3.endpoint, s3Bucket: s3.bucket };
   process.env.CATALOG_TEST_SHARED = JSON.stringify(shared);
+  process.env.CATALOG_TEST_COVERAGE = join(folder, 'coverage');
+  mkdirSync(process.env.CATALOG_TEST_COVERAGE);
   process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
   process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
-  (globalThis as { catalogTest?: Global }).catalogTest = { folder, postgres, s3 };
+  (globalThis as { catalogTest?: Global }).catalogTest = {
+    folder,
+    postgres,
+    s3,
+    proxyMaker: await startProxies(),
+  };
+}
+
+/** Prism stands before every service, if CONTRACT_PROXY says so (`make proxy`). */
+async function startProxies(): Promise<Stoppable | undefined> {
+  if (process.env.CONTRACT_PROXY !== '1') return undefined;
+  const { startProxyMaker } = await import('./prism.js');
+  const maker = await startProxyMaker();
+  process.env.CONTRACT_PROXY_MAKER = maker.url;
+  return maker;
 }

@@ -1,9 +1,21 @@
 import { rmSync } from 'node:fs';
+import { collectCoverage, reportCoverage } from './coverage';
 import type { Global } from './global-setup';
 
 export default async function tearDown(): Promise<void> {
-  const { folder, postgres, s3 } = (globalThis as unknown as { catalogTest: Global }).catalogTest;
+  const { folder, postgres, s3, proxyMaker } = (globalThis as unknown as { catalogTest: Global }).catalogTest;
+  const { text, neverSeen, undocumented } = reportCoverage(
+    collectCoverage(process.env.CATALOG_TEST_COVERAGE!),
+  );
+  await proxyMaker?.stop();
   await s3.stop();
   await postgres.stop();
   rmSync(folder, { recursive: true, force: true });
+
+  // `make unit` asks for it: a person who runs a few files has not seen everything, and need not.
+  if (process.env.CONTRACT_COVERAGE !== 'complete') return;
+  console.log(`\n${text}`);
+  if (neverSeen.length + undocumented.length > 0) {
+    throw new Error('The tests have not seen exactly what the document has; the table says where.');
+  }
 }

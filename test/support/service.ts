@@ -10,8 +10,10 @@ import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
+import { recordResponses } from './coverage';
 import { createTestDatabase } from './database';
 import { createTestFolder } from './folder';
+import { proxyOf } from './through-prism';
 
 /** The whole application on a database and an object store of its own, and a client with a valid key. */
 export interface TestService {
@@ -66,6 +68,7 @@ export async function startTestService(
     verifyResponses: true,
   });
   const server = createHttpServer(app.handle, options.requestIdleMilliseconds);
+  recordResponses(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();
@@ -74,5 +77,5 @@ export async function startTestService(
     objectStore.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { api: new ApiClient(url, testKey), url, db, address, objectStore, dataDir, run };
+  return { api: new ApiClient(url, testKey, await proxyOf(url)), url, db, address, objectStore, dataDir, run };
 }

@@ -1,0 +1,114 @@
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { documentedResponses, operationOf } from './documented';
+
+/** Where responses outside of every operation are counted: the router's 404 and 405, and what Node refuses. */
+const outside = '(no operation)';
+
+/** How often responses were sent, by operation, status and media type. */
+export type Seen = Map<string, number>;
+
+const seenHere: Seen = new Map();
+const documented = new Set(
+  documentedResponses.map(({ operationId, status, mediaType }) => keyOf(operationId, status, mediaType)),
+);
+
+/** Counts every response that a server sends, as it goes out: what the router believes of it does not matter. */
+export function recordResponses(server: Server): void {
+  server.on('request', (request, response) => {
+    response.once('finish', () => {
+      const operation = operationOf(request.method!, request.url!) ?? outside;
+      const contentType = response.getHeader('content-type') as string | undefined;
+      add(seenHere, keyOf(operation, response.statusCode, mediaTypeOf(contentType)));
+    });
+  });
+  // What is refused before there is a request goes straight to the socket.
+  server.on('connection', (socket: Socket) => {
+    const end = socket.end.bind(socket) as (...args: unknown[]) => Socket;
+    socket.end = (...args: unknown[]) => {
+      const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(typeof args[0] === 'string' ? args[0] : '') ?? [];
+      const [, contentType] = /\r\nContent-Type: (.+?)\r\n/.exec(String(args[0])) ?? [];
+      if (status) add(seenHere, keyOf(outside, Number(status), mediaTypeOf(contentType)));
+      return end(...args);
+    };
+  });
+}
+
+/**
+ * Hands the counts of a test file to the run's report. Each process has a file of its own, so that none waits for another.
+ * @throws Error naming the responses that the document does not have
+ */
+export function flushCoverage(): void {
+  if (seenHere.size === 0) return;
+  appendFileSync(
+    join(process.env.CATALOG_TEST_COVERAGE!, `${process.pid}.jsonl`),
+    `${JSON.stringify([...seenHere])}\n`,
+  );
+  const undocumented = [...seenHere.keys()].filter(isUndocumented);
+  seenHere.clear();
+  if (undocumented.length > 0) {
+    throw new Error(`Responses that the document does not have:\n${undocumented.join('\n')}`);
+  }
+}
+
+/** All that the processes of a run have handed over. */
+export function collectCoverage(folder: string): Seen {
+  const seen: Seen = new Map();
+  for (const file of readdirSync(folder)) {
+    const lines = readFileSync(join(folder, file), 'utf8').trimEnd().split('\n');
+    for (const [key, times] of lines.flatMap((line) => JSON.parse(line) as [string, number][])) {
+      add(seen, key, times);
+    }
+  }
+  return seen;
+}
+
+/** What a run says of the document. */
+export interface CoverageReport {
+  /** Documented, and no test has seen it. */
+  neverSeen: string[];
+  /** Seen, and not documented. */
+  undocumented: string[];
+  /** The table, ready to print. */
+  text: string;
+}
+
+/** Compares what was seen with what is documented. */
+export function reportCoverage(seen: Seen): CoverageReport {
+  const neverSeen = [...documented].filter((key) => !seen.has(key));
+  const undocumented = [...seen.keys()].filter(isUndocumented);
+  const apart = [...seen.keys()].filter((key) => key.startsWith(outside)).sort();
+  const section = (title: string, keys: string[]) => [
+    `${title}: ${keys.length}`,
+    ...keys.map((key) => `  ${key} ${String(seen.get(key) ?? 0).padStart(8)}`),
+  ];
+  const text = [
+    'Coverage of the contract: operation, status, media type, how often sent',
+    ...section(
+      'documented and seen',
+      [...documented].filter((key) => seen.has(key)),
+    ),
+    ...section('documented and never seen', neverSeen),
+    ...section('seen and not documented', undocumented),
+    ...section('outside of every operation', apart),
+  ].join('\n');
+  return { neverSeen, undocumented, text };
+}
+
+function isUndocumented(key: string): boolean {
+  return !documented.has(key) && !key.startsWith(outside);
+}
+
+function keyOf(operation: string, status: number, mediaType: string): string {
+  return `${operation.padEnd(22)} ${status} ${mediaType.padEnd(18)}`;
+}
+
+function mediaTypeOf(contentType = 'none'): string {
+  return contentType.split(';', 1)[0]!.trim().toLowerCase();
+}
+
+function add(seen: Seen, key: string, times = 1): void {
+  seen.set(key, (seen.get(key) ?? 0) + times);
+}
