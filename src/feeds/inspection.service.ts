@@ -148,7 +148,7 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
   const found = names.map(columnOf);
   const missing = productColumns.filter((column) => !found.includes(column));
   return names.map((header, position) => {
-    const column = found[position]!;
+    const column = found[position] ?? null;
     const suggestion = column ? null : suggestColumn(header, missing);
     return { columnNumber: position + 1, header, column, suggestion };
   });
