@@ -50,7 +50,7 @@ function responseExamples(): ResponseExample[] {
 function csvErrors(value: unknown): string | null {
   if (typeof value !== 'string') return 'no text';
   try {
-    return (parse(value) as string[][]).length > 1 ? null : 'no rows';
+    return parse(value).length > 1 ? null : 'no rows';
   } catch (error) {
     return (error as Error).message;
   }

@@ -25,8 +25,8 @@ export async function whileReading(
   const running = start(service, feed);
   // Refused (ENXIO) until the run has opened the pipe to read it.
   const pipe = await eventually('the run reads the raw file', () =>
-    open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException): false => {
-      if (error.code === 'ENXIO') return false;
+    open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: unknown): false => {
+      if ((error as NodeJS.ErrnoException).code === 'ENXIO') return false;
       throw error;
     }),
   );
