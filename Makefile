@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 BIN := node_modules/.bin
+REDOCLY := REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redocly
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
@@ -27,7 +28,8 @@ types: node_modules/.installed-all ## check the types of everything
 lint: node_modules/.installed-all ## check code, formatting and the document
 	$(BIN)/eslint --max-warnings 0 .
 	$(BIN)/prettier --check --log-level warn .
-	REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redocly lint spec/openapi.yaml
+	$(REDOCLY) lint spec/openapi.yaml
+	$(BIN)/spectral lint --fail-severity hint spec/openapi.yaml
 
 format: node_modules/.installed-all ## format code and documents
 	$(BIN)/prettier --write --log-level warn .
