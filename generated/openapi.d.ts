@@ -701,17 +701,7 @@ export interface components {
              * @example 2026-03-01T09:31:01.250Z
              */
             finished_at: string | null;
-            /**
-             * @description The counters of the last run that ended; null before that and while a run goes on.
-             * @example {
-             *       "processed": 3,
-             *       "inserted": 2,
-             *       "updated": 0,
-             *       "unchanged": 0,
-             *       "skipped": 1
-             *     }
-             */
-            summary: components["schemas"]["RunSummary"] | (never | null);
+            summary: components["schemas"]["LastRunSummary"];
             /**
              * @description How often each code occurred in the last run that ended, exact, and where first; errors before warnings, the most frequent first.
              * @example [
@@ -949,6 +939,34 @@ export interface components {
              */
             skipped: number;
         };
+        /** @description The counters of the last run that ended; null before that and while a run goes on. */
+        LastRunSummary: {
+            /**
+             * @description Rows evaluated.
+             * @example 3
+             */
+            processed: number;
+            /**
+             * @description New products, that is new pairs of partner and sku.
+             * @example 2
+             */
+            inserted: number;
+            /**
+             * @description Existing products whose data changed.
+             * @example 0
+             */
+            updated: number;
+            /**
+             * @description Existing products with identical data.
+             * @example 0
+             */
+            unchanged: number;
+            /**
+             * @description Rows that were not loaded.
+             * @example 1
+             */
+            skipped: number;
+        } | null;
         /** @description A field that gets another value. */
         FieldChange: {
             field: components["schemas"]["ColumnName"];
