@@ -19,12 +19,15 @@ type Form<O extends OperationId> =
 
 type Responses<O extends OperationId> = operations[O]['responses'];
 type Status<O extends OperationId> = keyof Responses<O> & number;
-/** JSON as a value; CSV as a stream, which is read while it is sent and destroyed when the client goes away. */
-type ResponseBody<R> = R extends { content: { 'application/json': infer B } }
-  ? B
-  : R extends { content: { 'text/csv': unknown } }
-    ? Readable
-    : undefined;
+/**
+ * JSON as a value; any other media type as its bytes, or as a stream, which is read while it is sent and destroyed when
+ * the client goes away.
+ */
+type ResponseBody<R> = R extends { content: infer C }
+  ? C extends { 'application/json': infer B }
+    ? B
+    : Buffer | Readable
+  : undefined;
 
 /** The headers that a response declares, but for those that every response has anyway. */
 type DeclaredHeaders<R> = R extends { headers: infer H }

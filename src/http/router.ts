@@ -9,6 +9,7 @@ import type { Log } from '../log';
 import { makeReply, type Checks, type Handlers, type OperationId, type Reply } from './contract';
 import { asServiceError, errorReply } from './error-response';
 import { readJsonBody } from './json-body';
+import { declaredMediaType } from './media-type';
 import { readMultipart } from './multipart';
 import { prepareBody, type BodySchema } from './prepare-body';
 import { sentQuery, typedQuery, type Parameter } from './query';
@@ -82,7 +83,7 @@ export async function createRouter(
     const { log } = exchange;
     const prepare = (reply: Reply): Prepared => {
       if (options.verifyResponses) checkReply(api, exchange.operationId, reply);
-      return prepareReply(reply);
+      return prepareReply(reply, declaredMediaType(api, exchange.operationId, reply.status));
     };
     let prepared: Prepared;
     try {
@@ -111,7 +112,7 @@ function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, log: 
     return prepare(errorReply(error));
   } catch (second) {
     log.error({ err: second }, 'the response to an error could not be made');
-    return prepareReply(errorReply(second));
+    return prepareReply(errorReply(second), 'application/json');
   }
 }
 
