@@ -68,6 +68,18 @@ export type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>
 /** One handler for every operation: a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
 
+/** Operations that the operator can switch off: without a handler, they are unknown routes. */
+export type SwitchableOperation =
+  | 'getOpenapiYaml'
+  | 'getOpenapiJson'
+  | 'getDocsPage'
+  | 'getDocsStyles'
+  | 'getDocsScript'
+  | 'getDocsInitializer';
+
+/** The handlers of what is served. */
+export type ServedHandlers = Omit<Handlers, SwitchableOperation> & Partial<Handlers>;
+
 /** What a check sees: query values and the JSON body as they were sent. */
 export interface RawRequest {
   query: Record<string, unknown>;
