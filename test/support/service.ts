@@ -37,6 +37,7 @@ export async function startTestService(
     objectStore?: ObjectStore;
     uploadBytesMax?: number;
     defaultCurrency?: string;
+    servicePages?: boolean;
     requestIdleMilliseconds?: number;
   } = {},
 ): Promise<TestService> {
@@ -52,6 +53,7 @@ export async function startTestService(
     config: {
       uploadBytesMax: options.uploadBytesMax ?? 64 * 1024 * 1024,
       defaultCurrency: options.defaultCurrency ?? 'USD',
+      servicePages: options.servicePages ?? true,
     },
     apiKeys: [testKey],
     address,
