@@ -2,18 +2,19 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 BIN := node_modules/.bin
+REDOCLY := REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redocly
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
-.PHONY: help run test generate drift types lint format unit mock bench clean-objects clean
+.PHONY: help run test generate drift types lint format contract-diff release-contract sdks unit proxy mock bench clean-objects clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: dist/.built ## install, build and start the service on embedded defaults
 	@exec npm start --silent
 
-test: node_modules/.installed-all dist/.built drift types lint unit ## install and run all checks
+test: node_modules/.installed-all dist/.built drift types lint contract-diff sdks unit proxy ## install and run all checks
 
 generate: node_modules/.installed-all ## make generated/ anew from the document and the migrations
 	$(BIN)/tsx scripts/generate.ts
@@ -27,13 +28,26 @@ types: node_modules/.installed-all ## check the types of everything
 lint: node_modules/.installed-all ## check code, formatting and the document
 	$(BIN)/eslint --max-warnings 0 .
 	$(BIN)/prettier --check --log-level warn .
-	REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redocly lint spec/openapi.yaml
+	$(REDOCLY) lint spec/openapi.yaml
+	$(BIN)/spectral lint --fail-severity hint spec/openapi.yaml
 
 format: node_modules/.installed-all ## format code and documents
 	$(BIN)/prettier --write --log-level warn .
 
-unit: node_modules/.installed-all dist/.built ## run the tests; fails unless they have seen every response of the document, and no other
+contract-diff: node_modules/.installed-all ## check that version and changelog say what changed in the document
+	$(BIN)/tsx scripts/contract-diff.ts
+
+release-contract: node_modules/.installed-all ## make the document the last released one
+	$(BIN)/tsx scripts/contract-diff.ts --release
+
+sdks: node_modules/.installed-all ## generate clients with five SDK generators and compile them
+	$(BIN)/tsx scripts/check-sdks.ts
+
+unit: node_modules/.installed-all dist/.built ## run the tests; they must see every response of the document, and no other
 	CONTRACT_COVERAGE=complete $(BIN)/jest
+
+proxy: node_modules/.installed-all dist/.built ## run the tests of the routes with Prism in front of the service
+	CONTRACT_PROXY=1 $(BIN)/jest test/routes
 
 bench: node_modules/.installed-all dist/.built ## measure a feed of a million rows (ROWS=n for another size)
 	$(BIN)/tsx scripts/bench-etl.ts $(ROWS)

@@ -40,7 +40,7 @@ export default tseslint.config(
   },
   {
     // What tools load as plain JavaScript.
-    files: ['**/*.mjs', '**/*.cjs'],
+    files: ['**/*.mjs', '**/*.cjs', 'scripts/spectral/*.js'],
     extends: [tseslint.configs.disableTypeChecked],
     languageOptions: { globals: { module: 'writable', process: 'readonly', require: 'readonly' } },
     rules: { '@typescript-eslint/no-require-imports': 'off' },

@@ -30,6 +30,8 @@ export interface Config {
   uploadBytesMax: number;
   defaultCurrency: string;
   shutdownSeconds: number;
+  /** Whether the document and the page that shows it are served. */
+  servicePages: boolean;
   logLevel: string;
 }
 
@@ -188,6 +190,7 @@ const settingsSchema = {
     MAX_UPLOAD_BYTES: { type: 'integer', minimum: 1, maximum: 5 * 1024 ** 3, default: 1024 ** 3 },
     DEFAULT_CURRENCY: { type: 'string', format: 'currency', default: 'USD' },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
+    SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
     LOG_LEVEL: { enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' },
   },
   dependencies: {
@@ -212,6 +215,7 @@ interface Settings {
   MAX_UPLOAD_BYTES: number;
   DEFAULT_CURRENCY: string;
   SHUTDOWN_SECONDS: number;
+  SERVICE_PAGES: 'on' | 'off';
   LOG_LEVEL: string;
 }
 
@@ -266,6 +270,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     uploadBytesMax: settings.MAX_UPLOAD_BYTES,
     defaultCurrency: settings.DEFAULT_CURRENCY,
     shutdownSeconds: settings.SHUTDOWN_SECONDS,
+    servicePages: settings.SERVICE_PAGES === 'on',
     logLevel: settings.LOG_LEVEL,
   };
 }

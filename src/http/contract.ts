@@ -20,12 +20,15 @@ type Form<O extends OperationId> =
 
 type Responses<O extends OperationId> = operations[O]['responses'];
 type Status<O extends OperationId> = keyof Responses<O> & number;
-/** JSON as a value; CSV as a stream, which is read while it is sent and destroyed when the client goes away. */
-type ResponseBody<R> = R extends { content: { 'application/json': infer B } }
-  ? B
-  : R extends { content: { 'text/csv': unknown } }
-    ? Readable
-    : undefined;
+/**
+ * JSON as a value; any other media type as its bytes, or as a stream, which is read while it is sent and destroyed when
+ * the client goes away.
+ */
+type ResponseBody<R> = R extends { content: infer C }
+  ? C extends { 'application/json': infer B }
+    ? B
+    : Buffer | Readable
+  : undefined;
 
 /** The headers that a response declares, but for those that every response has anyway. */
 type DeclaredHeaders<R> = R extends { headers: infer H }
@@ -67,6 +70,18 @@ export type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>
 
 /** One handler for every operation: a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
+
+/** Operations that the operator can switch off: without a handler, they are unknown routes. */
+export type SwitchableOperation =
+  | 'getOpenapiYaml'
+  | 'getOpenapiJson'
+  | 'getDocsPage'
+  | 'getDocsStyles'
+  | 'getDocsScript'
+  | 'getDocsInitializer';
+
+/** The handlers of what is served. */
+export type ServedHandlers = Omit<Handlers, SwitchableOperation> & Partial<Handlers>;
 
 /** What a check sees: query values and the JSON body as they were sent. */
 export interface RawRequest {

@@ -20,6 +20,7 @@ interface Route {
   operationId: string;
   method: string;
   segments: string[];
+  tags: string[];
   responses: OpenAPIV3.ResponsesObject;
 }
 
@@ -27,8 +28,9 @@ const routes: Route[] = Object.entries(document.paths).flatMap(([path, item]) =>
   methods.flatMap((method) => {
     const operation = item?.[method];
     if (!operation) return [];
-    const { operationId, responses } = operation;
-    return [{ operationId: operationId!, method: method.toUpperCase(), segments: path.split('/'), responses }];
+    const { operationId, tags = [], responses } = operation;
+    const segments = path.split('/');
+    return [{ operationId: operationId!, method: method.toUpperCase(), segments, tags, responses }];
   }),
 );
 
@@ -54,6 +56,11 @@ export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ opera
     }));
     return bodies.length > 0 ? bodies : [{ ...common, mediaType: 'none', examples: {} }];
   }),
+);
+
+/** Operations that an operator can switch off. */
+export const servicePages = new Set(
+  routes.filter(({ tags }) => tags.includes('Documentation')).map(({ operationId }) => operationId),
 );
 
 /**

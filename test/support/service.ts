@@ -39,6 +39,7 @@ export async function startTestService(
     objectStore?: ObjectStore;
     uploadBytesMax?: number;
     defaultCurrency?: string;
+    servicePages?: boolean;
     requestIdleMilliseconds?: number;
   } = {},
 ): Promise<TestService> {
@@ -54,6 +55,7 @@ export async function startTestService(
     config: {
       uploadBytesMax: options.uploadBytesMax ?? 64 * 1024 * 1024,
       defaultCurrency: options.defaultCurrency ?? 'USD',
+      servicePages: options.servicePages ?? true,
     },
     apiKeys: [testKey],
     address,
@@ -68,7 +70,7 @@ export async function startTestService(
     verifyResponses: true,
   });
   const server = createHttpServer(app.handle, options.requestIdleMilliseconds);
-  recordResponses(server);
+  recordResponses(server, options.servicePages);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();

@@ -1,12 +1,5 @@
-import {
-  fieldPart,
-  filePart,
-  formBody,
-  formType,
-  partnerPart,
-  type postUpload,
-  type RawPart,
-} from '../../support/multipart';
+import type { ApiResponse } from '../../support/api-client';
+import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/multipart';
 import { startTestService, type TestService } from '../../support/service';
 import { expectRefusal, stored } from '../../support/stored';
 
@@ -427,7 +420,7 @@ describe('POST /feeds/inspect', () => {
     });
   });
 
-  const refuses = (send: () => ReturnType<typeof postUpload>, status: number, body: unknown) =>
+  const refuses = (send: () => Promise<ApiResponse>, status: number, body: unknown) =>
     expectRefusal(service, send, status, body);
   const post = (body: string | Uint8Array, contentType = formType) =>
     service.api.send('POST', '/feeds/inspect', { headers: { 'content-type': contentType }, body });

@@ -1,0 +1,64 @@
+/**
+ * Has five SDK generators make clients of the document in a temporary folder, compiles them under strict and checks their
+ * names. test/contract/sdks.test.ts runs two of them against the service.
+ *
+ * usage: check-sdks
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OpenAPIV3 } from 'openapi-types';
+import { parse } from 'yaml';
+import { compile, generate, generators, nameProblems, prepareFolder, type Client } from './sdks';
+
+const specification = join(__dirname, '..', 'spec', 'openapi.yaml');
+
+async function main(): Promise<void> {
+  const text = readFileSync(specification, 'utf8');
+  const temporary = mkdtempSync(join(tmpdir(), 'catalog-sdks-'));
+  const folder = join(temporary, 'clients');
+  try {
+    await prepareFolder(folder, text);
+    const clients = await Promise.all(
+      Object.values(generators).map((generator) => generate(generator, folder)),
+    );
+    for (const client of clients) console.log(describe(client));
+    const names = namesOf(parse(text) as OpenAPIV3.Document);
+    const problems = clients.flatMap((client) => nameProblems(client, names));
+    for (const problem of problems) console.error(problem);
+    if (problems.length > 0) process.exitCode = 1;
+    const startedAt = performance.now();
+    await compile(folder);
+    console.log(`all compile under strict, ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+/** What a client has to have, by its name in the document. */
+function namesOf({ paths, components }: OpenAPIV3.Document): string[] {
+  const operationIds = Object.values(paths).flatMap((item) =>
+    Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(
+      ({ operationId }) => operationId ?? [],
+    ),
+  );
+  return [...operationIds, ...Object.keys(components?.schemas ?? {})];
+}
+
+function describe({ generator, seconds, sources }: Client): string {
+  const texts = Object.values(sources);
+  const kilobytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / 1000;
+  const lines = texts.reduce((sum, text) => sum + text.split('\n').length, 0);
+  return [
+    generator.name.padEnd(36),
+    `${texts.length} files`.padStart(9),
+    `${kilobytes.toFixed(0)} kB`.padStart(8),
+    `${lines} lines`.padStart(12),
+    `${seconds.toFixed(1)} s`.padStart(8),
+  ].join('');
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,203 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OpenAPIV3 } from 'openapi-types';
+
+type Document = OpenAPIV3.Document;
+
+/** One change between two documents, as far as a client can notice it. */
+export interface Change {
+  /** Breaking: a client of the old document may stop working or compiling. */
+  impact: 'breaking' | 'additive';
+  /** What it happens to: an operation (`GET /orders`), or the name of a component. */
+  subject: string;
+  message: string;
+}
+
+const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
+
+/**
+ * What changes for a client from one document to another: what Redocly finds, and what it takes for harmless or does not
+ * see. Texts and examples are no changes.
+ */
+export function compareContracts(base: Document, revision: Document): Change[] {
+  const changes = [
+    ...redoclyChanges(base, revision),
+    ...securityChanges(base, revision),
+    ...pathParameterChanges(base, revision),
+    ...lostNames(base, revision),
+  ];
+  const unique = new Map(changes.map((change) => [`${change.subject} ${change.message}`, change]));
+  return [...unique.values()].sort((a, b) => (a.impact === b.impact ? 0 : a.impact === 'breaking' ? -1 : 1));
+}
+
+interface RedoclyChange {
+  path: string;
+  kind: 'added' | 'removed' | 'modified';
+  impact: 'major' | 'minor' | 'patch';
+  property?: string;
+  verdicts: { ruleId: string; message: string }[];
+  base?: { pointer: string };
+  revision?: { pointer: string };
+}
+
+function redoclyChanges(base: Document, revision: Document): Change[] {
+  const plainBase = withoutReferences(base);
+  return runRedocly(plainBase, withoutReferences(revision)).flatMap((change): Change[] => {
+    const { kind, property, verdicts } = change;
+    const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
+    const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
+    const isBreaking =
+      (change.impact === 'major' && !isOpenEnum(plainBase, change)) ||
+      // Who sends nothing gets something else.
+      (property === 'default' && kind !== 'added');
+    if (!isBreaking && change.impact === 'patch') return [];
+    const { subjects, rest } = placeOf(pointer, removed ? base : revision);
+    const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
+    return subjects.map((subject) => ({ impact: isBreaking ? 'breaking' : 'additive', subject, message }));
+  });
+}
+
+function runRedocly(base: unknown, revision: unknown): RedoclyChange[] {
+  const folder = mkdtempSync(join(tmpdir(), 'catalog-contract-'));
+  try {
+    writeFileSync(join(folder, 'redocly.yaml'), 'extends: [diff-recommended]\ntelemetry: off\n');
+    writeFileSync(join(folder, 'base.json'), JSON.stringify(base));
+    writeFileSync(join(folder, 'revision.json'), JSON.stringify(revision));
+    const redocly = join(__dirname, '..', 'node_modules', '.bin', 'redocly');
+    const json = execFileSync(
+      redocly,
+      ['diff', 'base.json', 'revision.json', '--format', 'json', '--fail-on', 'none'],
+      {
+        cwd: folder,
+        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+        encoding: 'utf8',
+        maxBuffer: 256 * 1024 * 1024,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
+    return (JSON.parse(json) as { changes: RedoclyChange[] }).changes;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The document with each reference replaced by what it refers to, so that a change of a shared schema shows at each
+ * operation that it meets; of the components only the security schemes stay.
+ */
+function withoutReferences(document: Document): unknown {
+  const expand = (node: unknown, open: readonly string[]): unknown => {
+    if (Array.isArray(node)) return node.map((item) => expand(item, open));
+    if (typeof node !== 'object' || node === null) return node;
+    const reference = (node as { $ref?: unknown }).$ref;
+    if (typeof reference === 'string') {
+      if (open.includes(reference))
+        throw new Error(`${reference} refers to itself: teach this how to compare it.`);
+      return expand(at(document, reference), [...open, reference]);
+    }
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, expand(value, open)]));
+  };
+  const { components, ...rest } = document;
+  return expand({ ...rest, components: { securitySchemes: components?.securitySchemes ?? {} } }, []);
+}
+
+/** Where a pointer points to, for people. A path stands for all its operations. */
+function placeOf(pointer: string, document: Document): { subjects: string[]; rest: string } {
+  const [top, name, method, ...rest] = steps(pointer);
+  if (top !== 'paths' || name === undefined) return { subjects: [method ?? top ?? ''], rest: rest.join('/') };
+  if (method !== undefined && isMethod(method))
+    return { subjects: [`${method.toUpperCase()} ${name}`], rest: rest.join('/') };
+  const item = document.paths[name] ?? {};
+  return {
+    subjects: methods.filter((each) => item[each]).map((each) => `${each.toUpperCase()} ${name}`),
+    rest: [method, ...rest].filter((step) => step !== undefined).join('/'),
+  };
+}
+
+/** An enum that was announced to grow (`x-extensible`): a client has to expect a value that it does not know. */
+function isOpenEnum(base: unknown, change: RedoclyChange): boolean {
+  const grows = change.verdicts.every(({ ruleId }) => ruleId === 'enum-values-added');
+  if (!grows || change.property !== 'enum' || !change.base) return false;
+  const schema = at(base, change.base.pointer.replace(/\/enum$/, '')) as Record<string, unknown> | undefined;
+  return schema?.['x-extensible'] === true;
+}
+
+/** Redocly takes a key that is asked for, where none was, for a patch. */
+function securityChanges(base: Document, revision: Document): Change[] {
+  return pairs(base, revision).flatMap(({ subject, before, after }): Change[] => {
+    const old = before.security ?? base.security ?? [];
+    const now = after.security ?? revision.security ?? [];
+    if (JSON.stringify(old) === JSON.stringify(now)) return [];
+    const isOpen = now.length === 0 || now.some((requirement) => Object.keys(requirement).length === 0);
+    const kept = old.every((requirement) =>
+      now.some((other) => JSON.stringify(other) === JSON.stringify(requirement)),
+    );
+    return isOpen || (old.length > 0 && kept)
+      ? [{ impact: 'additive', subject, message: 'Other credentials, or none, are accepted too.' }]
+      : [{ impact: 'breaking', subject, message: 'The security changed: what was accepted no longer is.' }];
+  });
+}
+
+/** The same address, but generated clients take the value under its name. */
+function pathParameterChanges(base: Document, revision: Document): Change[] {
+  return pairs(base, revision).flatMap(({ subject, path, revisionPath }): Change[] => {
+    const [old, now] = [path, revisionPath].map((each) => each.match(/\{[^}]+\}/g)?.join() ?? '');
+    return old === now
+      ? []
+      : [{ impact: 'breaking', subject, message: `The path parameters ${old} became ${now}.` }];
+  });
+}
+
+/** Generated clients make types of the named schemas, and their users import them. */
+function lostNames(base: Document, revision: Document): Change[] {
+  const now = revision.components?.schemas ?? {};
+  return Object.keys(base.components?.schemas ?? {})
+    .filter((name) => !(name in now))
+    .map((name) => ({
+      impact: 'breaking',
+      subject: name,
+      message: `The schema ${name} is gone: clients import its type.`,
+    }));
+}
+
+interface Pair {
+  subject: string;
+  path: string;
+  revisionPath: string;
+  before: OpenAPIV3.OperationObject;
+  after: OpenAPIV3.OperationObject;
+}
+
+/** The operations that both documents have, whatever the names of their path parameters. */
+function pairs(base: Document, revision: Document): Pair[] {
+  const shape = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
+  return Object.entries(base.paths).flatMap(([path, item]) => {
+    const revisionPath = Object.keys(revision.paths).find((other) => shape(other) === shape(path));
+    if (revisionPath === undefined) return [];
+    return methods.flatMap((method) => {
+      const [before, after] = [item?.[method], revision.paths[revisionPath]?.[method]];
+      const subject = `${method.toUpperCase()} ${path}`;
+      return before && after ? [{ subject, path, revisionPath, before, after }] : [];
+    });
+  });
+}
+
+function steps(pointer: string): string[] {
+  return pointer
+    .replace(/^#\//, '')
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function at(document: unknown, pointer: string): unknown {
+  return steps(pointer).reduce<unknown>(
+    (node, step) => (node as Record<string, unknown> | undefined)?.[step],
+    document,
+  );
+}
+
+function isMethod(name: string): boolean {
+  return (methods as readonly string[]).includes(name);
+}

@@ -1,0 +1,40 @@
+/**
+ * Lists what has changed in the document since its last release, and fails unless its version and spec/CHANGELOG.md say
+ * so: a breaking change needs a new major version and has to be listed, an additive one needs a new minor version.
+ *
+ * usage: contract-diff [--release]    with --release: then makes the document the last released one
+ */
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { OpenAPIV3 } from 'openapi-types';
+import { parse } from 'yaml';
+import { compareContracts } from './contract-changes';
+import { judge } from './contract-verdict';
+
+const spec = join(__dirname, '..', 'spec');
+const current = join(spec, 'openapi.yaml');
+const released = join(spec, 'released', 'openapi.yaml');
+
+function main(): void {
+  const [base, revision] = [released, current].map(
+    (file) => parse(readFileSync(file, 'utf8')) as OpenAPIV3.Document,
+  ) as [OpenAPIV3.Document, OpenAPIV3.Document];
+  const changes = compareContracts(base, revision);
+  console.log(`since ${base.info.version}: ${changes.length || 'no'} changes of the contract`);
+  for (const { impact, subject, message } of changes) console.log(`  ${impact}  ${subject}: ${message}`);
+
+  const problems = judge({
+    released: base.info.version,
+    version: revision.info.version,
+    changelog: readFileSync(join(spec, 'CHANGELOG.md'), 'utf8'),
+    changes,
+  });
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) process.exitCode = 1;
+  else if (process.argv.includes('--release')) {
+    copyFileSync(current, released);
+    console.log(`released: ${revision.info.version}`);
+  }
+}
+
+main();

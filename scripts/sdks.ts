@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const modules = join(__dirname, '..', 'node_modules');
+
+/** An SDK generator, and how it is called in the folder of all clients. */
+interface Generator {
+  name: string;
+  /** The folder of its client. */
+  folder: string;
+  command: string;
+  arguments: string[];
+  /** A file that has to be there before. */
+  file?: { path: string; content: string };
+}
+
+/** The document as the generators get it, a file beside their clients. */
+const specification = 'openapi.yaml';
+
+/** The generators that we vouch for, as their users would call them. All work without the internet. */
+export const generators = {
+  openapiFetch: {
+    name: 'openapi-typescript + openapi-fetch',
+    folder: 'openapi-fetch',
+    command: 'openapi-typescript',
+    arguments: [specification, '--output', 'openapi-fetch/schema.ts'],
+    file: {
+      path: 'openapi-fetch/client.ts',
+      content: `import createClient from 'openapi-fetch';
+import type { paths } from './schema.js';
+
+export const connect = (baseUrl: string, key: string) =>
+  createClient<paths>({ baseUrl, headers: { 'x-api-key': key } });
+`,
+    },
+  },
+  heyApi: {
+    name: '@hey-api/openapi-ts',
+    folder: 'hey-api',
+    command: 'openapi-ts',
+    arguments: ['--input', specification, '--output', 'hey-api', '--no-log-file'],
+  },
+  orval: {
+    name: 'orval (fetch)',
+    folder: 'orval',
+    command: 'orval',
+    arguments: ['--config', 'orval.config.cjs'],
+    file: {
+      path: 'orval.config.cjs',
+      content: `module.exports = {
+  catalog: {
+    input: '${specification}',
+    // Else it makes a type for each status of each operation.
+    output: { target: 'orval/client.ts', client: 'fetch', override: { fetch: { includeHttpResponseReturnType: false } } },
+  },
+};
+`,
+    },
+  },
+  swaggerTypescriptApi: {
+    name: 'swagger-typescript-api',
+    folder: 'swagger-typescript-api',
+    command: 'swagger-typescript-api',
+    arguments: [
+      ...['generate', '--path', specification, '--output', 'swagger-typescript-api', '--name', 'client.ts'],
+      ...['--enum-style', 'union', '--silent'],
+    ],
+  },
+  oazapfts: {
+    name: 'oazapfts',
+    folder: 'oazapfts',
+    command: 'oazapfts',
+    arguments: [specification, 'oazapfts/client.ts'],
+  },
+} satisfies Record<string, Generator>;
+
+/** What a generator made. */
+export interface Client {
+  generator: Generator;
+  seconds: number;
+  /** TypeScript by path. */
+  sources: Record<string, string>;
+}
+
+/** Makes a folder for clients of a document: its packages are ours. */
+export async function prepareFolder(folder: string, document: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await symlink(modules, join(folder, 'node_modules'));
+  await writeFile(join(folder, specification), document);
+}
+
+/** Has a client generated into a prepared folder. */
+export async function generate(generator: Generator, folder: string): Promise<Client> {
+  const { file } = generator;
+  await mkdir(join(folder, generator.folder), { recursive: true });
+  if (file) await writeFile(join(folder, file.path), file.content);
+  const startedAt = performance.now();
+  await run(join(modules, '.bin', generator.command), generator.arguments, { cwd: folder });
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { generator, seconds, sources: await readSources(join(folder, generator.folder)) };
+}
+
+async function readSources(folder: string): Promise<Record<string, string>> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = files.filter((file) => file.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  return Object.fromEntries(
+    await Promise.all(paths.map(async (path) => [path, await readFile(path, 'utf8')] as const)),
+  );
+}
+
+/** What is wrong with a client's names: invented ones, and names of the document that are not there. */
+export function nameProblems({ generator, sources }: Client, expected: readonly string[]): string[] {
+  const text = Object.values(sources).join('\n');
+  const given = new Set(expected);
+  const words = new Set(text.match(/\b[A-Za-z_$][\w$]*\b/g));
+  return [
+    ...exportedNames(sources)
+      .filter((name) => !given.has(name) && isInvented(name))
+      .map((name) => `${generator.name} invents the name ${name}: give the schema one.`),
+    ...expected
+      .filter((name) => !words.has(name))
+      .map((name) => `${generator.name} has nothing called ${name}.`),
+  ];
+}
+
+/** The names that a client's user can import. */
+export function exportedNames(sources: Record<string, string>): string[] {
+  const declaration =
+    /^export (?:declare |async |abstract )*(?:type|interface|const|function|class|enum) (\w+)/gm;
+  return Object.values(sources).flatMap((text) => [...text.matchAll(declaration)].map((match) => match[1]!));
+}
+
+/** Whether nobody would choose the name: `Inline_response_200_3`, `Error_2`, `Response200`, `Body1`, `AnyOf`. */
+export function isInvented(name: string): boolean {
+  return /inline|anonymous|_\d+(_|$)|[a-z]\d+$|(any|one|all)of/i.test(name);
+}
+
+/** Compiles all clients of a folder as a strict project would. @throws with the compiler's words */
+export async function compile(folder: string): Promise<void> {
+  const options = {
+    target: 'es2022',
+    lib: ['es2022', 'dom', 'dom.iterable'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: [],
+  };
+  const include = Object.values(generators).map((generator) => `${generator.folder}/**/*.ts`);
+  const project = join(folder, 'tsconfig.json');
+  await writeFile(project, JSON.stringify({ compilerOptions: options, include }));
+  try {
+    await run(join(modules, '.bin', 'tsc'), ['--project', project], { cwd: dirname(project) });
+  } catch (error) {
+    const words = (error as { stdout?: string }).stdout ?? String(error);
+    throw new Error(`The clients do not compile:\n${words}`, { cause: error });
+  }
+}

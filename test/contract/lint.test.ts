@@ -1,0 +1,248 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { readFileSync } from 'node:fs';
+import json from '../../generated/openapi.json';
+
+const root = join(__dirname, '..', '..');
+
+/** A finding of Spectral. */
+interface Finding {
+  code: string;
+  message: string;
+  path: (string | number)[];
+}
+
+/** A break of the document, and what the rules say to it: that one message at that one place. */
+interface Break {
+  rule: string;
+  /** Where the finding is. */
+  at: (string | number)[];
+  message: string;
+  // The document as a tree of anything, to be broken anywhere.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  apply: (document: any) => void;
+}
+
+const ok = ['responses', '200', 'content', 'application/json'];
+
+const breaks: Break[] = [
+  {
+    rule: 'operation-id-verb-noun',
+    at: ['paths', '/feeds/{feed_id}', 'get', 'operationId'],
+    message:
+      'operationId "feedById" is no verb and noun in camelCase. Name it like listProducts or getOrder; the verbs are those of the rule.',
+    apply: ({ paths }) => (paths['/feeds/{feed_id}'].get.operationId = 'feedById'),
+  },
+  {
+    rule: 'operation-401',
+    at: ['paths', '/orders', 'get', 'responses'],
+    message:
+      "401 is missing. Add `'401': { $ref: '#/components/responses/Unauthorized' }`, or `security: []` if no key is needed.",
+    apply: ({ paths }) => delete paths['/orders'].get.responses['401'],
+  },
+  {
+    rule: 'operation-404',
+    at: ['paths', '/orders/{order_id}', 'get', 'responses'],
+    message: '404 is missing, though the path has an id. Declare it with an example of its text.',
+    apply: ({ paths }) => delete paths['/orders/{order_id}'].get.responses['404'],
+  },
+  {
+    rule: 'operation-422',
+    at: ['paths', '/analytics/sales-over-time', 'get', 'responses'],
+    message:
+      '422 is missing, though there is input (the query parameter grain, the query parameter currency). Declare it with the schema ValidationErrorBody and an example.',
+    apply: ({ paths }) => delete paths['/analytics/sales-over-time'].get.responses['422'],
+  },
+  {
+    rule: 'operation-422',
+    at: ['paths', '/feeds/inspect', 'post', 'responses'],
+    message:
+      '422 is missing, though there is input (a body). Declare it with the schema ValidationErrorBody and an example.',
+    apply: ({ paths }) => delete paths['/feeds/inspect'].post.responses['422'],
+  },
+  {
+    rule: 'operation-500',
+    at: ['paths', '/feeds/profile', 'get', 'responses'],
+    message: "500 is missing. Add `'500': { $ref: '#/components/responses/InternalError' }`.",
+    apply: ({ paths }) => delete paths['/feeds/profile'].get.responses['500'],
+  },
+  {
+    rule: 'operation-503',
+    at: ['paths', '/feeds/template.csv', 'get', 'responses'],
+    message: "503 is missing. Add `'503': { $ref: '#/components/responses/ServiceUnavailable' }`.",
+    apply: ({ paths }) => delete paths['/feeds/template.csv'].get.responses['503'],
+  },
+  {
+    rule: 'response-request-id',
+    at: ['paths', '/health', 'get', 'responses', '200', 'headers'],
+    message:
+      "The header x-request-id is missing. Add `x-request-id: { $ref: '#/components/headers/RequestId' }` to the response's headers.",
+    apply: ({ paths }) => (paths['/health'].get.responses['200'].headers = {}),
+  },
+  {
+    rule: 'parameter-example',
+    at: ['paths', '/products', 'get', 'parameters', 2],
+    message: 'The parameter has no example. Add `example:` with a value that a partner would send.',
+    apply: ({ paths }) => delete paths['/products'].get.parameters[2].example,
+  },
+  {
+    rule: 'parameter-description',
+    at: ['paths', '/products/{product_id}', 'get', 'parameters', 0],
+    message:
+      'The parameter has no description. Add `description:`: what it does, and what its absence means.',
+    apply: ({ paths }) => delete paths['/products/{product_id}'].get.parameters[0].description,
+  },
+  {
+    rule: 'body-example',
+    at: ['paths', '/orders', 'post', 'requestBody', 'content', 'application/json'],
+    message:
+      'The body has no example. Add `example:`, or named `examples:` with a summary each, of what is really sent.',
+    apply: ({ paths }) => delete paths['/orders'].post.requestBody.content['application/json'].example,
+  },
+  {
+    rule: 'body-example',
+    at: ['paths', '/analytics/revenue-share', 'get', ...ok],
+    message:
+      'The body has no example. Add `example:`, or named `examples:` with a summary each, of what is really sent.',
+    apply: ({ paths }) =>
+      delete paths['/analytics/revenue-share'].get.responses['200'].content['application/json'].example,
+  },
+  {
+    rule: 'body-schema-named',
+    at: ['paths', '/analytics/sales-by-partner', 'get', ...ok, 'schema'],
+    message:
+      "The body's schema has no name. Move it to components/schemas under the name that a client's code should read, and refer to it.",
+    apply: ({ paths, components }) => {
+      const body = paths['/analytics/sales-by-partner'].get.responses['200'].content['application/json'];
+      body.schema = { type: 'object' };
+      // Nothing else refers to these.
+      delete components.schemas.SalesByPartner;
+      delete components.schemas.PartnerSales;
+    },
+  },
+  {
+    rule: 'header-example',
+    at: ['components', 'headers', 'RetryAfter'],
+    message: 'The header has no example. Add `example:` with a value that is really sent.',
+    apply: ({ components }) => delete components.headers.RetryAfter.example,
+  },
+  {
+    rule: 'property-example',
+    at: ['components', 'schemas', 'Order', 'properties', 'order_id'],
+    message: 'The property order_id has no example. Add `example:` with a value as it is really sent.',
+    apply: ({ components }) => delete components.schemas.Order.properties.order_id.example,
+  },
+  {
+    rule: 'property-description',
+    at: ['components', 'schemas', 'Order', 'properties', 'total_amount'],
+    message:
+      'The property total_amount has no description. Add `description:`: what it is, its unit, and what null means.',
+    apply: ({ components }) => delete components.schemas.Order.properties.total_amount.description,
+  },
+  {
+    rule: 'schema-example',
+    at: ['components', 'schemas', 'DecimalAmount'],
+    message: 'The schema DecimalAmount has no example. Add `example:` with a value as it is really sent.',
+    apply: ({ components }) => delete components.schemas.DecimalAmount.example,
+  },
+  {
+    rule: 'schema-description',
+    at: ['components', 'schemas', 'OrderItem'],
+    message: 'The schema OrderItem has no description. Add `description:`: what it is, in one sentence.',
+    apply: ({ components }) => delete components.schemas.OrderItem.description,
+  },
+  {
+    rule: 'schema-name',
+    at: ['components', 'schemas', 'Inline_response_200'],
+    message:
+      'The schema name Inline_response_200 is not PascalCase, an invented one, or taken by JavaScript. Choose a word of the glossary, for example RowIssue.',
+    apply: ({ paths, components }) => {
+      components.schemas.Inline_response_200 = components.schemas.Health;
+      delete components.schemas.Health;
+      const body = paths['/health'].get.responses['200'].content['application/json'];
+      body.schema.$ref = '#/components/schemas/Inline_response_200';
+    },
+  },
+  {
+    rule: 'enum-description',
+    at: ['components', 'schemas', 'JobType'],
+    message:
+      'The description does not name `validation`. Say what each value means, with the value between backticks.',
+    apply: ({ components }) => (components.schemas.JobType.description = 'For example `submission`.'),
+  },
+  {
+    rule: 'enum-named',
+    at: ['components', 'schemas', 'Product', 'properties', 'availability'],
+    message:
+      "The enum has no name. Move it to components/schemas under the name that a client's code should read, and refer to it.",
+    apply: ({ components }) => {
+      components.schemas.Product.properties.availability = {
+        type: 'string',
+        nullable: true,
+        description: '`in_stock` or `sold_out`',
+        enum: ['in_stock', 'sold_out', null],
+        example: 'in_stock',
+      };
+    },
+  },
+  {
+    rule: 'object-schema-named',
+    at: ['components', 'schemas', 'FirstRow', 'properties', 'place'],
+    message:
+      "The object has no name. Move it to components/schemas under the name that a client's code should read, and refer to it.",
+    apply: ({ components }) => {
+      components.schemas.FirstRow.properties.place = {
+        type: 'object',
+        description: 'Where it is.',
+        properties: { line: { type: 'integer', description: 'The line.', example: 3 } },
+        example: { line: 3 },
+      };
+    },
+  },
+];
+
+/** Lints a document as `make lint` does; all at once, as a run takes seconds. */
+function lint(document: unknown): Finding[] {
+  const { stdout, stderr } = spawnSync(
+    join(root, 'node_modules', '.bin', 'spectral'),
+    ['lint', '--format', 'json', '--stdin-filepath', 'spec/openapi.yaml'],
+    { cwd: root, input: JSON.stringify(document), encoding: 'utf8', maxBuffer: 16 * 1024 * 1024 },
+  );
+  try {
+    // With nothing to find, a sentence follows.
+    return JSON.parse(stdout.slice(0, stdout.lastIndexOf(']') + 1)) as Finding[];
+  } catch {
+    throw new Error(`spectral: ${stdout}${stderr}`);
+  }
+}
+
+describe('the rules for the document', () => {
+  let findings: Finding[];
+  beforeAll(() => {
+    const document = structuredClone(json);
+    for (const { apply } of breaks) apply(document);
+    findings = lint(document);
+  });
+
+  it.each(breaks)('$rule speaks up at $at', ({ rule, at, message }) => {
+    const here = findings.filter(({ path }) => path.join('\n') === at.join('\n'));
+
+    expect(here.map((finding) => [finding.code, finding.message])).toEqual([[rule, message]]);
+  });
+
+  it('say nothing else', () => {
+    const expected = breaks.map(({ at }) => at.join(' '));
+
+    expect(findings.filter(({ path }) => !expected.includes(path.join(' ')))).toEqual([]);
+  });
+
+  it('are all broken here', () => {
+    const { rules } = parse(readFileSync(join(root, '.spectral.yaml'), 'utf8')) as {
+      rules: Record<string, unknown>;
+    };
+    const ours = Object.keys(rules).filter((name) => rules[name] !== 'off' && rules[name] !== false);
+
+    expect(ours.sort()).toEqual([...new Set(breaks.map(({ rule }) => rule))].sort());
+  });
+});
