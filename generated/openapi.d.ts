@@ -970,7 +970,7 @@ export interface components {
             severity: components["schemas"]["IssueSeverity"];
             /**
              * @description What is wrong and what is expected, for people.
-             * @example price is not a number in the accepted form, for example 1299.00 or 1,299.00.
+             * @example price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.
              */
             message: string;
             /**
@@ -998,7 +998,7 @@ export interface components {
              *         "column_number": 4,
              *         "code": "invalid_price",
              *         "severity": "error",
-             *         "message": "price is not a number in the accepted form, for example 1299.00 or 1,299.00.",
+             *         "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
              *         "value": "1.299,00"
              *       }
              *     ]
@@ -1527,7 +1527,7 @@ export interface components {
              *         "column_number": 3,
              *         "code": "invalid_price",
              *         "severity": "error",
-             *         "message": "price is not a number in the accepted form, for example 1299.00 or 1,299.00.",
+             *         "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
              *         "value": "NA"
              *       }
              *     ]
@@ -3038,7 +3038,7 @@ export interface operations {
                      *           "column_number": 4,
                      *           "code": "invalid_price",
                      *           "severity": "error",
-                     *           "message": "price is not a number in the accepted form, for example 1299.00 or 1,299.00.",
+                     *           "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
                      *           "value": "1.299,00"
                      *         },
                      *         {
@@ -3251,7 +3251,7 @@ export interface operations {
                 content: {
                     /**
                      * @example _line,_codes,_messages,sku,product_name,price
-                     *     3,invalid_price,"price is not a number in the accepted form, for example 1299.00 or 1,299.00.",LAMP-1,Head lamp,"1.299,00"
+                     *     3,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",LAMP-1,Head lamp,"1.299,00"
                      */
                     "text/csv": components["schemas"]["CsvText"];
                 };

@@ -1,11 +1,12 @@
 import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/db/embedded-postgres';
 import { migrateToLatest } from '../../src/db/migrate';
 import { templateDatabase, type Shared } from './shared';
-import type { Stoppable } from './prism';
+import type * as Prism from './prism';
 import { startS3Server, type S3Server } from './s3-server';
 
 /** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
@@ -13,7 +14,7 @@ export interface Global {
   folder: string;
   postgres: EmbeddedPostgres;
   s3: S3Server;
-  proxyMaker?: Stoppable;
+  proxyMaker?: Prism.Stoppable;
 }
 
 export default async function setUp(): Promise<void> {
@@ -49,9 +50,10 @@ export default async function setUp(): Promise<void> {
 }
 
 /** Prism stands before every service, if CONTRACT_PROXY says so (`make proxy`). */
-async function startProxies(): Promise<Stoppable | undefined> {
+async function startProxies(): Promise<Prism.Stoppable | undefined> {
   if (process.env.CONTRACT_PROXY !== '1') return undefined;
-  const { startProxyMaker } = await import('./prism.js');
+  // Prism takes a second to load: only where it is needed. A dynamic import would look for the compiled file.
+  const { startProxyMaker } = createRequire(__filename)('./prism') as typeof Prism;
   const maker = await startProxyMaker();
   process.env.CONTRACT_PROXY_MAKER = maker.url;
   return maker;

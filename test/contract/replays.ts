@@ -1,0 +1,309 @@
+import { rm } from 'node:fs/promises';
+import { claimRun } from '../../src/jobs/jobs.repository';
+import type { ApiClient, ApiResponse } from '../support/api-client';
+import { startAppAt } from '../support/app-at';
+import { documentedResponses } from '../support/documented';
+import { startFailingApp } from '../support/failing-app';
+import { startFakeDatabase } from '../support/fake-database';
+import { formType } from '../support/multipart';
+import { operations, type Operation } from '../support/operations';
+import { sendRaw, type RawRequest } from '../support/raw-request';
+import { startTestService, testKey, type TestService } from '../support/service';
+import { rawFilePath } from '../support/stored';
+
+/** What the replays need to be there; the identifiers are those of the document's examples. */
+export interface State {
+  /**
+   * FD00001 is loaded, with a rejected row; FD00002 waits for its run. PR00001 and PR00002 can be ordered in EUR, PR00003
+   * is sold out, PR00004 has another currency. There are orders of two partners.
+   */
+  service: TestService;
+  api: ApiClient;
+  /** FD00001 is there, its file is gone. */
+  withoutFiles: ApiClient;
+  /** A client that falls silent is dropped soon. */
+  impatientUrl: string;
+  /** The database does not answer. */
+  withoutDatabase: ApiClient;
+  /** About to stop. */
+  draining: ApiClient;
+  /** Every handler throws. */
+  failing: ApiClient;
+}
+
+/** Starts the services, and fills them. */
+export async function startState(): Promise<State> {
+  const service = await startTestService({ uploadBytesMax: 1024 ** 3 });
+  const { api } = service;
+  await api.loadFeed(
+    'sku,product_name,price,currency,availability,description,brand,category\n' +
+      'TENT-2,Two-person tent,189.90,EUR,in_stock,"Light, quick to pitch",Acme,Camping/Tents\n' +
+      'LAMP-1,Head lamp,24.50,EUR,,,,\nSTOVE-3,Stove,60,EUR,out_of_stock,Small,Acme,\nMAT-1,Mat,5,USD,,,,\n' +
+      'A-1,A,"1.299,00",EUR,,,,\n,B,3,EUR,,,,\nC-1,C,NA,EUR,,,,\n',
+  );
+  await api.uploadFeed(exampleFile);
+  for (const partner_name of ['Acme Outdoor', 'Birch & Sons']) {
+    for (const product_id of ['PR00001', 'PR00002']) {
+      await api.post('/orders', { partner_name, items: [{ product_id, quantity: 2 }] });
+    }
+  }
+
+  const withoutFiles = await startTestService();
+  const lost = await withoutFiles.api.loadFeed('sku,product_name,price\nA,A,NA\n');
+  await withoutFiles.api.uploadFeed('sku,product_name\nA,A\n');
+  for (const feedId of [lost.feedId, 'FD00002']) await rm(await rawFilePath(withoutFiles, feedId));
+
+  const impatient = await startTestService({ requestIdleMilliseconds: 100 });
+  const nowhere = await startFakeDatabase((connection) => connection.end());
+  const draining = await startAppAt(service.address);
+  await draining.app.drain();
+  return {
+    service,
+    api,
+    withoutFiles: withoutFiles.api,
+    impatientUrl: impatient.url,
+    withoutDatabase: (await startAppAt(nowhere.address)).api,
+    draining: draining.api,
+    failing: await startFailingApp(() => Promise.reject(new Error('a fault'))),
+  };
+}
+
+/** Asks a service for what an example shows. */
+export type Replay = (state: State) => Promise<ApiResponse>;
+
+/** Examples that no replay shows to be true, with the reason. */
+export const exceptions: Record<string, string> = Object.fromEntries(
+  operations
+    .filter(({ path }) => /^\/(docs|openapi\.)/.test(path))
+    .map(({ operationId }) => [
+      `${operationId} 200 example`,
+      'an excerpt of a file of ours: test/routes/docs compares the answer with the file itself',
+    ]),
+);
+
+/** A file such as the document's examples show. */
+const exampleFile =
+  'sku,product_name,description,brand,category,price,currency,availability\n' +
+  'TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock\n';
+const unclosed = 'sku,product_name\nA,"A\n';
+const partnerName = 'Acme Outdoor';
+const orderOf = (...productIds: string[]) => ({
+  partner_name: partnerName,
+  items: productIds.map((product_id) => ({ product_id, quantity: 1 })),
+});
+
+/** What shows an example to be true, by operation, status and name. */
+export const replays: Record<string, Replay> = {
+  ...ofEveryOperation(),
+
+  'uploadFeed 201 example': ({ api }) => api.upload({ partnerName: 'Somebody new', csv: exampleFile }),
+  'uploadFeed 400 not_csv': ({ api }) => api.upload({ partnerName, csv: exampleFile, fileName: 'feed.xlsx' }),
+  'uploadFeed 400 empty': ({ api }) => api.upload({ partnerName, csv: '' }),
+  'uploadFeed 400 not_utf8': ({ api }) => api.upload({ partnerName, csv: Buffer.from([0xff, 0x0a]) }),
+  'uploadFeed 400 missing_headers': ({ api }) => api.upload({ partnerName, csv: 'sku,name\n' }),
+  'uploadFeed 400 duplicate_header': ({ api }) =>
+    api.upload({ partnerName, csv: 'sku,product_name,price,Price\n' }),
+  'uploadFeed 400 header_too_long': ({ api }) =>
+    api.upload({ partnerName, csv: `sku,product_name,${'x'.repeat(262_144)}\n` }),
+  'uploadFeed 400 malformed_multipart': ({ api }) => postForm(api, '/feeds/upload', 'no part'),
+  'uploadFeed 422 missing_parts': ({ api }) => api.upload({}),
+  'uploadFeed 422 blank_partner_name': ({ api }) => api.upload({ partnerName: '', csv: exampleFile }),
+
+  'getFeedProfile 200 example': ({ api }) => api.get('/feeds/profile'),
+  'downloadFeedTemplate 200 example': ({ api }) => api.get('/feeds/template.csv'),
+
+  'inspectFeed 200 accepted': ({ api }) =>
+    api.inspect({
+      partnerName,
+      csv: 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n',
+    }),
+  'inspectFeed 200 refused': ({ api }) =>
+    api.inspect({ partnerName, csv: 'SKU Code,product_name\nTENT-2,Two-person tent\n' }),
+  'inspectFeed 400 example': ({ api }) => postForm(api, '/feeds/inspect', 'no part'),
+  'inspectFeed 422 example': ({ api }) => api.inspect({ partnerName }),
+
+  'getFeed 200 processed': ({ api }) => api.get('/feeds/FD00001'),
+  'getFeed 200 queued': async ({ api }) => {
+    const { feedId } = await api.uploadFeed(exampleFile);
+    return api.get(`/feeds/${feedId}`);
+  },
+  'getFeed 404 example': ({ api }) => api.get('/feeds/FD00099'),
+  'downloadFeedFile 200 example': ({ api }) => api.get('/feeds/FD00002/raw'),
+  'downloadFeedFile 206 example': ({ api }) => api.get('/feeds/FD00002/raw', { range: 'bytes=72-' }),
+  'downloadFeedFile 404 unknown_feed': ({ api }) => api.get('/feeds/FD00099/raw'),
+  'downloadFeedFile 404 missing_file': ({ withoutFiles }) => withoutFiles.get('/feeds/FD00001/raw'),
+  'downloadFeedFile 416 example': ({ api }) => api.get('/feeds/FD00002/raw', { range: 'bytes=158-' }),
+
+  'getJob 200 completed': ({ api }) => api.get('/jobs/JV00001'),
+  'getJob 200 queued': ({ api }) => api.get('/jobs/JV00002'),
+  'getJob 200 failed': async ({ api }) => {
+    const { jobId } = await api.loadFeed(unclosed);
+    return api.get(`/jobs/${jobId}`);
+  },
+  'getJob 200 submission': ({ api }) => api.get('/jobs/JS00001'),
+  'getJob 404 example': ({ api }) => api.get('/jobs/JV00099'),
+
+  'runJob 200 completed': ({ api }) => api.post('/jobs/JV00001/run'),
+  'runJob 200 failed': ({ withoutFiles }) => withoutFiles.post('/jobs/JV00002/run'),
+  'runJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/run'),
+  'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
+  'runJob 409 example': async ({ service, api }) => {
+    // It is running as long as its claim is held.
+    const claim = await service.db.transaction();
+    await claimRun(claim, 1);
+    const answer = await api.post('/jobs/JV00001/run');
+    await claim.rollback();
+    return answer;
+  },
+
+  'listJobIssues 200 example': ({ api }) => api.get('/jobs/JV00001/issues?limit=2'),
+  'listJobIssues 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/issues?cursor=x'),
+  'listJobIssues 404 example': ({ api }) => api.get('/jobs/JV00099/issues'),
+  'listJobIssues 422 example': ({ api }) => api.get('/jobs/JV00001/issues?limit=5000'),
+
+  'planJob 200 completed': async ({ api }) => {
+    const { jobId } = await api.uploadFeed(
+      'sku,product_name,price\nTENT-2,Two-person tent,179.90\nMAT-9,Sleeping mat,20\n',
+    );
+    return api.post(`/jobs/${jobId}/plan`);
+  },
+  'planJob 200 failed': async ({ api }) => {
+    const { jobId } = await api.uploadFeed(unclosed);
+    return api.post(`/jobs/${jobId}/plan`);
+  },
+  'planJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/plan'),
+  'planJob 400 invalid_cursor': ({ api }) => api.post('/jobs/JV00001/plan?cursor=x'),
+  'planJob 404 example': ({ api }) => api.post('/jobs/JV00099/plan'),
+  'planJob 422 example': ({ api }) => api.post('/jobs/JV00001/plan?limit=5000'),
+
+  'downloadJobRejects 200 example': async ({ api }) => {
+    const { jobId } = await api.loadFeed('sku,product_name,price\nA,A,1\nLAMP-1,Head lamp,"1.299,00"\n');
+    return api.get(`/jobs/${jobId}/rejects.csv`);
+  },
+  'downloadJobRejects 404 example': ({ api }) => api.get('/jobs/JV00099/rejects.csv'),
+  'downloadJobRejects 409 no_run': ({ api }) => api.get('/jobs/JV00002/rejects.csv'),
+  'downloadJobRejects 409 no_raw_file': ({ withoutFiles }) => withoutFiles.get('/jobs/JV00001/rejects.csv'),
+
+  'listProducts 200 page': ({ api }) => api.get('/products?limit=2&sort_by=product_id'),
+  'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Nobody'),
+  'listProducts 400 invalid_sort_by': ({ api }) => api.get('/products?sort_by=colour'),
+  'listProducts 400 invalid_order': ({ api }) => api.get('/products?order=up'),
+  'listProducts 400 cursor_with_other_sort': ({ api }) => api.get('/products?sort_by=price&cursor=PR00001'),
+  'listProducts 400 invalid_cursor': ({ api }) => api.get('/products?cursor=x'),
+  'listProducts 422 not_an_integer': ({ api }) => api.get('/products?limit=ten'),
+  'listProducts 422 too_large': ({ api }) => api.get('/products?limit=101'),
+
+  'getProduct 200 example': async ({ api }) => {
+    await api.loadFeed(
+      'sku,product_name,description,brand,price,currency,availability\n' +
+        'TENT-9,Tent,Light,Acme,189.90,EUR,in_stock\n',
+      'Tents & Co',
+    );
+    const { body } = await api.get('/products?partner_name=Tents%20%26%20Co');
+    return api.get(`/products/${body.items[0].product_id}`);
+  },
+  'getProduct 404 example': ({ api }) => api.get('/products/PR00099'),
+
+  'listProductsByFeed 200 page': async ({ api }) => {
+    const { feedId } = await api.loadFeed(
+      'sku,product_name,price,currency\nA,A,1,EUR\nB,B,2,EUR\n',
+      'Tents & Co',
+    );
+    return api.get(`/products/by-feed/${feedId}?limit=1`);
+  },
+  'listProductsByFeed 200 empty': ({ api }) => api.get('/products/by-feed/FD00099'),
+  'listProductsByFeed 400 invalid_cursor': ({ api }) => api.get('/products/by-feed/FD00001?cursor=x'),
+  'listProductsByFeed 422 not_an_integer': ({ api }) => api.get('/products/by-feed/FD00001?limit=ten'),
+  'listProductsByFeed 422 too_large': ({ api }) => api.get('/products/by-feed/FD00001?limit=101'),
+
+  'createOrder 201 example': ({ api }) =>
+    api.post('/orders', { customer_reference: 'PO-2026-0815', ...orderOf('PR00001', 'PR00002') }),
+  'createOrder 400 no_items': ({ api }) => api.post('/orders', orderOf()),
+  'createOrder 400 mixed_currencies': ({ api }) => api.post('/orders', orderOf('PR00001', 'PR00004')),
+  'createOrder 400 malformed_json': ({ api }) =>
+    api.send('POST', '/orders', { headers: { 'content-type': 'application/json' }, body: '{' }),
+  'createOrder 404 example': ({ api }) => api.post('/orders', orderOf('PR00099')),
+  'createOrder 409 example': ({ api }) => api.post('/orders', orderOf('PR00003')),
+  'createOrder 422 quantity': ({ api }) =>
+    api.post('/orders', { partner_name: partnerName, items: [{ product_id: 'PR00001', quantity: 0 }] }),
+  'createOrder 422 missing_field': ({ api }) => api.post('/orders', { items: orderOf('PR00001').items }),
+  'createOrder 422 no_body': ({ api }) => api.post('/orders'),
+
+  'listOrders 200 example': ({ api }) => api.get('/orders?limit=1&partner_name=Birch%20%26%20Sons'),
+  'listOrders 400 example': ({ api }) => api.get('/orders?cursor=x'),
+  'listOrders 422 not_an_integer': ({ api }) => api.get('/orders?limit=ten'),
+  'listOrders 422 too_large': ({ api }) => api.get('/orders?limit=101'),
+  'getOrder 200 example': ({ api }) => api.get('/orders/OR00001'),
+  'getOrder 404 example': ({ api }) => api.get('/orders/OR00099'),
+
+  'getSalesByPartner 200 example': ({ api }) => api.get('/analytics/sales-by-partner'),
+  'getSalesByPartner 422 example': ({ api }) => api.get('/analytics/sales-by-partner?currency=eur'),
+  'getSalesOverTime 200 daily': ({ api }) => api.get('/analytics/sales-over-time'),
+  'getSalesOverTime 200 monthly': ({ api }) => api.get('/analytics/sales-over-time?grain=monthly'),
+  'getSalesOverTime 422 invalid_grain': ({ api }) => api.get('/analytics/sales-over-time?grain=weekly'),
+  'getSalesOverTime 422 invalid_currency': ({ api }) => api.get('/analytics/sales-over-time?currency=eur'),
+  'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
+  'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
+
+  'getHealth 200 healthy': ({ api }) => api.get('/health'),
+  'getHealth 200 unhealthy': ({ withoutDatabase }) => withoutDatabase.get('/health'),
+};
+
+/** What every operation that declares such a response says for the same reason. */
+function ofEveryOperation(): Record<string, Replay> {
+  const byStatus: Record<string, (operation: Operation, state: State) => Promise<ApiResponse>> = {
+    401: (operation, { api }) => sendExample(api.withKey('wrong'), operation),
+    408: ({ method, path }, { impatientUrl }) =>
+      sendOpen(impatientUrl, { method, path, chunks: ['{'], headers: { 'content-length': 100 } }),
+    413: ({ method, path }, { service }) =>
+      sendOpen(service.url, { method, path, headers: { 'content-length': 2 * 1024 ** 3 } }),
+    415: ({ method, path }, { api }) =>
+      api.send(method, path, { headers: { 'content-type': 'text/plain' }, body: 'x' }),
+    500: (operation, { failing }) => sendExample(failing, operation),
+    503: (operation, { draining }) => sendExample(draining, operation),
+  };
+  const entries = operations.flatMap((operation) =>
+    documentedResponses
+      .filter(({ operationId }) => operationId === operation.operationId)
+      .flatMap(({ status, examples }) =>
+        Object.keys(examples).map((name): [string, Replay | undefined] => {
+          const send = byStatus[status];
+          const isPath = status === 400 && operation.path.includes('{');
+          if (isPath && (name === 'malformed_path' || name === 'example')) {
+            return [`${operation.operationId} 400 ${name}`, ({ api }) => sendHalfCharacter(api, operation)];
+          }
+          return [
+            `${operation.operationId} ${status} ${name}`,
+            send && ((state: State) => send(operation, state)),
+          ];
+        }),
+      ),
+  );
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, Replay] => entry[1] !== undefined),
+  );
+}
+
+function sendExample(api: ApiClient, { method, examplePath, exampleBody }: Operation): Promise<ApiResponse> {
+  return api.send(method, examplePath, exampleBody());
+}
+
+function sendHalfCharacter(api: ApiClient, { method, path }: Operation): Promise<ApiResponse> {
+  return api.send(method, path.replace(/\{.+?\}/, '%E0%A4%A'));
+}
+
+function postForm(api: ApiClient, path: string, body: string): Promise<ApiResponse> {
+  return api.send('POST', path, { headers: { 'content-type': formType }, body });
+}
+
+/** Sends a request whose body does not end. */
+async function sendOpen(url: string, request: RawRequest): Promise<ApiResponse> {
+  const type = request.path === '/orders' ? 'application/json' : formType;
+  const headers = { 'x-api-key': testKey, 'content-type': type, ...request.headers };
+  const answer = await sendRaw(url, { ...request, headers, unfinished: true });
+  return {
+    status: answer.status,
+    headers: new Headers(Object.entries(answer.headers) as [string, string][]),
+    body: JSON.parse(answer.text) as unknown,
+  };
+}
