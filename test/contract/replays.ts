@@ -184,7 +184,7 @@ export const replays: Record<string, Replay> = {
   'downloadJobRejects 409 no_run': ({ api }) => api.get('/jobs/JV00002/rejects.csv'),
   'downloadJobRejects 409 no_raw_file': ({ withoutFiles }) => withoutFiles.get('/jobs/JV00001/rejects.csv'),
 
-  'listProducts 200 page': ({ api }) => api.get('/products?limit=2&sort_by=product_id'),
+  'listProducts 200 page': ({ api }) => api.get('/products?limit=2&sort_by=product_id&order=asc'),
   'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Nobody'),
   'listProducts 400 invalid_sort_by': ({ api }) => api.get('/products?sort_by=colour'),
   'listProducts 400 invalid_order': ({ api }) => api.get('/products?order=up'),
@@ -279,9 +279,7 @@ function ofEveryOperation(): Record<string, Replay> {
         }),
       ),
   );
-  return Object.fromEntries(
-    entries.filter((entry): entry is [string, Replay] => entry[1] !== undefined),
-  );
+  return Object.fromEntries(entries.filter((entry): entry is [string, Replay] => entry[1] !== undefined));
 }
 
 function sendExample(api: ApiClient, { method, examplePath, exampleBody }: Operation): Promise<ApiResponse> {

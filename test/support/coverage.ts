@@ -23,7 +23,8 @@ export function recordResponses(server: Server, withServicePages = true): void {
   server.on('request', (request, response) => {
     response.once('finish', () => {
       const asked = operationOf(request.method!, request.url!);
-      const operation = asked === undefined || (!withServicePages && servicePages.has(asked)) ? outside : asked;
+      const operation =
+        asked === undefined || (!withServicePages && servicePages.has(asked)) ? outside : asked;
       const contentType = response.getHeader('content-type') as string | undefined;
       add(seenHere, keyOf(operation, response.statusCode, mediaTypeOf(contentType)));
     });

@@ -79,5 +79,13 @@ export async function startTestService(
     objectStore.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { api: new ApiClient(url, testKey, await proxyOf(url)), url, db, address, objectStore, dataDir, run };
+  return {
+    api: new ApiClient(url, testKey, await proxyOf(url)),
+    url,
+    db,
+    address,
+    objectStore,
+    dataDir,
+    run,
+  };
 }

@@ -14,6 +14,9 @@ export async function proxyOf(url: string): Promise<string | undefined> {
   return response.text();
 }
 
+/** It fails on other media types. */
+const readableType = /^[\w.+-]+\/[\w.+-]+(; *[\w-]+=("[^"\\]+"|[^\s";,]+))*$/;
+
 /** Whether Prism passes a request on as it is. What it would change goes to the service directly. */
 export async function passesPrism(method: string, target: string, init: RequestInit): Promise<boolean> {
   // It misses the body of GET in the answer to a HEAD.
@@ -44,13 +47,17 @@ async function survivesBody({ body, headers }: RequestInit): Promise<boolean> {
   // Parsed from a copy: its text is what goes out.
   const bytes = Buffer.from(await new Response(body).arrayBuffer());
   if (bytes.length > bodyBytesMax || !isUtf8(bytes)) return false;
-  const isJson = new Headers(headers).get('content-type')?.includes('json') ?? false;
-  return !isJson || isRewrittenAlike(bytes.toString());
+  const contentType = new Headers(headers).get('content-type');
+  if (contentType === null) return true;
+  if (!readableType.test(contentType)) return false;
+  return !contentType.includes('json') || isRewrittenAlike(bytes.toString());
 }
 
 function isRewrittenAlike(json: string): boolean {
   try {
-    return JSON.stringify(JSON.parse(json)) === json;
+    const value: unknown = JSON.parse(json);
+    // It sends a text without its quotes, and null not at all.
+    return typeof value === 'object' && value !== null && JSON.stringify(value) === json;
   } catch {
     return false;
   }
