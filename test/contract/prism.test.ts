@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterFile } from '../support/after-file';
 import { ApiClient } from '../support/api-client';
 import { documentedResponses } from '../support/documented';
@@ -99,5 +101,37 @@ describe('Prism between an integrator and the service', () => {
       400, 422, 404, 404, 404, 404, 404, 422, 422, 400, 404, 409, 404, 400, 422, 404, 400, 422, 404, 404, 422,
       401,
     ]);
+  });
+});
+
+describe('Prism between an integrator and a service that breaks the document', () => {
+  const answerWith = async (status: number, type: string, body: string): Promise<ApiClient> => {
+    const server = createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': type, 'x-request-id': 'a' }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterFile(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return new ApiClient(url, testKey, await startPrism(url));
+  };
+  const healthy = '{"status":"ok","database":"connected"}';
+
+  it.each([
+    ['a status', 418, 'application/json', healthy],
+    ['a media type', 200, 'text/html', healthy],
+    ['a value', 200, 'application/json', '{"status":"fine","database":"connected"}'],
+  ])('fails the test of %s that is not declared', async (_, status, type, body) => {
+    const api = await answerWith(status, type, body);
+
+    await expect(api.get('/health')).rejects.toThrow('breaks the document');
+  });
+
+  it('lets pass what is', async () => {
+    const api = await answerWith(200, 'application/json', healthy);
+
+    expect((await api.get('/health')).status).toBe(200);
   });
 });

@@ -1,3 +1,4 @@
+import { recordWay } from './coverage';
 import { passesPrism } from './through-prism';
 
 /** A response, its JSON parsed; any other text as it is. */
@@ -53,8 +54,7 @@ export class ApiClient {
   async send(method: string, path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const headers = new Headers(init.headers);
     if (this.key !== undefined && !headers.has('x-api-key')) headers.set('x-api-key', this.key);
-    const url = this.proxyUrl && (await passesPrism(method, path, init)) ? this.proxyUrl : this.url;
-    const response = await fetch(url + path, { ...init, method, headers });
+    const response = await fetch((await this.wayTo(method, path, init)) + path, { ...init, method, headers });
     refuseViolations(method, path, response);
     const text = await response.text();
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
@@ -63,6 +63,14 @@ export class ApiClient {
       headers: response.headers,
       body: text === '' ? undefined : isJson ? (JSON.parse(text) as unknown) : text,
     };
+  }
+
+  /** The address to send a request to. */
+  private async wayTo(method: string, path: string, init: RequestInit): Promise<string> {
+    if (this.proxyUrl === undefined) return this.url;
+    const passes = await passesPrism(method, path, init);
+    recordWay(passes ? 'proxy' : 'direct');
+    return passes ? this.proxyUrl : this.url;
   }
 
   /** Uploads a form with `partner_name` before `file`. */

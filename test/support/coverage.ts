@@ -7,6 +7,9 @@ import { documentedResponses, operationOf, servicePages } from './documented';
 /** Where responses outside of every operation are counted: the router's 404 and 405, and what Node refuses. */
 const outside = '(no operation)';
 
+/** Requests of the client, by their way to the service. */
+const ways = { proxy: '(through Prism)', direct: '(past Prism)' };
+
 /** How often responses were sent, by operation, status and media type. */
 export type Seen = Map<string, number>;
 
@@ -39,6 +42,11 @@ export function recordResponses(server: Server, withServicePages = true): void {
       return end(...args);
     };
   });
+}
+
+/** Counts a request where Prism stands before the service: it goes through it, or past it. */
+export function recordWay(way: keyof typeof ways): void {
+  add(seenHere, ways[way]);
 }
 
 /**
@@ -84,7 +92,7 @@ export interface CoverageReport {
 export function reportCoverage(seen: Seen): CoverageReport {
   const neverSeen = [...documented].filter((key) => !seen.has(key));
   const undocumented = [...seen.keys()].filter(isUndocumented);
-  const apart = [...seen.keys()].filter((key) => key.startsWith(outside)).sort();
+  const apart = [...seen.keys()].filter((key) => key.startsWith('(')).sort();
   const section = (title: string, keys: string[]) => [
     `${title}: ${keys.length}`,
     ...keys.map((key) => `  ${key} ${String(seen.get(key) ?? 0).padStart(8)}`),
@@ -97,13 +105,13 @@ export function reportCoverage(seen: Seen): CoverageReport {
     ),
     ...section('documented and never seen', neverSeen),
     ...section('seen and not documented', undocumented),
-    ...section('outside of every operation', apart),
+    ...section('apart from the document', apart),
   ].join('\n');
   return { neverSeen, undocumented, text };
 }
 
 function isUndocumented(key: string): boolean {
-  return !documented.has(key) && !key.startsWith(outside);
+  return !documented.has(key) && !key.startsWith('(');
 }
 
 function keyOf(operation: string, status: number, mediaType: string): string {

@@ -13,9 +13,8 @@ export default async function tearDown(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 
   // `make unit` asks for it: a person who runs a few files has not seen everything, and need not.
-  if (process.env.CONTRACT_COVERAGE !== 'complete') return;
-  console.log(`\n${text}`);
-  if (neverSeen.length + undocumented.length > 0) {
+  if (process.env.CONTRACT_COVERAGE) console.log(`\n${text}`);
+  if (process.env.CONTRACT_COVERAGE === 'complete' && neverSeen.length + undocumented.length > 0) {
     throw new Error('The tests have not seen exactly what the document has; the table says where.');
   }
 }
