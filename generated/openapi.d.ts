@@ -194,7 +194,7 @@ export interface paths {
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
          *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes
-         *     or a record of more than 2 MiB, or when the load cannot be committed.
+         *     or a record of more than 512 KiB, or when the load cannot be committed.
          *
          *     **How a row is read**
          *
@@ -1285,7 +1285,7 @@ export interface components {
             header_bytes_max: number;
             /**
              * @description The longest row, in bytes; a longer one breaks the feed.
-             * @example 2097152
+             * @example 524288
              */
             record_bytes_max: number;
             /**
@@ -2535,7 +2535,7 @@ export interface operations {
                      *       "quote": "\"",
                      *       "file_bytes_max": 1073741824,
                      *       "header_bytes_max": 262144,
-                     *       "record_bytes_max": 2097152,
+                     *       "record_bytes_max": 524288,
                      *       "columns": [
                      *         {
                      *           "name": "currency",
