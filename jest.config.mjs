@@ -1,8 +1,40 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** The browser of this machine: the one that CHROMIUM names, or the first on the search path. */
+function findChromium() {
+  if (process.env.CHROMIUM) return process.env.CHROMIUM;
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return ['chromium', 'chromium-browser', 'google-chrome']
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+const chromium = findChromium();
+// The tests find it here.
+if (chromium) process.env.CHROMIUM = chromium;
+// Where it is required, its absence is a failure of the tests.
+const withBrowser = chromium !== undefined || process.env.BROWSER_REQUIRED === '1';
+if (!withBrowser) {
+  process.stderr.write(
+    'LEFT OUT: the tests of /docs in a browser (test/browser), because there is no Chromium here.\n' +
+      'Install it (Debian: apt-get install chromium), or name it in CHROMIUM.\n',
+  );
+}
+
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
+  testPathIgnorePatterns: withBrowser ? [] : ['<rootDir>/test/browser/'],
   transform: { '^.+\\.ts$': ['ts-jest', { diagnostics: false }] },
   // TypeScript wants the ending of the compiled file in a dynamic import; here there is only the source.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

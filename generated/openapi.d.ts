@@ -498,6 +498,127 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/openapi.yaml": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get this document as YAML
+         * @description The document as it was written, comments included.
+         */
+        get: operations["getOpenapiYaml"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get this document as JSON
+         * @description The same document for programs that read JSON.
+         */
+        get: operations["getOpenapiJson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Browse this document and try it out
+         * @description A page for a browser (Swagger UI). It shows every operation, and sends requests to this service with the API key
+         *     that you give it. The key stays in the page. Nothing is loaded from another host.
+         */
+        get: operations["getDocsPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs/swagger-ui.css": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the styles of the page
+         * @description A file that the page loads. No part of what you build on.
+         */
+        get: operations["getDocsStyles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs/swagger-ui-bundle.js": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the program of the page
+         * @description A file that the page loads. No part of what you build on.
+         */
+        get: operations["getDocsScript"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs/initializer.js": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what starts the program of the page
+         * @description A file that the page loads. No part of what you build on.
+         */
+        get: operations["getDocsInitializer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1924,6 +2045,42 @@ export interface components {
             status: components["schemas"]["HealthStatus"];
             database: components["schemas"]["DatabaseState"];
         };
+        /** @description An OpenAPI 3.0 document; its other fields are described by that standard. */
+        OpenapiDocument: {
+            /**
+             * @description The version of the standard.
+             * @example 3.0.3
+             */
+            openapi: string;
+            /**
+             * @description What the document is about, and its version.
+             * @example {
+             *       "title": "Partner Catalog Integration Service",
+             *       "version": "1.0.0"
+             *     }
+             */
+            info: {
+                /**
+                 * @description The name of the service.
+                 * @example Partner Catalog Integration Service
+                 */
+                title: string;
+                /**
+                 * @description The version of the contract.
+                 * @example 1.0.0
+                 */
+                version: string;
+            };
+            /**
+             * @description The operations, by path.
+             * @example {}
+             */
+            paths: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The body of most errors. */
         ErrorBody: {
             /**
@@ -2019,6 +2176,16 @@ export interface components {
         };
     };
     responses: {
+        /** @description The copy that `If-None-Match` names is up to date. */
+        UpToDate: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ETag: components["headers"]["FileETag"];
+                "Cache-Control": components["headers"]["CacheControl"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
         /** @description The API key is missing or not valid. */
         Unauthorized: {
             headers: {
@@ -2179,6 +2346,11 @@ export interface components {
          * @example EUR
          */
         Currency: string;
+        /**
+         * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+         * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+         */
+        IfNoneMatch: string;
     };
     requestBodies: never;
     headers: {
@@ -2207,6 +2379,12 @@ export interface components {
          * @example "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a"
          */
         FileETag: string;
+        /**
+         * @description Whether a cache has to ask before it answers in our place. The files of the page are named with a digest of their
+         *     content in the query, and need not be asked for again.
+         * @example no-cache
+         */
+        CacheControl: "no-cache" | "public, max-age=31536000, immutable";
         /**
          * @description The SHA-256 of the whole file in Base64 (RFC 9530), with a part of it too.
          * @example sha-256=:9ys1Oy809MBnZtv5swnJIsVtA/oMJb3xE66lYouZlEo=:
@@ -3765,6 +3943,215 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+        };
+    };
+    getOpenapiYaml: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example openapi: 3.0.3
+                     *
+                     *     info:
+                     *       title: Partner Catalog Integration Service
+                     *       version: 1.0.0
+                     */
+                    "application/yaml": string;
+                };
+            };
+            304: components["responses"]["UpToDate"];
+        };
+    };
+    getOpenapiJson: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "openapi": "3.0.3",
+                     *       "info": {
+                     *         "title": "Partner Catalog Integration Service",
+                     *         "version": "1.0.0"
+                     *       },
+                     *       "paths": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenapiDocument"];
+                };
+            };
+            304: components["responses"]["UpToDate"];
+        };
+    };
+    getDocsPage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    /**
+                     * @description The page may load from, and send to, this service only.
+                     * @example default-src 'none'; script-src 'self'; connect-src 'self'
+                     */
+                    "Content-Security-Policy": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example <!doctype html>
+                     *     <title>Partner Catalog Integration Service</title>
+                     */
+                    "text/html": string;
+                };
+            };
+            304: components["responses"]["UpToDate"];
+        };
+    };
+    getDocsStyles: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The styles. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example .swagger-ui { color: #3b4151 } */
+                    "text/css": string;
+                };
+            };
+            304: components["responses"]["UpToDate"];
+        };
+    };
+    getDocsScript: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The program. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example window.SwaggerUIBundle = () => {}; */
+                    "text/javascript": string;
+                };
+            };
+            304: components["responses"]["UpToDate"];
+        };
+    };
+    getDocsInitializer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What starts the program. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example window.SwaggerUIBundle({ url: 'openapi.json' }); */
+                    "text/javascript": string;
+                };
+            };
+            304: components["responses"]["UpToDate"];
         };
     };
 }

@@ -3,9 +3,10 @@ import document from '../generated/openapi.json';
 import { analyticsHandlers } from './analytics/analytics.handlers';
 import type { Config } from './config';
 import type { Database, DatabaseAddress } from './db/database';
+import { docsHandlers } from './docs/docs.handlers';
 import { feedHandlers } from './feeds/feeds.handlers';
 import { healthHandlers } from './health/health.handlers';
-import type { Checks, Handlers } from './http/contract';
+import type { AllChecks, ServedHandlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { createRouter } from './http/router';
 import type { HandleRequest } from './http/server';
@@ -19,7 +20,7 @@ import type { ObjectStore } from './storage/object-store';
 
 /** Everything the application works with. */
 export interface AppDependencies {
-  config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency'>;
+  config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency' | 'servicePages'>;
   apiKeys: readonly string[];
   address: DatabaseAddress;
   db: Database;
@@ -43,15 +44,16 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const inFlight = new InFlight();
   let draining = false;
 
-  const handlers: Handlers = {
+  const handlers: ServedHandlers = {
     ...feedHandlers({ db, objectStore, uploadBytesMax: config.uploadBytesMax }),
     ...jobHandlers(db, runner),
     ...productHandlers(db),
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(db),
     ...healthHandlers(address),
+    ...(config.servicePages && docsHandlers()),
   };
-  const checks: Checks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
+  const checks: AllChecks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
   const route = await createRouter({
     document: document as unknown as Document,
     handlers,

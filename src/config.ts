@@ -30,6 +30,8 @@ export interface Config {
   uploadBytesMax: number;
   defaultCurrency: string;
   shutdownSeconds: number;
+  /** Whether the document and the page that shows it are served. */
+  servicePages: boolean;
   logLevel: string;
 }
 
@@ -49,8 +51,11 @@ export const limits = {
   partHeaderWindowBytes: 192 * 1024,
   /** The header row must end within this; it is held in memory while the upload is inspected. */
   headerRowBytes: 256 * 1024,
-  /** How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the last byte. */
-  inspectBytes: 256 * 1024 + 1,
+  /**
+   * How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the byte after it,
+   * also when up to three bytes of a character that is cut are left out.
+   */
+  inspectBytes: 256 * 1024 + 4,
   /** How many of the first cleaned rows, and of the issues, an inspection shows. */
   inspectRows: 10,
   inspectIssues: 100,
@@ -99,6 +104,8 @@ export const limits = {
    * products sorted without an index). Without it, a frozen server keeps whoever has a connection to it for ever.
    */
   databaseQueryMilliseconds: 10_000,
+  /** The same for a statement over all rows of a feed, as the download of its rejected rows needs: 1 GiB takes minutes. */
+  databaseBulkMilliseconds: 30 * 60 * 1000,
   /** How often a start asks whether another process has ended its migration. */
   migrationLockPollMilliseconds: 200,
   /** How long the next start waits for a dead owner of the embedded server to be noticed. */
@@ -119,6 +126,8 @@ export const limits = {
   interruptedRunsMilliseconds: 5_000,
   /** How long the answer to a run whose thread has died waits until its job can be marked as failed. */
   deadRunWaitMilliseconds: 5_000,
+  /** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */
+  socketFolderBytes: 85,
   /** How often a server looks whether the client of a run is still there. */
   clientCheckMilliseconds: 1_000,
   /** At shutdown, how long connections may take to be closed. */
@@ -134,6 +143,10 @@ export const limits = {
   /** Part size of a streaming upload, the smallest that S3 allows; two parts are in flight. */
   s3PartBytes: 5 * 1024 * 1024,
   s3PartsInFlight: 2,
+  /** A file name in an object's key is cut to this many bytes: a local file system allows 255. */
+  keyFileNameBytes: 200,
+  /** A partner's slug in an object's key is cut to this many characters, for the same reason. */
+  keySlugCharacters: 200,
   /** How much of a raw file is read from disk at once. */
   objectReadBytes: 256 * 1024,
   /** A local file that was being written and has not grown for this long was left by a killed process. */
@@ -147,6 +160,11 @@ export const limits = {
   orphanObjectMilliseconds: 24 * 3600 * 1000,
   /** Keys that are looked up in the database at once, as many as S3 lists at once. */
   objectsPerLookUp: 1_000,
+  /**
+   * How long a connection may wait for its next request. Clients and load balancers give theirs up after a minute at
+   * most; whoever closes first must be they, or a request is lost on the way.
+   */
+  keepAliveMilliseconds: 65_000,
   /** What a client is told to wait after a 503. */
   retryAfterSeconds: 5,
   /** A client that is refused may finish sending for this long, so that it gets to read why. */
@@ -172,6 +190,7 @@ const settingsSchema = {
     MAX_UPLOAD_BYTES: { type: 'integer', minimum: 1, maximum: 5 * 1024 ** 3, default: 1024 ** 3 },
     DEFAULT_CURRENCY: { type: 'string', format: 'currency', default: 'USD' },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
+    SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
     LOG_LEVEL: { enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' },
   },
   dependencies: {
@@ -196,6 +215,7 @@ interface Settings {
   MAX_UPLOAD_BYTES: number;
   DEFAULT_CURRENCY: string;
   SHUTDOWN_SECONDS: number;
+  SERVICE_PAGES: 'on' | 'off';
   LOG_LEVEL: string;
 }
 
@@ -250,6 +270,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     uploadBytesMax: settings.MAX_UPLOAD_BYTES,
     defaultCurrency: settings.DEFAULT_CURRENCY,
     shutdownSeconds: settings.SHUTDOWN_SECONDS,
+    servicePages: settings.SERVICE_PAGES === 'on',
     logLevel: settings.LOG_LEVEL,
   };
 }

@@ -94,7 +94,7 @@ async function start(config: Config, log: Log, cleanups: Cleanup[], signal: Abor
   const host = config.host === '0.0.0.0' || config.host === '::' ? '127.0.0.1' : config.host;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info({ url }, 'listening');
-  if (keyIsGenerated) process.stdout.write(welcome(url, apiKeys[0]!, config.dataDir));
+  if (keyIsGenerated) process.stdout.write(welcome(url, apiKeys[0]!, config));
 }
 
 async function databaseAddress(
@@ -183,14 +183,14 @@ function once(action: (reason: string) => Promise<void>): (reason: string) => Pr
   return (reason) => (started ??= action(reason));
 }
 
-function welcome(url: string, key: string, dataDir: string): string {
+function welcome(url: string, key: string, { dataDir, servicePages }: Config): string {
   const header = `-H 'x-api-key: ${key}'`;
   return `
 Partner Catalog Integration Service
 
   address  ${url}
   API key  ${key}
-  data     ${dataDir}
+  data     ${dataDir}${servicePages ? `\n  docs     ${url}/docs` : ''}
 
 Upload a feed, run its validation job, and look at the products:
 

@@ -34,6 +34,7 @@ describe('loadConfig', () => {
       uploadBytesMax: 1024 * mebibyte,
       defaultCurrency: 'USD',
       shutdownSeconds: 25,
+      servicePages: true,
       logLevel: 'info',
     });
   });
@@ -73,6 +74,8 @@ describe('loadConfig', () => {
       ['DEFAULT_CURRENCY', { DEFAULT_CURRENCY: 'EUR' }, { defaultCurrency: 'EUR' }],
       ['SHUTDOWN_SECONDS', { SHUTDOWN_SECONDS: '3' }, { shutdownSeconds: 3 }],
       ['SHUTDOWN_SECONDS of none', { SHUTDOWN_SECONDS: '0' }, { shutdownSeconds: 0 }],
+      ['SERVICE_PAGES, on', { SERVICE_PAGES: 'on' }, { servicePages: true }],
+      ['SERVICE_PAGES, off', { SERVICE_PAGES: 'off' }, { servicePages: false }],
       ['LOG_LEVEL', { LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
     ])('%s', (_what, env, expected) => {
       expect(loadConfig(env)).toMatchObject(expected);
@@ -139,6 +142,7 @@ describe('loadConfig', () => {
     'MAX_UPLOAD_BYTES',
     'DEFAULT_CURRENCY',
     'SHUTDOWN_SECONDS',
+    'SERVICE_PAGES',
     'LOG_LEVEL',
   ])('takes an empty or blank %s for unset', (name) => {
     expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
@@ -166,6 +170,8 @@ describe('loadConfig', () => {
       ['SHUTDOWN_SECONDS', '-1'],
       ['SHUTDOWN_SECONDS', '1.5'],
       ['SHUTDOWN_SECONDS', 'soon'],
+      ['SERVICE_PAGES', 'no'],
+      ['SERVICE_PAGES', 'OFF'],
       ['LOG_LEVEL', 'loud'],
       ['LOG_LEVEL', 'INFO!'],
     ])('%s=%j', (name, value) => {

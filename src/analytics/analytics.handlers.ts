@@ -2,6 +2,7 @@ import type { Database } from '../db/database';
 import { defaulted, type Handlers } from '../http/contract';
 import { revenueShare, salesByPartner, salesOverTime } from './analytics.repository';
 
+/** The operations of the sales figures. */
 export function analyticsHandlers(
   db: Database,
 ): Pick<Handlers, 'getSalesByPartner' | 'getSalesOverTime' | 'getRevenueShare'> {

@@ -30,6 +30,7 @@ const sales = `
 
 const formatOfGrain: Record<Grain, string> = { daily: 'YYYY-MM-DD', monthly: 'YYYY-MM' };
 
+/** Units and sales of each partner, by sales, highest first; of orders in one currency, if one is given. */
 export async function salesByPartner(db: Database, currency: string | undefined): Promise<PartnerSalesRow[]> {
   const { rows } = await db.raw<{ rows: PartnerSalesRow[] }>(
     `select partner_name, cast(sum(quantity) as bigint) as units_sold, cast(round(sum(line_total), 2) as text) as total_sales
@@ -41,6 +42,7 @@ export async function salesByPartner(db: Database, currency: string | undefined)
   return rows;
 }
 
+/** Units and sales of each period that has any, earliest first. Periods are of UTC. */
 export async function salesOverTime(
   db: Database,
   grain: Grain,

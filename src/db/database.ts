@@ -36,15 +36,17 @@ export function openDatabase(
   address: DatabaseAddress,
   options: { applicationName: string; connectionsMax: number; queryMilliseconds?: number },
 ): Database {
+  const { queryMilliseconds } = options;
   const connection: ClientConfig = {
     ...clientConfig(address, options.applicationName),
     // The driver's, not the server's: a frozen server keeps no time, and some poolers refuse `statement_timeout`.
-    query_timeout: options.queryMilliseconds,
+    query_timeout: queryMilliseconds,
   };
+  const afterCreate = queryMilliseconds === undefined ? undefined : cutAfterTimeout;
   return knex({
     client: 'pg',
     connection: connection as Knex.PgConnectionConfig,
-    pool: { min: 0, max: options.connectionsMax, afterCreate: cutAfterTimeout },
+    pool: { min: 0, max: options.connectionsMax, afterCreate },
     acquireConnectionTimeout: limits.databaseAcquireMilliseconds,
     // Whatever matters is thrown to the caller; knex would print it besides.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
@@ -61,10 +63,14 @@ function cutAfterTimeout(connection: Client, done: (error: null, connection: Cli
   type Answer = (error: Error | null, result: unknown) => void;
   const query = connection.query.bind(connection) as (statement: object, answer?: Answer) => unknown;
   const watched = (statement: object, answer?: Answer) => {
-    // A stream: its own events tell how it goes.
-    if (!answer) return query(statement);
+    // A stream of rows.
+    if (!answer) return query(Object.assign(statement, { query_timeout: limits.databaseBulkMilliseconds }));
     return query(statement, (error, result) => {
-      if (isReadTimeout(error?.message)) void connection.end();
+      if (isReadTimeout(error?.message)) {
+        // What knex itself leaves on a connection that its pool must not give out again.
+        Object.assign(connection, { __knex__disposed: error });
+        void connection.end();
+      }
       answer(error, result);
     });
   };

@@ -33,9 +33,6 @@ export const settingsFile = 'embedded.conf';
 /** Where a server that has dropped root can reach its files when the project and its data lie below a private folder. */
 const publicHomes = ['/var/lib/partner-catalog', join(tmpdir(), 'partner-catalog')];
 
-/** A path beyond this is too long for the address of a Unix socket (107 bytes with the socket's own name). */
-const socketFolderBytesMax = 85;
-
 /** Folders of a cluster that is being created. */
 const unfinishedCluster = /^postgres\.[0-9a-f]{12}$/;
 
@@ -154,7 +151,7 @@ export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
 
 /** The data folder itself, which only its account can enter; a folder with a short name where its path is too long. */
 export async function socketFolder(cluster: string, account: Account): Promise<string> {
-  if (Buffer.byteLength(cluster) <= socketFolderBytesMax) return cluster;
+  if (Buffer.byteLength(cluster) <= limits.socketFolderBytes) return cluster;
   const name = `pg-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`;
   const owner = account?.uid ?? process.getuid?.();
   let folder = join(tmpdir(), name);

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { Knex } from 'knex';
 import { limits } from '../config';
@@ -27,17 +28,21 @@ export interface RejectsRequest {
 
 /**
  * The rows that a run of the job has skipped, as a feed of its own, in texts of some length. It is made while it is read,
- * from the raw file; memory does not grow with the number of rows.
+ * from the raw file; memory does not grow with the number of rows. The caller reads the stream to its end or destroys it.
  * @throws FeedFailure when the raw file cannot be read; amid the texts too
  */
 export async function openRejects(
   { jobId, hasRepeatedSkus, hasFailed }: RejectsRequest,
   { db, objectStore }: RunContext,
-): Promise<AsyncGenerator<string>> {
+): Promise<Readable> {
   const feed = await getFeedToRun(db, jobId);
   const superseded = hasRepeatedSkus ? await findSupersededRows(db, objectStore, feed) : new RowSet();
-  const rejects = readRejects(await openRawFile(objectStore, feed.objectKey), superseded);
-  return hasFailed ? untilBreak(rejects) : rejects;
+  const file = await openRawFile(objectStore, feed.objectKey);
+  const rejects = readRejects(file, superseded);
+  const stream = Readable.from(hasFailed ? untilBreak(rejects) : rejects);
+  // Of the stream, not of the generator: one that was never asked for anything cleans nothing up.
+  stream.once('close', () => void file.close());
+  return stream;
 }
 
 /** The rows up to where the file is broken: there the run has failed too. */
@@ -50,7 +55,7 @@ async function* untilBreak(rejects: AsyncGenerator<string>): AsyncGenerator<stri
 }
 
 /** The header and every row that a run skips as they came, with what is wrong before them. */
-async function* readRejects({ header, chunks, close }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
+async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
   const extractor = new RecordExtractor(
     header,
     (_place, raw) => `${reportCells(reportColumns, header.delimiter)}${raw()}\n`,
@@ -78,8 +83,6 @@ async function* readRejects({ header, chunks, close }: OpenFeed, superseded: Row
     // Of a broken file, what stands before the break.
     yield batch;
     throw error;
-  } finally {
-    await close();
   }
 }
 
@@ -137,7 +140,9 @@ async function findSupersededRows(db: Database, objectStore: ObjectStore, feed: 
 async function fetchRows(trx: Knex.Transaction): Promise<RowSet> {
   const superseded = new RowSet();
   for (;;) {
-    const { rows } = await trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
+    // The first look sorts all rows.
+    const fetch = trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
+    const { rows } = await fetch.options({ query_timeout: limits.databaseBulkMilliseconds });
     if (rows.length === 0) return superseded;
     for (const { row_number } of rows) superseded.add(row_number);
   }

@@ -2,14 +2,13 @@ import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
 import { limits } from '../config';
 import { newerLoadedFeed, type FeedToRun } from '../jobs/jobs.repository';
-import { formatId } from '../ids';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
-import { isReportColumn, productColumns, type ProductColumn } from './feed-format';
-import type { FeedHeader } from './header';
+import type { ProductColumn } from './feed-format';
+import { headerIssues } from './header-issues';
 import { compareProducts, type MergeTarget, type ProductCounts } from './load';
 import { openRawFile } from './raw-file';
-import { rowIssue, RowIssueLog, type RecordPlace, type RowIssue } from './row-issues';
+import { RowIssueLog } from './row-issues';
 import { createStaging, foldRepeatedSkus, stageRows, stagedRow } from './staging';
 import type { RunCounters } from './summary';
 import { transformRecord } from './transform';
@@ -85,24 +84,6 @@ export async function stageFeed(
     columns: new Set(Object.keys(header.positions) as ProductColumn[]),
     skuColumnNumber: header.positions.sku! + 1,
   };
-}
-
-/** What the header gives reason to say: once each, not once per row. */
-export function headerIssues(
-  place: RecordPlace,
-  { names }: FeedHeader,
-  newerFeedId: number | undefined,
-): RowIssue[] {
-  const issues: RowIssue[] = [];
-  if (newerFeedId !== undefined) {
-    issues.push(rowIssue(place, null, { code: 'older_feed', value: formatId('FD', newerFeedId) }));
-  }
-  for (const [position, name] of names.entries()) {
-    const isOurs = productColumns.some((column) => column === name.toLowerCase());
-    if (isOurs || name === '' || isReportColumn(name)) continue;
-    issues.push(rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name }));
-  }
-  return issues;
 }
 
 /** Texts that are handed on together: few writes, little memory. */

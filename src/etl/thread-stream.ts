@@ -9,11 +9,12 @@ type Message = { text: string } | { end: true } | { failed: string };
  * Sends texts to another thread, each when that asks for it. Returns when the source has ended or failed, or when nobody
  * wants more; the source is closed then.
  */
-export async function sendThrough(port: MessagePort, source: AsyncGenerator<string>): Promise<void> {
+export async function sendThrough(port: MessagePort, source: Readable): Promise<void> {
+  const texts = source.iterator() as AsyncIterableIterator<string>;
   const say = (message: Message) => port.postMessage(message);
   try {
     for await (const _ of on(port, 'message', { close: ['close'] })) {
-      const next = await source.next();
+      const next = await texts.next();
       if (next.done) {
         say({ end: true });
         return;
@@ -23,7 +24,7 @@ export async function sendThrough(port: MessagePort, source: AsyncGenerator<stri
   } catch (error) {
     say({ failed: (error as Error).message });
   } finally {
-    await source.return(undefined);
+    source.destroy();
     port.close();
   }
 }

@@ -10,6 +10,7 @@ import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
 import { getFeed, openFeedFile, receiveFeed, type ReceiveContext } from './feeds.service';
 
+/** The operations of feeds and their raw files. */
 export function feedHandlers(
   context: Omit<ReceiveContext, 'log'>,
 ): Pick<

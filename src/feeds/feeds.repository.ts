@@ -27,6 +27,7 @@ const duplicateOf = `
      and earlier.sha256 = feeds.sha256
      and earlier.feed_id < feeds.feed_id) as duplicate_of`;
 
+/** The feed with this number; null when there is none. */
 export async function findFeed(db: Database, feedId: number): Promise<FeedRow | null> {
   const row = await db('feeds')
     .join('partners', 'partners.partner_id', 'feeds.partner_id')
@@ -120,6 +121,7 @@ export interface NewFeed {
   size_bytes: number;
 }
 
+/** Creates a feed's row; its number was drawn, its object is stored. */
 export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {
   await db('feeds').insert(feed);
 }

@@ -4,9 +4,9 @@ import { fileTooLarge, notCsv } from '../errors';
 import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/feed-failure';
 import { productColumns, type ProductColumn } from '../etl/feed-format';
+import { headerIssues } from '../etl/header-issues';
 import { guessHeaderNames, readHeader, type Delimiter, type FeedHeader } from '../etl/header';
 import { rowIssue, RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
-import { headerIssues } from '../etl/stage-feed';
 import { transformRecord, type FeedRecord, type LoadableValues } from '../etl/transform';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
@@ -157,8 +157,9 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
 /** Reads the rows as a run would. The last one of a file that was cut off may be half, and is left out. */
 async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader): Promise<InspectedRows> {
   const log = new RowIssueLog();
-  const rows: InspectedRow[] = [];
-  const loaded = new Map<string, FeedRecord>();
+  /** By sku, in the order of the file. */
+  const loaded = new Map<string, { record: FeedRecord; values: LoadableValues }>();
+  const superseded: { record: FeedRecord; values: LoadableValues }[] = [];
   let rowCount = 0;
   const look = (record: FeedRecord): void => {
     rowCount++;
@@ -168,11 +169,10 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
     const { sku } = values;
     const earlier = loaded.get(sku);
     if (earlier) {
-      const columnNumber = header.positions.sku! + 1;
-      log.add(rowIssue(earlier, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
+      superseded.push(earlier);
+      loaded.delete(sku);
     }
-    loaded.set(sku, record);
-    if (rows.length < limits.inspectRows) rows.push({ line: record.line, row: record.row, values });
+    loaded.set(sku, { record, values });
   };
   const held: FeedRecord[] = [];
   const extractor = new RecordExtractor(
@@ -189,9 +189,16 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
   );
   const runFailure = await failureOf(extractor, bytes);
   if (complete) held.forEach(look);
+  for (const { record, values } of superseded.sort((a, b) => a.record.row - b.record.row)) {
+    const columnNumber = header.positions.sku! + 1;
+    const { sku } = values;
+    log.add(rowIssue(record, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
+  }
   return {
     rowCount,
-    rows,
+    rows: [...loaded.values()]
+      .slice(0, limits.inspectRows)
+      .map(({ record: { line, row }, values }) => ({ line, row, values })),
     issues: inFileOrder(log.kept).slice(0, limits.inspectIssues),
     issueCounts: log.countsByCode,
     // A quote that is still open where the file was cut off may yet be closed.

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
 import type { Log } from '../log';
+import type { ListingStart } from '../products/products.service';
 import type { FormPart } from '../feeds/upload-form';
 
 /** The operations of the document: `operationId` = handler = test file. */
@@ -19,12 +20,15 @@ type Form<O extends OperationId> =
 
 type Responses<O extends OperationId> = operations[O]['responses'];
 type Status<O extends OperationId> = keyof Responses<O> & number;
-/** JSON as a value; CSV as a stream, which is read while it is sent and destroyed when the client goes away. */
-type ResponseBody<R> = R extends { content: { 'application/json': infer B } }
-  ? B
-  : R extends { content: { 'text/csv': unknown } }
-    ? Readable
-    : undefined;
+/**
+ * JSON as a value; any other media type as its bytes, or as a stream, which is read while it is sent and destroyed when
+ * the client goes away.
+ */
+type ResponseBody<R> = R extends { content: infer C }
+  ? C extends { 'application/json': infer B }
+    ? B
+    : Buffer | Readable
+  : undefined;
 
 /** The headers that a response declares, but for those that every response has anyway. */
 type DeclaredHeaders<R> = R extends { headers: infer H }
@@ -51,6 +55,8 @@ export interface Call<O extends OperationId> {
   body: Body<O>;
   /** The parts of a multipart body, read while they come in. */
   form: Form<O>;
+  /** What the operation's check has found out. */
+  checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
   log: Log;
   reply: <S extends Status<O>>(
     status: S,
@@ -65,17 +71,43 @@ export type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>
 /** One handler for every operation: a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
 
+/** Operations that the operator can switch off: without a handler, they are unknown routes. */
+export type SwitchableOperation =
+  | 'getOpenapiYaml'
+  | 'getOpenapiJson'
+  | 'getDocsPage'
+  | 'getDocsStyles'
+  | 'getDocsScript'
+  | 'getDocsInitializer';
+
+/** The handlers of what is served. */
+export type ServedHandlers = Omit<Handlers, SwitchableOperation> & Partial<Handlers>;
+
 /** What a check sees: query values and the JSON body as they were sent. */
 export interface RawRequest {
   query: Record<string, unknown>;
   body: unknown;
 }
 
+/** What checks find out that the handler needs too, so that the database is asked only once. */
+interface CheckResults {
+  listProducts: ListingStart;
+  /** The order that the cursor names. */
+  listOrders: number | undefined;
+}
+
+type Check<O> = (
+  request: RawRequest,
+) => O extends keyof CheckResults ? Promise<CheckResults[O]> : Promise<void> | void;
+
 /**
  * Checks of single operations whose failure (400) outranks the 422s, so that they look at the raw request first. They
  * throw the same errors as the domain.
  */
-export type Checks = { [O in OperationId]?: (request: RawRequest) => Promise<void> | void };
+export type Checks = { [O in OperationId]?: Check<O> };
+
+/** The checks of all domains; those whose result a handler needs are there. */
+export type AllChecks = Checks & Required<Pick<Checks, keyof CheckResults>>;
 
 /** A parameter that has a default in the document, and so always a value here. */
 export function defaulted<T>(value: T | undefined): T {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Transform, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { limits } from '../config';
@@ -59,18 +59,29 @@ export async function* readMultipart(
     wake();
   });
 
-  const body = inspectBytes((chunk, bytes) => {
-    headers.see(chunk);
-    return bytes > bodyBytesMax ? fileTooLarge(fileBytesMax) : undefined;
-  });
-  body.on('error', fail);
+  let bytes = 0;
+  // Not `pipe`, which would hand on each HTTP chunk by itself: `read` gives all that has come since, as one piece.
+  const onReadable = () => {
+    while (!form.destroyed && !form.writableNeedDrain) {
+      const piece = request.read() as Buffer | null;
+      if (!piece) return;
+      bytes += piece.length;
+      if (bytes > bodyBytesMax) {
+        fail(fileTooLarge(fileBytesMax));
+        return;
+      }
+      headers.see(piece);
+      form.write(piece);
+    }
+  };
+  const onEnd = () => form.end();
   const onClose = () => {
     if (!request.complete) fail(new Error('the client went away'));
   };
   request.on('close', onClose);
   const endWatch = watchIdleBody(request, fail);
-  // Not `pipeline`: it would destroy the request, and with it the connection that the response needs.
-  request.pipe(body).pipe(form);
+  form.on('drain', onReadable);
+  request.on('readable', onReadable).on('end', onEnd);
 
   try {
     for (;;) {
@@ -83,7 +94,7 @@ export async function* readMultipart(
   } finally {
     request.off('close', onClose);
     endWatch();
-    request.unpipe(body);
+    request.off('readable', onReadable).off('end', onEnd);
     request.resume();
     form.destroy();
   }
@@ -114,19 +125,6 @@ async function* readContent(content: Readable): AsyncGenerator<Buffer> {
   } catch (error) {
     throw asServiceError(error);
   }
-}
-
-/** Passes on what it gets, unless `inspect` objects; that is told each chunk and the bytes so far. */
-function inspectBytes(inspect: (chunk: Buffer, bytes: number) => Error | undefined): Transform {
-  let bytes = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      const objection = inspect(chunk, bytes);
-      if (objection) done(objection);
-      else done(null, chunk);
-    },
-  });
 }
 
 /** The boundary of a body that busboy has agreed to parse. */

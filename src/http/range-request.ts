@@ -1,6 +1,6 @@
-import fresh from 'fresh';
 import parseRange from 'range-parser';
 import type { ByteRange } from '../storage/object-store';
+import { hasCopy } from './entity-tag';
 
 /** The headers by which a client says which copy it has, and which bytes it wants. */
 export interface RangeRequest {
@@ -23,8 +23,7 @@ export function selectBytes(
   request: RangeRequest,
   { entityTag, sizeBytes }: { entityTag: string; sizeBytes: number },
 ): 'not_modified' | 'all' | 'unsatisfiable' | ByteRange {
-  // No other header: `fresh` heeds Cache-Control, which is for caches, and which `fetch` adds to If-None-Match by itself.
-  if (fresh({ 'if-none-match': request['If-None-Match'] }, { etag: entityTag })) return 'not_modified';
+  if (hasCopy(request, entityTag)) return 'not_modified';
   const { Range: range, 'If-Range': condition = entityTag } = request;
   if (range === undefined || !singleRange.test(range) || condition !== entityTag) return 'all';
   // All there is; the parser takes a suffix that is longer than the file for unsatisfiable.

@@ -6,9 +6,10 @@ import OpenAPIBackend, { type Document, type Handler, type Request as ApiRequest
 import type { OpenAPIV3 } from 'openapi-types';
 import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
 import type { Log } from '../log';
-import { makeReply, type Checks, type Handlers, type OperationId, type Reply } from './contract';
+import { makeReply, type AllChecks, type OperationId, type Reply, type ServedHandlers } from './contract';
 import { asServiceError, errorReply } from './error-response';
 import { readJsonBody } from './json-body';
+import { declaredMediaType } from './media-type';
 import { readMultipart } from './multipart';
 import { prepareBody, type BodySchema } from './prepare-body';
 import { sentQuery, typedQuery, type Parameter } from './query';
@@ -22,8 +23,8 @@ import { toShapeErrors } from './shape-errors';
 export interface RouterOptions {
   /** The OpenAPI document. */
   document: Document;
-  handlers: Handlers;
-  checks: Checks;
+  handlers: ServedHandlers;
+  checks: AllChecks;
   /** Whether an API key is valid. */
   isValidKey: (key: string) => boolean | Promise<boolean>;
   uploadBytesMax: number;
@@ -48,6 +49,8 @@ interface Exchange {
   sentQuery: Record<string, unknown>;
   /** The JSON body as it was sent. */
   sentBody?: object;
+  /** What the operation's check has found out. */
+  checked?: unknown;
 }
 
 /** What openapi-backend tells of a request, as far as we use it. */
@@ -82,7 +85,7 @@ export async function createRouter(
     const { log } = exchange;
     const prepare = (reply: Reply): Prepared => {
       if (options.verifyResponses) checkReply(api, exchange.operationId, reply);
-      return prepareReply(reply);
+      return prepareReply(reply, declaredMediaType(api, exchange.operationId, reply.status));
     };
     let prepared: Prepared;
     try {
@@ -111,7 +114,7 @@ function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, log: 
     return prepare(errorReply(error));
   } catch (second) {
     log.error({ err: second }, 'the response to an error could not be made');
-    return prepareReply(errorReply(second));
+    return prepareReply(errorReply(second), 'application/json');
   }
 }
 
@@ -140,7 +143,7 @@ function openExchange(request: IncomingMessage, response: ServerResponse, log: L
 
 async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
   const api = new OpenAPIBackend({
-    definition: withOpenForms(options.document),
+    definition: servedDocument(options),
     strict: true,
     // Validators are compiled when they are first needed: a second less to start, and 40 MB less memory. That the
     // document is valid, and every schema compiles, is a test of its own.
@@ -208,18 +211,19 @@ function typed(handlers: Record<string, ApiHandler>): Record<string, Handler> {
 
 /** Every handler gets a call in the document's terms. */
 function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<string, ApiHandler> {
-  // The types of `Handlers` hold here because the validator has checked the call against the same document.
+  // The types of `ServedHandlers` hold here because the validator has checked the call against the same document.
   const untyped = Object.entries(handlers) as [string, (call: unknown) => Promise<Reply>][];
   return Object.fromEntries(
     untyped.map(([operationId, handler]) => [
       operationId,
-      ({ operation, request }, { request: message, apiRequest, log }) =>
+      ({ operation, request }, { request: message, apiRequest, checked, log }) =>
         handler({
           path: request.params,
           query: apiRequest.query,
           headers: sentHeaders(operation.parameters, message),
           body: apiRequest.body as unknown,
           form: acceptsForm(operation) ? readMultipart(message, uploadBytesMax) : undefined,
+          checked,
           log,
           reply: makeReply,
         }),
@@ -236,7 +240,11 @@ function sentHeaders(parameters: readonly Parameter[], { method, headers }: Inco
 }
 
 /** What can be wrong before the validator looks: the path, the body's media type and syntax, and what outranks a 422. */
-async function checkShape(operation: Match['operation'], exchange: Exchange, checks: Checks): Promise<void> {
+async function checkShape(
+  operation: Match['operation'],
+  exchange: Exchange,
+  checks: AllChecks,
+): Promise<void> {
   const { request, apiRequest } = exchange;
   if (operation.requestBody) {
     const [[mediaType, { schema }]] = Object.entries(operation.requestBody.content) as [
@@ -250,7 +258,10 @@ async function checkShape(operation: Match['operation'], exchange: Exchange, che
     }
   }
   if (exchange.pathIsMalformed) throw malformedRequest('Malformed request path.');
-  await checks[operation.operationId]?.({ query: exchange.sentQuery, body: exchange.sentBody });
+  exchange.checked = await checks[operation.operationId]?.({
+    query: exchange.sentQuery,
+    body: exchange.sentBody,
+  });
 }
 
 function acceptsForm({ requestBody }: Match['operation']): boolean {
@@ -264,14 +275,22 @@ function allowedMethods(api: OpenAPIBackend, { apiRequest }: Exchange): string[]
   });
 }
 
-/** The document with any object accepted as a form: its parts come in while the handler reads them, and it checks them. */
-function withOpenForms(document: Document): Document {
+/**
+ * The document as far as it is served: without the operations that have no handler, and with any object accepted as a
+ * form, whose parts come in while the handler reads them, and it checks them.
+ */
+function servedDocument({ document, handlers }: RouterOptions): Document {
+  type PathItem = Record<string, { operationId?: string; requestBody?: OpenAPIV3.RequestBodyObject }>;
+  const isServed = ([, { operationId }]: [string, PathItem[string]]) =>
+    operationId === undefined || Object.hasOwn(handlers, operationId);
   const copy = structuredClone(document);
-  type WithBody = { requestBody?: OpenAPIV3.RequestBodyObject };
-  const paths = Object.values(copy.paths ?? {}) as Record<string, WithBody>[];
-  for (const { requestBody } of paths.flatMap((path) => Object.values(path))) {
-    const form = requestBody?.content['multipart/form-data'];
-    if (form) form.schema = { type: 'object' };
+  const paths = copy.paths as Record<string, PathItem>;
+  for (const [path, item] of Object.entries(paths)) {
+    paths[path] = Object.fromEntries(Object.entries(item).filter(isServed));
+    for (const { requestBody } of Object.values(item)) {
+      const form = requestBody?.content['multipart/form-data'];
+      if (form) form.schema = { type: 'object' };
+    }
   }
   return copy;
 }

@@ -8,14 +8,16 @@ import type { Reply } from './contract';
 /** A reply as it goes out: JSON has become bytes, a stream is read while it is sent; undefined is no body. */
 export interface Prepared {
   reply: Reply;
+  mediaType: string;
   payload: Buffer | Readable | undefined;
 }
 
-/** Makes the bytes of a reply. @throws when its body is not JSON */
-export function prepareReply(reply: Reply): Prepared {
+/** Makes the bytes of a reply. @throws when its body should be JSON and is not */
+export function prepareReply(reply: Reply, mediaType: string): Prepared {
   const { body } = reply;
-  if (body === undefined || body instanceof Readable) return { reply, payload: body };
-  return { reply, payload: Buffer.from(JSON.stringify(body)) };
+  if (body === undefined || body instanceof Readable || Buffer.isBuffer(body))
+    return { reply, mediaType, payload: body };
+  return { reply, mediaType, payload: Buffer.from(JSON.stringify(body)) };
 }
 
 /**
@@ -24,31 +26,36 @@ export function prepareReply(reply: Reply): Prepared {
  */
 export async function sendReply(
   { request, response, log }: { request: IncomingMessage; response: ServerResponse; log: Log },
-  { reply, payload }: Prepared,
+  { reply, mediaType, payload }: Prepared,
   requestId: string,
 ): Promise<void> {
   response.statusCode = reply.status;
   for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
   response.setHeader('x-request-id', requestId);
+  if (payload) setContentType(response, mediaType);
   if (payload instanceof Readable) {
     await sendStream({ request, response, log }, payload);
     return;
   }
-  if (payload) {
-    response.setHeader('Content-Type', 'application/json');
-    response.setHeader('Content-Length', payload.length);
-  }
+  if (payload) response.setHeader('Content-Length', payload.length);
   response.end(payload);
   drainRequest(request);
+}
+
+/** Every text of ours is UTF-8; of the other media types, none has such a parameter. */
+function setContentType(response: ServerResponse, mediaType: string): void {
+  response.setHeader(
+    'Content-Type',
+    mediaType.startsWith('text/') ? `${mediaType}; charset=utf-8` : mediaType,
+  );
+  // Bytes, a partner's among them: a browser must not take them for anything else.
+  if (mediaType !== 'application/json') response.setHeader('X-Content-Type-Options', 'nosniff');
 }
 
 async function sendStream(
   { request, response, log }: { request: IncomingMessage; response: ServerResponse; log: Log },
   payload: Readable,
 ): Promise<void> {
-  response.setHeader('Content-Type', 'text/csv; charset=utf-8');
-  // A partner's bytes: a browser must not take them for anything else.
-  response.setHeader('X-Content-Type-Options', 'nosniff');
   drainRequest(request);
   if (request.method === 'HEAD') {
     payload.destroy();

@@ -26,15 +26,21 @@ export function createHttpServer(
   const app = express();
   app.disable('x-powered-by');
   app.use((request: IncomingMessage, response: ServerResponse) => {
+    if (request.httpVersion === '1.1' && request.headers.host === undefined) {
+      refuse(request.socket, malformed);
+      return undefined;
+    }
     // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.
     response.on('timeout', () => undefined);
     return handle(request, response);
   });
 
-  const server = createServer(app);
+  // Node's own refusal of a request without Host has neither a body nor a request id.
+  const server = createServer({ requireHostHeader: false }, app);
   // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
   server.requestTimeout = 0;
   server.timeout = idleMilliseconds;
+  server.keepAliveTimeout = limits.keepAliveMilliseconds;
   // An expectation that is not known is ignored, not refused.
   server.on('checkExpectation', app);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {

@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import type { RowIssue } from '../etl/row-issues';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
 import { formatId } from '../ids';
 import {
   getJob,
@@ -15,6 +15,7 @@ import {
 } from './jobs.service';
 import { openRejects } from './rejects.service';
 
+/** The operations of jobs; `runner` does the work. */
 export function jobHandlers(
   db: Database,
   runner: FeedRunner,
@@ -56,10 +57,11 @@ export function jobHandlers(
   };
 }
 
-const checkCursor: Checks[keyof Checks] = ({ query }) => {
+const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 
+/** A cursor that cannot be one is 400. */
 export const jobChecks = { listJobIssues: checkCursor, planJob: checkCursor } satisfies Checks;
 
 function jobBody(job: Job): components['schemas']['Job'] {

@@ -30,10 +30,12 @@ export interface ValidationJobRow {
   issue_counts: RowIssueCount[];
 }
 
+/** The submission job with this number; null when there is none. */
 export async function findSubmissionJob(db: Database, jobId: number): Promise<SubmissionJobRow | null> {
   return (await db<SubmissionJobRow>('submission_jobs').where('job_id', jobId).first()) ?? null;
 }
 
+/** The validation job with this number; null when there is none. */
 export async function findValidationJob(db: Database, jobId: number): Promise<ValidationJobRow | null> {
   return (await db<ValidationJobRow>('validation_jobs').where('job_id', jobId).first()) ?? null;
 }
@@ -111,6 +113,7 @@ export interface FeedToRun {
   objectKey: string;
 }
 
+/** The feed of a validation job that is there. */
 export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
   const [feed] = (await db('validation_jobs')
     .join('feeds', 'feeds.feed_id', 'validation_jobs.feed_id')

@@ -15,6 +15,7 @@ import type { RejectsRequest } from '../etl/rejects';
 import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
+import { toPage, type Page } from '../page';
 import {
   findSubmissionJob,
   findValidationJob,
@@ -174,8 +175,7 @@ export async function planJob(
   const afterRow = parsePosition(page.cursor);
   const { job, validationId } = await getJobToRun(db, id);
   const plan = await runner.plan(validationId, { afterRow, limit: page.limit + 1 });
-  const changes = plan.changes.slice(0, page.limit);
-  const last = changes.at(-1);
+  const { items: changes, nextCursor } = toPage(plan.changes, page.limit, ({ row }) => String(row));
   return {
     jobId: job.jobId,
     feedId: job.feedId,
@@ -184,7 +184,7 @@ export async function planJob(
     summary: plan.counters,
     issueCounts: plan.issueCounts,
     changes,
-    nextCursor: last && plan.changes.length > changes.length ? String(last.row) : undefined,
+    nextCursor,
   };
 }
 
@@ -195,9 +195,7 @@ function endText(failureReason: string | null, counters: RunCounters): string {
 }
 
 /** One page of a job's issues, with the exact counts of the whole run. */
-export interface RowIssuePage {
-  items: NumberedIssue[];
-  nextCursor?: string;
+export interface RowIssuePage extends Page<NumberedIssue> {
   issueCounts: RowIssueCount[];
 }
 
@@ -217,12 +215,8 @@ export async function listJobIssues(
   const validationId = parseId('JV', id);
   if (validationId === undefined) return { items: [], issueCounts: [] };
   const rows = await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit + 1 });
-  const items = rows.slice(0, page.limit);
-  return {
-    items,
-    nextCursor: rows.length > items.length ? String(items.at(-1)!.issueNumber) : undefined,
-    issueCounts: job.issueCounts,
-  };
+  const issues = toPage(rows, page.limit, ({ issueNumber }) => String(issueNumber));
+  return { ...issues, issueCounts: job.issueCounts };
 }
 
 /** The place in the list that a cursor stands for; 0 is before the first. @throws invalid_query */

@@ -6,6 +6,7 @@ import { formatId } from '../ids';
 import type { OrderWithItems } from './orders.repository';
 import { createOrder, getOrder, listOrderPage, resolveOrderCursor } from './orders.service';
 
+/** The operations of orders. @param defaultCurrency - what a product without a currency counts as */
 export function orderHandlers(
   db: Database,
   defaultCurrency: string,
@@ -25,10 +26,10 @@ export function orderHandlers(
       return reply(200, toBody(await getOrder(db, path.order_id)));
     },
 
-    async listOrders({ query, reply }) {
+    async listOrders({ query, checked, reply }) {
       const page = await listOrderPage(db, {
         partnerName: query.partner_name,
-        cursor: query.cursor,
+        afterOrderId: checked,
         limit: defaulted(query.limit),
       });
       return reply(200, {
@@ -40,15 +41,14 @@ export function orderHandlers(
   };
 }
 
+/** An order without items, and a cursor that names no order, are 400. */
 export function orderChecks(db: Database) {
   return {
     createOrder({ body }) {
       const items = (body as { items?: unknown } | undefined)?.items;
       if (Array.isArray(items) && items.length === 0) throw orderWithoutItems();
     },
-    async listOrders({ query }) {
-      await resolveOrderCursor(db, query.cursor);
-    },
+    listOrders: ({ query }) => resolveOrderCursor(db, query.cursor),
   } satisfies Checks;
 }
 

@@ -95,6 +95,7 @@ export async function insertOrder(
   return { ...rows[0]!, items: rows };
 }
 
+/** The order with this number and its lines; null when there is none. */
 export async function findOrder(db: Database, orderId: number): Promise<OrderWithItems | null> {
   const order = await db<OrderRow>('orders').where('order_id', orderId).first();
   if (!order) return null;
@@ -102,6 +103,7 @@ export async function findOrder(db: Database, orderId: number): Promise<OrderWit
   return withItems!;
 }
 
+/** Whether there is an order with this number. */
 export async function orderExists(db: Database, orderId: number): Promise<boolean> {
   return (await db('orders').where('order_id', orderId).first('order_id')) !== undefined;
 }

@@ -8,6 +8,7 @@ import {
   productNotAvailable,
 } from '../errors';
 import { formatId, parseId } from '../ids';
+import { toPage, type Page } from '../page';
 import {
   findOrder,
   findProductsToOrder,
@@ -71,26 +72,13 @@ export async function getOrder(db: Database, id: string): Promise<OrderWithItems
   return order;
 }
 
-/** One page of orders. */
-export interface OrderPage {
-  items: OrderWithItems[];
-  /** The id of the last order, when more exist. */
-  nextCursor?: string;
-}
-
-/** Orders, newest first. @throws invalid_query */
+/** Orders, newest first; those after `afterOrderId`, which `resolveOrderCursor` gives. */
 export async function listOrderPage(
   db: Database,
-  page: { partnerName?: string; cursor?: string; limit: number },
-): Promise<OrderPage> {
-  const afterOrderId = await resolveOrderCursor(db, page.cursor);
-  const { partnerName, limit } = page;
-  const orders = await listOrders(db, { partnerName, afterOrderId, limit: limit + 1 });
-  const items = orders.slice(0, limit);
-  return {
-    items,
-    nextCursor: orders.length > items.length ? formatId('OR', items.at(-1)!.order_id) : undefined,
-  };
+  page: { partnerName?: string; afterOrderId?: number; limit: number },
+): Promise<Page<OrderWithItems>> {
+  const orders = await listOrders(db, { ...page, limit: page.limit + 1 });
+  return toPage(orders, page.limit, ({ order_id }) => formatId('OR', order_id));
 }
 
 /** The order that a cursor names. @throws invalid_query unless there is one */

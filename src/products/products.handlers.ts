@@ -14,16 +14,15 @@ import {
 
 type Product = components['schemas']['Product'];
 
+/** The operations of the catalog. */
 export function productHandlers(
   db: Database,
 ): Pick<Handlers, 'listProducts' | 'getProduct' | 'listProductsByFeed'> {
   return {
-    async listProducts({ query, reply }) {
-      const { limit, cursor, sort_by, order, ...filter } = query;
-      return reply(
-        200,
-        toPage(await listCatalog(db, { filter, limit: defaulted(limit), cursor, sort_by, order })),
-      );
+    async listProducts({ query, checked, reply }) {
+      const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filter } = query;
+      const page = await listCatalog(db, { filter, start: checked, limit: defaulted(limit) });
+      return reply(200, toBodyPage(page));
     },
 
     async getProduct({ path, reply }) {
@@ -32,23 +31,22 @@ export function productHandlers(
 
     async listProductsByFeed({ path, query, reply }) {
       const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      return reply(200, toPage(await listProductsOfFeed(db, path.feed_id, page)));
+      return reply(200, toBodyPage(await listProductsOfFeed(db, path.feed_id, page)));
     },
   };
 }
 
+/** A wrong order of the list, or a wrong cursor, is 400. */
 export function productChecks(db: Database) {
   return {
-    async listProducts({ query }) {
-      await resolveListingOrder(db, query);
-    },
+    listProducts: ({ query }) => resolveListingOrder(db, query),
     listProductsByFeed({ query }) {
       if (query.cursor !== undefined) parseProductCursor(query.cursor);
     },
   } satisfies Checks;
 }
 
-function toPage({ items, nextCursor }: ProductPage): components['schemas']['ProductList'] {
+function toBodyPage({ items, nextCursor }: ProductPage): components['schemas']['ProductList'] {
   return {
     count: items.length,
     items: items.map((row) => withoutNulls(toBody(row))),

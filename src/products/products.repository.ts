@@ -57,15 +57,18 @@ function selectProducts(db: Database): Knex.QueryBuilder {
   return db('products').join('partners', 'partners.partner_id', 'products.partner_id').select(columns);
 }
 
+/** The product with this number; null when there is none. */
 export async function findProduct(db: Database, productId: number): Promise<ProductRow | null> {
   const [row] = (await selectProducts(db).where('products.product_id', productId)) as ProductRow[];
   return row ?? null;
 }
 
+/** Whether there is a product with this number. */
 export async function productExists(db: Database, productId: number): Promise<boolean> {
   return (await db('products').where('product_id', productId).first('product_id')) !== undefined;
 }
 
+/** The products of a listing, at most `limit`. Nulls are last in both directions, ties are by product number. */
 export async function listProducts(db: Database, listing: ProductListing): Promise<ProductRow[]> {
   const { filter, sort, afterProductId, limit } = listing;
   const query = selectProducts(db).limit(limit);

@@ -7,6 +7,7 @@ import {
   productNotFound,
 } from '../errors';
 import { formatId, parseId } from '../ids';
+import { toPage, type Page } from '../page';
 import {
   findProduct,
   listProducts,
@@ -28,11 +29,7 @@ export async function getProduct(db: Database, id: string): Promise<ProductRow> 
 }
 
 /** One page of products. */
-export interface ProductPage {
-  items: ProductRow[];
-  /** The id of the last product, when more exist. */
-  nextCursor?: string;
-}
+export type ProductPage = Page<ProductRow>;
 
 /** How a listing is ordered and where it starts, as the caller asks for it. */
 export interface ListingOrder {
@@ -41,6 +38,9 @@ export interface ListingOrder {
   cursor?: unknown;
 }
 
+/** The order of a listing and the product it starts after, as the repository wants them. */
+export type ListingStart = Pick<ProductListing, 'sort' | 'afterProductId'>;
+
 /**
  * The order of a listing and the product it starts after. `sort_by` is looked at first, then `order`, then `cursor`.
  * @throws invalid_query
@@ -48,7 +48,7 @@ export interface ListingOrder {
 export async function resolveListingOrder(
   db: Database,
   { sort_by, order, cursor }: ListingOrder,
-): Promise<Pick<ProductListing, 'sort' | 'afterProductId'>> {
+): Promise<ListingStart> {
   if (sort_by !== undefined && !sortFields.includes(sort_by as SortField)) throw invalidSortBy(sortFields);
   if (order !== undefined && !sortOrders.includes(order as SortOrder)) throw invalidOrder(sortOrders);
   const sort = {
@@ -74,17 +74,18 @@ export function parseProductCursor(cursor: unknown): number {
 /** The catalog query of the specification. `feed_id` of the filter is an identifier; an unknown one matches nothing. */
 export async function listCatalog(
   db: Database,
-  query: ListingOrder & {
+  query: {
     filter: Omit<ProductListing['filter'], 'feed_id'> & { feed_id?: string };
+    start: ListingStart;
     limit: number;
   },
 ): Promise<ProductPage> {
   const { feed_id, ...filter } = query.filter;
-  const order = await resolveListingOrder(db, query);
-  if (feed_id === undefined) return readPage(db, { filter, ...order, limit: query.limit });
+  const listing = { ...query.start, limit: query.limit };
+  if (feed_id === undefined) return readPage(db, { filter, ...listing });
   const feedId = parseId('FD', feed_id);
   if (feedId === undefined) return { items: [] };
-  return readPage(db, { filter: { ...filter, feed_id: feedId }, ...order, limit: query.limit });
+  return readPage(db, { filter: { ...filter, feed_id: feedId }, ...listing });
 }
 
 /** The products that a feed wrote last, by product number. An unknown feed has none. @throws invalid_query */
@@ -107,9 +108,5 @@ export async function listProductsOfFeed(
 /** Reads one product more than asked for, which tells whether more exist. */
 async function readPage(db: Database, listing: ProductListing): Promise<ProductPage> {
   const rows = await listProducts(db, { ...listing, limit: listing.limit + 1 });
-  const items = rows.slice(0, listing.limit);
-  return {
-    items,
-    nextCursor: rows.length > items.length ? formatId('PR', items.at(-1)!.product_id) : undefined,
-  };
+  return toPage(rows, listing.limit, ({ product_id }) => formatId('PR', product_id));
 }

@@ -1,8 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-
-/** A file name in a key is cut to this many bytes: a local file system allows 255. */
-const fileNameBytesMax = 200;
-const slugCharactersMax = 200;
+import { limits } from '../config';
 
 /**
  * The key of a feed's raw file (specification, section 2): `raw/partners/<partner_slug>/feeds/<feed_id>/<file_name>`.
@@ -40,7 +37,7 @@ export function partnerSlug(partnerName: string): string {
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, slugCharactersMax)
+    .slice(0, limits.keySlugCharacters)
     .replace(/^-+|-+$/g, '');
   return slug || createHash('sha256').update(partnerName).digest('hex').slice(0, 12);
 }
@@ -49,11 +46,11 @@ export function partnerSlug(partnerName: string): string {
 export function safeFileName(fileName: string): string {
   const safe = fileName.replace(/[/\\\p{Cc}]/gu, '_').replace(/\.{2,}/g, '.');
   const named = /^[.\s]*$/.test(safe) ? `feed${safe.trim()}` : safe;
-  if (Buffer.byteLength(named) <= fileNameBytesMax) return named;
+  if (Buffer.byteLength(named) <= limits.keyFileNameBytes) return named;
   const ending = /\.[A-Za-z0-9]{1,10}$/.exec(named)?.[0] ?? '';
   let stem = '';
   for (const character of named) {
-    if (Buffer.byteLength(stem + character + ending) > fileNameBytesMax) break;
+    if (Buffer.byteLength(stem + character + ending) > limits.keyFileNameBytes) break;
     stem += character;
   }
   // Cut at a point, the name would end in two.

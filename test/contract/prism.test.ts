@@ -68,6 +68,12 @@ async function integrate(api: ApiClient): Promise<number[]> {
     await api.get('/analytics/sales-over-time?grain=monthly'),
     await api.get('/analytics/revenue-share'),
     await api.get('/health'),
+    await api.get('/openapi.yaml'),
+    await api.get('/openapi.json'),
+    await api.get('/docs'),
+    await api.get('/docs/swagger-ui.css'),
+    await api.get('/docs/swagger-ui-bundle.js'),
+    await api.get('/docs/initializer.js'),
   ];
   for (const answer of answers) {
     expect(answer.headers.get('sl-violations')).toBeNull();
@@ -77,6 +83,7 @@ async function integrate(api: ApiClient): Promise<number[]> {
 
 const success = [
   201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 201, 200, 200, 200, 200, 200, 200,
+  200, 200, 200, 200, 200, 200,
 ];
 
 describe('Prism as a mock', () => {

@@ -8,7 +8,7 @@ import { sendRaw } from '../support/raw-request';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
-const requestIdleMilliseconds = 500;
+const requestIdleMilliseconds = 1_000;
 const timedOut = { detail: 'The request took too long to arrive.' };
 
 let service: TestService;

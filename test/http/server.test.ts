@@ -20,6 +20,7 @@ async function sendBytes(bytes: string): Promise<string> {
 describe('a request that is not HTTP, or too much of it', () => {
   it.each([
     ['is malformed', 'NOT A REQUEST\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],
+    ['names no host', 'GET /health HTTP/1.1\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],
     [
       'has a header that is too large',
       `GET /health HTTP/1.1\r\nhost: x\r\nx-large: ${'x'.repeat(20_000)}\r\n\r\n`,

@@ -76,9 +76,12 @@ describe('every operation', () => {
 
       expect(response.status).toBe(operation.success);
       const isJson = operation.mediaType === 'application/json';
+      const isText = operation.mediaType.startsWith('text/');
       expect(response.headers.get('content-type')).toBe(
-        isJson ? operation.mediaType : `${operation.mediaType}; charset=utf-8`,
+        isText ? `${operation.mediaType}; charset=utf-8` : operation.mediaType,
       );
+      // Nothing that is not JSON may be taken for anything but what it says.
+      expect(response.headers.get('x-content-type-options')).toBe(isJson ? null : 'nosniff');
       expect(response.headers.get('x-request-id')).toEqual(aUuid);
       expect(response.headers.get('x-powered-by')).toBeNull();
       expect(response.body).toEqual(expect.any(isJson ? Object : String));
@@ -231,6 +234,15 @@ describe('every operation', () => {
       '/analytics/nope',
       '/health/',
       '/healthz',
+      '/openapi.yml',
+      '/openapi.json/',
+      '/docs/',
+      '/docs/index.html',
+      '/docs/swagger-ui.js',
+      '/docs/package.json',
+      '/docs/..%2fpackage.json',
+      '/docs/%2e%2e/%2e%2e/package.json',
+      '/docs/swagger-ui.css/../package.json',
       '/nope/%zz',
       '/nope?limit=x',
       '/api/products',

@@ -21,7 +21,7 @@ export async function startAppAt(
   const objectStore = new FileStore(createTestFolder());
   await objectStore.prepare();
   const app = await createApp({
-    config: { uploadBytesMax: 1024 * 1024, defaultCurrency: 'USD' },
+    config: { uploadBytesMax: 1024 * 1024, defaultCurrency: 'USD', servicePages: true },
     apiKeys: [testKey],
     address,
     db,

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
 import type { Database, DatabaseAddress } from '../../src/db/database';
@@ -38,6 +37,7 @@ export async function startTestService(
     objectStore?: ObjectStore;
     uploadBytesMax?: number;
     defaultCurrency?: string;
+    servicePages?: boolean;
     requestIdleMilliseconds?: number;
   } = {},
 ): Promise<TestService> {
@@ -53,6 +53,7 @@ export async function startTestService(
     config: {
       uploadBytesMax: options.uploadBytesMax ?? 64 * 1024 * 1024,
       defaultCurrency: options.defaultCurrency ?? 'USD',
+      servicePages: options.servicePages ?? true,
     },
     apiKeys: [testKey],
     address,
@@ -61,7 +62,7 @@ export async function startTestService(
     runner: {
       run,
       plan: (jobId, page) => planFeed(jobId, page, context),
-      rejects: async (request) => Readable.from(await openRejects(request, context), { objectMode: false }),
+      rejects: (request) => openRejects(request, context),
     },
     log,
     verifyResponses: true,

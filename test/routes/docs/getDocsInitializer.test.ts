@@ -1,0 +1,23 @@
+import { describeNotModified } from '../../support/not-modified';
+import { startTestService, type TestService } from '../../support/service';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+describe('GET /docs/initializer.js', () => {
+  describe('200', () => {
+    it('shows our document, and sends it to no validator; no key is needed', async () => {
+      const { status, headers, body } = await service.api.withKey(undefined).get('/docs/initializer.js');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+      expect(body).toContain("url: 'openapi.json'");
+      expect(body).toContain('validatorUrl: null');
+      expect(body).not.toMatch(/https?:/);
+    });
+  });
+
+  describeNotModified('/docs/initializer.js', () => service);
+});

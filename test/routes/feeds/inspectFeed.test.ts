@@ -1,0 +1,519 @@
+import type { ApiResponse } from '../../support/api-client';
+import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/multipart';
+import { startTestService, type TestService } from '../../support/service';
+import { expectRefusal, stored } from '../../support/stored';
+
+const fileBytesMax = 2_000_000;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ uploadBytesMax: fileBytesMax });
+});
+
+type Content = string | Buffer;
+const inspectedMax = 262_148;
+
+/** Posts the parts to the endpoint, in this order. */
+const send = (path: '/feeds/inspect' | '/feeds/upload', ...parts: RawPart[]) =>
+  service.api.send('POST', path, { headers: { 'content-type': formType }, body: formBody(parts) });
+
+/** Inspects a file that the service must take a look at. */
+async function inspect(content: Content, options?: Parameters<typeof filePart>[1]) {
+  const before = await stored(service);
+  const { status, body } = await send('/feeds/inspect', partnerPart(), filePart(content, options));
+  expect(status).toBe(200);
+  expect(body.accepted).toBe(body.refusal === null);
+  expect(await stored(service)).toEqual(before);
+  return body;
+}
+
+const withBytes = (...parts: (string | number[])[]) =>
+  Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))));
+
+const values = (given: Record<string, string>) => ({
+  sku: null,
+  product_name: null,
+  description: null,
+  brand: null,
+  category: null,
+  price: null,
+  currency: null,
+  availability: null,
+  ...given,
+});
+
+describe('POST /feeds/inspect', () => {
+  describe('200', () => {
+    it('says how a file is written, what its headers are, its first rows after cleaning and its issues', async () => {
+      const csv =
+        'sku,Product_Name, PRICE ,availability,Colour\r\n 01 ,"Tent\r\n2",USD 5,In Stock,red\r\n\r\n,Lamp,NA,ask us,\r\n';
+
+      const body = await inspect(csv);
+
+      const header = (column_number: number, name: string, column: string | null) => ({
+        column_number,
+        header: name,
+        column,
+        suggestion: null,
+      });
+      const issue = {
+        line: 5,
+        last_line: 5,
+        row: 2,
+        sku: null,
+        severity: 'error',
+        message: expect.any(String),
+      };
+      expect(body).toEqual({
+        accepted: true,
+        refusal: null,
+        run_failure: null,
+        inspected_bytes: csv.length,
+        complete: true,
+        encoding: 'utf-8',
+        byte_order_mark: false,
+        delimiter: ',',
+        line_ends: 'crlf',
+        headers: [
+          header(1, 'sku', 'sku'),
+          header(2, 'Product_Name', 'product_name'),
+          header(3, 'PRICE', 'price'),
+          header(4, 'availability', 'availability'),
+          header(5, 'Colour', null),
+        ],
+        row_count: 2,
+        rows: [
+          {
+            line: 2,
+            row: 1,
+            values: values({
+              sku: '01',
+              product_name: 'Tent\r\n2',
+              price: '5',
+              currency: 'USD',
+              availability: 'in_stock',
+            }),
+          },
+        ],
+        issues: [
+          { ...issue, field: 'sku', column_number: 1, code: 'missing_required', value: null },
+          { ...issue, field: 'price', column_number: 3, code: 'invalid_price', value: 'NA' },
+          {
+            ...issue,
+            line: 1,
+            last_line: 1,
+            row: 0,
+            field: null,
+            column_number: 5,
+            code: 'unknown_column',
+            severity: 'warning',
+            value: 'Colour',
+          },
+          {
+            ...issue,
+            field: 'availability',
+            column_number: 4,
+            code: 'unknown_availability',
+            severity: 'warning',
+            value: 'ask us',
+          },
+        ],
+        issue_counts: [
+          ['missing_required', 'error', { line: 5, row: 2, sku: null, value: null }],
+          ['invalid_price', 'error', { line: 5, row: 2, sku: null, value: 'NA' }],
+          ['unknown_availability', 'warning', { line: 5, row: 2, sku: null, value: 'ask us' }],
+          ['unknown_column', 'warning', { line: 1, row: 0, sku: null, value: 'Colour' }],
+        ].map(([code, severity, first]) => ({ code, severity, count: 1, first_rows: [first] })),
+      });
+    });
+
+    it.each<[string, Content, object]>([
+      ['plain', 'sku,product_name\n', { byte_order_mark: false, encoding: 'utf-8' }],
+      ['a byte order mark', '\ufeffsku,product_name\n', { byte_order_mark: true, encoding: 'utf-8' }],
+      ['Thai', 'sku,product_name\n1,เต็นท์\n', { encoding: 'utf-8', row_count: 1 }],
+      [
+        'UTF-16, little end first',
+        Buffer.from('\ufeffsku,product_name\n', 'utf16le'),
+        { encoding: 'utf-16le', byte_order_mark: true, accepted: false, headers: [] },
+      ],
+      [
+        'UTF-16, big end first',
+        Buffer.from('\ufeffsku,product_name\n', 'utf16le').swap16(),
+        { encoding: 'utf-16be', byte_order_mark: true, accepted: false, headers: [] },
+      ],
+      [
+        'Latin-1',
+        withBytes('sku,product_name\n1,Caf', [0xe9], '\n'),
+        { encoding: 'unknown', byte_order_mark: false, accepted: false, delimiter: null, headers: [] },
+      ],
+      [
+        'a character cut at its end',
+        withBytes('sku,product_name\n1,', [0xe2, 0x82]),
+        { encoding: 'unknown' },
+      ],
+    ])('tells the encoding: %s', async (_, csv, expected) => {
+      expect(await inspect(csv)).toMatchObject({ complete: true, ...expected });
+    });
+
+    it.each([
+      [',', 'sku,product_name\n', true],
+      [';', 'sku;product_name;"a,b"\n', true],
+      ['\t', 'sku\tproduct_name\n', true],
+      [',', 'sku,product_name;x\n', false],
+      [';', 'SKU Code;name,x;price\n', false],
+      ['\t', 'a\tb\tc\n', false],
+    ])('tells the delimiter %j of %j, or the likeliest', async (delimiter, csv, accepted) => {
+      expect(await inspect(csv)).toMatchObject({ delimiter, accepted });
+    });
+
+    it.each([
+      ['lf', 'sku,product_name\n1,A\n'],
+      ['crlf', 'sku,product_name\r\n1,A\r\n'],
+      ['mixed', 'sku,product_name\r\n1,A\n'],
+      ['mixed', 'sku,product_name\n1,"A\r\nB"\n'],
+      ['none', 'sku,product_name'],
+      ['none', 'sku,product_name,a\rb'],
+    ])('tells line ends: %s', async (line_ends, csv) => {
+      expect(await inspect(csv)).toMatchObject({ line_ends });
+    });
+
+    describe('suggests', () => {
+      it.each([
+        ['SKU Code', 'sku'],
+        ['sku_id', 'sku'],
+        ['Item Number', 'sku'],
+        ['skuu', 'sku'],
+        ['name', 'product_name'],
+        ['Title', 'product_name'],
+        ['product-name', 'product_name'],
+        ['Product Nmae', 'product_name'],
+        ['prodct_name', 'product_name'],
+        ['desciption', 'description'],
+        ['Body (HTML)', 'description'],
+        ['Vendor', 'brand'],
+        ['brands', 'brand'],
+        ['Product Type', 'category'],
+        ['catagory', 'category'],
+        ['Unit Price', 'price'],
+        ['Prize', 'price'],
+        ['currency code', 'currency'],
+        ['curency', 'currency'],
+        ['availabilty', 'availability'],
+        ['In Stock', 'availability'],
+      ])('for %j the column %s', async (header, suggestion) => {
+        const { headers } = await inspect(`"${header}"\n`);
+
+        expect(headers).toEqual([{ column_number: 1, header, column: null, suggestion }]);
+      });
+
+      it.each(['colour', 'x', '', '   ', '_sku', '_name', 'weight_in_kg', '123', '!!!', 'ชื่อ'])(
+        'nothing for %j',
+        async (header) => {
+          const { headers } = await inspect(`size,"${header}"\n`);
+
+          expect(headers[1]).toEqual({
+            column_number: 2,
+            header: header.trim(),
+            column: null,
+            suggestion: null,
+          });
+        },
+      );
+
+      it('no column that is there', async () => {
+        const { headers, accepted } = await inspect('SKU,SKU Code,name,Product_Name,Unit Price\n');
+
+        expect(accepted).toBe(true);
+        expect(
+          headers.map((each: { column: unknown; suggestion: unknown }) => [each.column, each.suggestion]),
+        ).toEqual([
+          ['sku', null],
+          [null, null],
+          [null, null],
+          ['product_name', null],
+          [null, 'price'],
+        ]);
+      });
+    });
+
+    it('shows the first ten rows that would be loaded, and counts all', async () => {
+      const rows = Array.from({ length: 30 }, (_, n) =>
+        n % 3 === 0 ? `S${n},,` : `S${n},Product ${n},${n}`,
+      );
+
+      const body = await inspect(`sku,product_name,price\n${rows.join('\n')}\n`);
+
+      expect(body.row_count).toBe(30);
+      expect(body.rows.map(({ row, line }: { row: number; line: number }) => [row, line])).toEqual(
+        [2, 3, 5, 6, 8, 9, 11, 12, 14, 15].map((row) => [row, row + 1]),
+      );
+      expect(body.issue_counts).toMatchObject([{ code: 'missing_required', count: 10 }]);
+    });
+
+    it('does not show a row that a later one replaces', async () => {
+      const rows = Array.from({ length: 15 }, (_, n) => `S${n % 12},Product ${n}`);
+
+      const body = await inspect(`sku,product_name\n${rows.join('\n')}\n`);
+
+      expect(body.rows.map(({ row }: { row: number }) => row)).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+      expect(body.issue_counts).toMatchObject([{ code: 'duplicate_sku', count: 3 }]);
+    });
+
+    it('counts repeated skus as a run does: those that come first are shown first', async () => {
+      const csv = 'sku,product_name\nA,1\nB,2\nB,3\nA,4\nC,5\nA,6\n';
+
+      const body = await inspect(csv);
+      const { job } = await service.api.loadFeed(csv, 'Repeated');
+
+      expect(body.issue_counts).toEqual(job.issue_counts);
+      expect(body.issues.map(({ line }: { line: number }) => line)).toEqual([2, 3, 5]);
+    });
+
+    it('shows at most a hundred issues, errors before warnings, and counts all', async () => {
+      const rows = Array.from({ length: 300 }, (_, n) => (n % 2 === 0 ? `S${n},A,0` : `S${n},A,NA`));
+
+      const body = await inspect(`sku,product_name,price\n${rows.join('\n')}\n`);
+
+      expect(body.issues).toHaveLength(100);
+      expect(new Set(body.issues.map(({ code }: { code: string }) => code))).toEqual(
+        new Set(['invalid_price']),
+      );
+      expect(body.issue_counts).toMatchObject([
+        { code: 'invalid_price', count: 150 },
+        { code: 'zero_price', count: 150 },
+      ]);
+    });
+
+    it('says why a run would fail, and what it would skip until then', async () => {
+      const body = await inspect('sku,product_name,price\nA,A,NA\nB,B,1\nC,"C\n');
+
+      expect(body).toMatchObject({
+        accepted: true,
+        run_failure: 'The quote that opens in the record at line 4 is never closed.',
+        row_count: 2,
+        issue_counts: [{ code: 'invalid_price', count: 1 }],
+      });
+    });
+
+    it('says what the run then says', async () => {
+      const csv =
+        '\n"sku";product_name;price;x;availability\n;A;1;;\nB;"B"x;1\nC;C;USD 1,00;;ask\nD;D;0;;;;\nE;E;0\nE;E;1\n';
+
+      const body = await inspect(csv);
+      const { job, jobId } = await service.api.loadFeed(csv, 'The same');
+
+      const { items } = (await service.api.get(`/jobs/${jobId}/issues`)).body;
+      const bySeverity = (severity: string) =>
+        items.filter((issue: { severity: string }) => issue.severity === severity);
+      expect(body.issue_counts).toEqual(job.issue_counts);
+      expect(body.issues).toEqual([...bySeverity('error'), ...bySeverity('warning')]);
+      expect(body.row_count).toBe(job.summary.processed);
+    });
+
+    describe('of a file that is larger than it looks at', () => {
+      const head = 'sku,product_name\n';
+      const rows = (count: number) =>
+        Array.from({ length: count }, (_, n) => `S${n},${'n'.repeat(90)}\n`).join('');
+
+      it('looks at the beginning, and leaves out the row that is cut', async () => {
+        const csv = head + rows(5_000);
+
+        const body = await inspect(csv);
+
+        const seen = csv.slice(0, body.inspected_bytes);
+        expect(body.inspected_bytes).toBeGreaterThan(262_144);
+        expect(body.inspected_bytes).toBeLessThanOrEqual(inspectedMax);
+        expect(body).toMatchObject({ accepted: true, complete: false, run_failure: null, issues: [] });
+        expect(body.row_count).toBe(seen.split('\n').length - 2);
+      });
+
+      it.each([0, 1, 2, 3])(
+        'is not misled by a character that is cut, %i bytes further on',
+        async (offset) => {
+          const body = await inspect(`${head}${'x'.repeat(offset)},"${'😀'.repeat(100_000)}"\n`);
+
+          expect(body).toMatchObject({
+            accepted: true,
+            complete: false,
+            encoding: 'utf-8',
+            run_failure: null,
+            issues: [],
+          });
+        },
+      );
+
+      it('does not take a quote for open that is closed in the rest', async () => {
+        const body = await inspect(`${head}A,A\nB,B\nC,"${'x\n'.repeat(200_000)}"\n`);
+
+        expect(body).toMatchObject({ run_failure: null, complete: false, issues: [] });
+        expect(body.rows[0].values.sku).toBe('A');
+      });
+
+      it('is not complete by a byte', async () => {
+        const file = (bytes: number) => `${head}A,${'x'.repeat(bytes - head.length - 3)}\n`;
+
+        expect(await inspect(file(262_144))).toMatchObject({ complete: true, row_count: 1 });
+        expect(await inspect(file(inspectedMax + 1))).toMatchObject({ complete: false, row_count: 0 });
+      });
+    });
+  });
+
+  describe('200, refused:', () => {
+    const many = (row: string) => row.repeat(Math.ceil(300_000 / row.length));
+    const files: [string, Content, object?][] = [
+      ['no CSV', 'sku,product_name\n', { fileName: 'feed.xlsx' }],
+      ['a picture by its media type', 'sku,product_name\n', { mediaType: 'image/png' }],
+      ['no CSV, and empty', '', { fileName: 'feed.pdf' }],
+      ['no bytes', ''],
+      ['white space', ' \r\n\t\n\u3000'],
+      ['a byte order mark', '\ufeff'],
+      ['300 KB of blank lines', many('\r\n')],
+      ['UTF-16', Buffer.from('\ufeffsku,product_name\n', 'utf16le')],
+      ['Latin-1', withBytes('sku,product_name\n1,Caf', [0xe9], '\n')],
+      ['a character cut at its end', withBytes('sku,product_name\n1,', [0xf0, 0x9f])],
+      ['Latin-1 in the header', withBytes('sku,product_name,gr', [0xf6], 'sse\n')],
+      ['no header', '1,Tent\n'],
+      ['another name', 'SKU Code,product_name\n'],
+      ['one column that is missing, one twice', 'sku,sku\n'],
+      ['a column twice', 'sku,Price,product_name,price\n'],
+      ['another delimiter', 'sku|product_name\n'],
+      ['a quote that is not closed', '"sku,product_name\n1,Tent\n'],
+      ['a header that is too long', `sku,product_name,${many('x')}\n1,A,\n`],
+      ['a header that is too long, of two bytes a character', `sku,product_name,${many('é')}\n1,A,\n`],
+      ['a header that is too long, of three bytes a character', `sku,product_name,${many('€')}\n1,A,\n`],
+      ['a header that is too long, of four bytes a character', `sku,product_name,${many('😀')}\n1,A,\n`],
+      ['a header that is too long, of four bytes, one further', `sku,product_name,x${many('😀')}\n1,A,\n`],
+      ['a header that is too long, of four bytes, two further', `sku,product_name,xx${many('😀')}\n1,A,\n`],
+      ['a quote that is not closed, and too long', `"sku,product_name\n${many('1,Tent\n')}`],
+      ['a good one', 'sku,product_name\n1,Tent\n'],
+      ['a good large one', `sku,product_name\n${many('1,Tent\n')}`],
+    ];
+
+    // Jest would take a third parameter that a row does not have for `done`.
+    it.each(files.map(([what, content, options = {}]) => [what, content, options] as const))(
+      'has the text that an upload answers, of a file with %s',
+      async (_, content, options) => {
+        const body = await inspect(content, options);
+        const upload = await send('/feeds/upload', partnerPart(), filePart(content, options));
+
+        expect(body.refusal).toBe(upload.status === 201 ? null : upload.body.detail);
+        expect(body.accepted).toBe(upload.status === 201);
+      },
+    );
+
+    it('still describes a file whose header is wrong', async () => {
+      const body = await inspect('SKU Code,product_name\nA,A\n');
+
+      expect(body).toMatchObject({
+        refusal: 'Invalid CSV file: Missing required CSV headers: product_name, sku',
+        delimiter: ',',
+        line_ends: 'lf',
+        headers: [
+          { header: 'SKU Code', column: null, suggestion: 'sku' },
+          { header: 'product_name', column: 'product_name', suggestion: null },
+        ],
+        row_count: 0,
+        rows: [],
+        issues: [],
+        issue_counts: [],
+        run_failure: null,
+      });
+    });
+  });
+
+  const refuses = (send: () => Promise<ApiResponse>, status: number, body: unknown) =>
+    expectRefusal(service, send, status, body);
+  const post = (body: string | Uint8Array, contentType = formType) =>
+    service.api.send('POST', '/feeds/inspect', { headers: { 'content-type': contentType }, body });
+
+  describe('400', () => {
+    it.each([
+      ['no boundary in it', 'no part'],
+      ['no end', formBody([partnerPart(), filePart()]).subarray(0, -10)],
+    ])('refuses a body with %s', async (_, body) => {
+      await refuses(() => post(body), 400, { detail: 'Malformed multipart body.' });
+    });
+  });
+
+  describe('401', () => {
+    it.each([undefined, 'wrong'])('refuses the key %j', async (key) => {
+      const { status, body } = await service.api.withKey(key).inspect({ csv: 'x', partnerName: 'A' });
+
+      expect(status).toBe(401);
+      expect(body).toEqual({ detail: 'Invalid or missing API key' });
+    });
+  });
+
+  describe('413', () => {
+    it('refuses a file one byte over the limit of an upload, and takes one that just fits', async () => {
+      const file = (bytes: number) => filePart('sku,product_name\n'.padEnd(bytes, 'a,b\n'));
+      const tooLarge = { detail: `Uploaded file exceeds the limit of ${fileBytesMax} bytes.` };
+
+      await refuses(() => send('/feeds/inspect', partnerPart(), file(fileBytesMax + 1)), 413, tooLarge);
+      expect((await send('/feeds/inspect', partnerPart(), file(fileBytesMax))).status).toBe(200);
+    });
+  });
+
+  describe('415', () => {
+    it.each(['text/csv', 'application/json', 'application/x-www-form-urlencoded'])(
+      'refuses a body of %s',
+      async (type) => {
+        await refuses(() => post('sku,product_name\n', type), 415, {
+          detail: 'Unsupported media type. Send the body as multipart/form-data.',
+        });
+      },
+    );
+  });
+
+  describe('422', () => {
+    const missing = (name: string) => ({
+      type: 'missing',
+      loc: ['body', name],
+      msg: 'Field required',
+      input: null,
+    });
+    const once = (name: string, input: string) => ({
+      type: 'repeated',
+      loc: ['body', name],
+      msg: 'Field should be sent only once',
+      input,
+    });
+
+    it.each<[string, RawPart[], object[]]>([
+      ['no part', [fieldPart('comment', 'x')], [missing('partner_name'), missing('file')]],
+      ['no file', [partnerPart()], [missing('file')]],
+      ['no partner', [filePart()], [missing('partner_name')]],
+      ['two files', [partnerPart(), filePart(), filePart()], [once('file', 'feed.csv')]],
+      ['two partners', [partnerPart(), filePart(), partnerPart('B')], [once('partner_name', 'B')]],
+      [
+        'a file without a name',
+        [partnerPart(), fieldPart('file', 'x')],
+        [
+          {
+            type: 'file_name_missing',
+            loc: ['body', 'file'],
+            msg: 'File should be sent with a file name',
+            input: null,
+          },
+        ],
+      ],
+    ])('refuses a form with %s, as the upload does', async (_, parts, detail) => {
+      await refuses(() => send('/feeds/inspect', ...parts), 422, { detail });
+      await refuses(() => send('/feeds/upload', ...parts), 422, { detail });
+    });
+
+    it.each([' ', 'x'.repeat(256), 'a\u0001b'])(
+      'refuses the partner %j, as the upload does',
+      async (name) => {
+        const upload = await send('/feeds/upload', partnerPart(name), filePart());
+
+        expect(upload.status).toBe(422);
+        for (const parts of [
+          [partnerPart(name), filePart()],
+          [filePart(), partnerPart(name)],
+        ]) {
+          await refuses(() => send('/feeds/inspect', ...parts), 422, upload.body);
+        }
+      },
+    );
+  });
+});

@@ -1,0 +1,552 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { parse } from 'csv-parse/sync';
+import { stringify } from 'csv-stringify/sync';
+import { leaveRunning, whileReading } from '../../support/held-run';
+import { eventually } from '../../support/eventually';
+import { sendRaw } from '../../support/raw-request';
+import { startTestService, testKey, type TestService } from '../../support/service';
+import { rawFilePath } from '../../support/stored';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+const path = (jobId: string) => `/jobs/${jobId}/rejects.csv`;
+const download = (jobId: string) => service.api.get(path(jobId));
+
+/** Loads a feed. @returns its rejects, as text */
+async function rejectsOf(csv: string, partnerName: string): Promise<string> {
+  const { jobId } = await service.api.loadFeed(csv, partnerName);
+  const { status, body } = await download(jobId);
+  expect(status).toBe(200);
+  return body as string;
+}
+
+/** The cells of a file, the report's columns included. */
+const cellsOf = (csv: string, delimiter = ','): string[][] =>
+  parse(csv, { delimiter, relax_quotes: true, relax_column_count: true });
+
+/** What stands behind the three generated cells of each row, as text. The generated ones hold no line break. */
+function originals(csv: string, delimiter = ','): string[] {
+  const cell = String.raw`(?:"(?:[^"]|"")*"|[^"${delimiter}\n]*)`;
+  const row = new RegExp(`^(?:${cell}${delimiter}){3}`, 'd');
+  const texts: string[] = [];
+  for (let rest = csv; rest !== '';) {
+    const start = row.exec(rest)![0].length;
+    const end = endOfRecord(rest, start, delimiter);
+    texts.push(rest.slice(start, end));
+    rest = rest.slice(end + 1);
+  }
+  return texts;
+}
+
+/** Where the record ends that goes on at `start`: at a line feed outside of quotes that open at the start of a cell. */
+function endOfRecord(text: string, start: number, delimiter: string): number {
+  let quoted = false;
+  let cellStart = true;
+  for (let at = start; ; at++) {
+    const character = text[at];
+    if (quoted) {
+      if (character !== '"') continue;
+      if (text[at + 1] === '"') at++;
+      else quoted = false;
+      cellStart = false;
+    } else if (character === '"' && cellStart) quoted = true;
+    else if (character === '\n') return at;
+    else cellStart = character === delimiter;
+  }
+}
+
+const products = (partnerName: string) =>
+  service
+    .db('products')
+    .join('partners', 'partners.partner_id', 'products.partner_id')
+    .where({ partner_name: partnerName })
+    .orderBy('sku')
+    .select<Record<string, string | null>[]>(
+      'sku',
+      'product_name',
+      'description',
+      'brand',
+      'price',
+      'currency',
+      'availability',
+    );
+
+describe('GET /jobs/{job_id}/rejects.csv', () => {
+  describe('200', () => {
+    it('has every rejected row once, with its line and what is wrong before its cells', async () => {
+      const { jobId } = await service.api.loadFeed(
+        [
+          'sku,product_name,price,currency,brand',
+          'A,Double,1,EUR,Acme',
+          'B,Price,"1.299,00",EUR,Acme',
+          'OK,Good,1,EUR,Acme',
+          ',,NA,XXQ,Acme',
+          'F,Fields,1,EUR,Acme,more',
+          'A,Double again,0,EUR,Acme',
+        ].join('\n'),
+        'Every row',
+      );
+
+      const { status, headers, body } = await download(jobId);
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+      expect(headers.get('content-disposition')).toBe(`attachment; filename="${jobId}-rejects.csv"`);
+      const price =
+        'price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.';
+      const currency = 'currency is not an active ISO 4217 code, for example USD.';
+      expect((body as string).split('\n')).toEqual([
+        '_line,_codes,_messages,sku,product_name,price,currency,brand',
+        '2,duplicate_sku,A later valid row of this feed has the same sku; the last one is used.,A,Double,1,EUR,Acme',
+        `3,invalid_price,"${price}",B,Price,"1.299,00",EUR,Acme`,
+        `5,missing_required invalid_currency invalid_price,"sku is required and must not be empty. product_name is required and must not be empty. ${currency} ${price}",,,NA,XXQ,Acme`,
+        '6,too_many_fields,The row has more fields than the header. Put quotes around values that hold the delimiter.,F,Fields,1,EUR,Acme,more',
+        '',
+      ]);
+    });
+
+    /** A feed of nasty rows, all of which are rejected for their price but for the good one. */
+    const nasty = [
+      ['quotes that are not needed', '"A","Tent","NA"'],
+      ['doubled quotes', 'B,"12"" ""wide""",NA'],
+      ['a quote inside an unquoted cell', 'C,12" wide,NA'],
+      ['line breaks inside quotes', 'D,"Tent\nfor\n\ntwo",NA'],
+      ['CRLF inside quotes', 'E,"Tent\r\nfor two\r\n",NA'],
+      ['spaces at edges', ' F , Tent\t,NA '],
+      ['Unicode spaces at edges', '\u00a0G,\u3000Tent\u2003,NA'],
+      ['a formula', '=1+1,"=HYPERLINK(""http://x"")",NA'],
+      ['other beginnings of formulas', '+1,-1,@SUM(A1)'],
+      ['a tab and a carriage return first', 'J,\t=1,\rNA'],
+      ['Thai and emoji', 'เต็นท์,"เต็นท์ 2 คน 😀",๑๒'],
+      ['NUL', 'K,Te\0nt,1'],
+      ['too few cells', 'L'],
+      ['an empty pair of quotes alone', '""'],
+      ['delimiters alone', ',,'],
+      ['too many cells', 'M,Tent,1,2,"3",'],
+      ['text after a closing quote', 'N,"Tent" for two,1'],
+      ['text after a closing quote, and line breaks', '"O\n"x,"Tent",1'],
+      ['a delimiter between doubled quotes', 'P,"Tent"",1"" ",NA'],
+    ] as const;
+
+    it.each([
+      ['LF', '\n'],
+      ['CRLF', '\r\n'],
+    ])('leaves the cells of all kinds of rows as they came, with %s', async (name, end) => {
+      const rows = nasty.map(([, row]) => row);
+      const csv = ['sku,product_name,price', 'good,Good,1', ...rows, 'good2,Good,2'].join(end);
+
+      const rejects = await rejectsOf(csv, `Nasty ${name}`);
+
+      expect(originals(rejects)).toEqual(['sku,product_name,price', ...rows]);
+    });
+
+    it.each([';', '\t'])('has the delimiter of the feed: %j', async (delimiter) => {
+      const header = ['sku', '"product, name"', 'product_name', 'price'].join(delimiter);
+      const rows = [
+        ['A', 'x,y', `"T${delimiter}ent"`, 'NA'].join(delimiter),
+        ['B', '"x\n,"', 'T,ent', '1', ',', ''].join(delimiter),
+        ['', '', '"T""ent"', '"1"'].join(delimiter),
+      ];
+
+      const rejects = await rejectsOf([header, ...rows, ''].join('\n'), `Delimiter ${delimiter}`);
+
+      expect(rejects.startsWith(`_line${delimiter}_codes${delimiter}_messages${delimiter}sku`)).toBe(true);
+      expect(originals(rejects, delimiter)).toEqual([header, ...rows]);
+      expect(cellsOf(rejects, delimiter).map((cells) => cells.slice(0, 2))).toEqual([
+        ['_line', '_codes'],
+        ['2', 'invalid_price'],
+        ['3', 'too_many_fields'],
+        ['5', 'missing_required'],
+      ]);
+    });
+
+    it('has the header as it came, but for a byte order mark and what stands before it', async () => {
+      const header = ' SKU ,"Product_Name","size\n""in"" cm",,price';
+
+      const rejects = await rejectsOf(`\uFEFF\r\n,,\n${header}\r\nA,A,,,NA\r\n`, 'Header');
+
+      expect(originals(rejects)).toEqual([header, 'A,A,,,NA']);
+    });
+
+    it('leaves the columns of a report that was uploaded as it came where they are', async () => {
+      const first = await rejectsOf('sku,product_name,price\nA,A,NA\n', 'Twice');
+      const second = await rejectsOf(first, 'Twice');
+
+      expect(originals(second)).toEqual(first.trimEnd().split('\n'));
+    });
+
+    it('has generated cells that no spreadsheet takes for a formula', async () => {
+      const rows = nasty.map(([, row]) => row).join('\n');
+
+      const rejects = await rejectsOf(`sku,product_name,price\n${rows}\n`, 'Safe');
+
+      const generated = cellsOf(rejects).flatMap((cells) => cells.slice(0, 3));
+      expect(generated).toHaveLength(3 * (nasty.length + 1));
+      expect(generated.filter((cell) => !/^[\w ]/.test(cell))).toEqual([]);
+    });
+
+    it.each([
+      ['nothing was rejected', 'sku,product_name\nA,A\n'],
+      ['there are warnings alone', 'sku,product_name,price\nA,A,0\n'],
+      ['there are no rows', 'sku,product_name\n'],
+    ])('is the header alone where %s', async (what, csv) => {
+      const [header] = csv.split('\n');
+
+      expect(await rejectsOf(csv, what)).toBe(`_line,_codes,_messages,${header}\n`);
+    });
+
+    it('has every row of a feed with more than the table keeps, those that a later one replaces too', async () => {
+      const bad = Array.from({ length: 8_000 }, (_, n) => `S${n},"Product ${n}\nx",NA`);
+      const doubles = Array.from({ length: 8_000 }, (_, n) => `D${n % 2_000},Product ${n},${n}`);
+      // Alternating: every other row is one of the last 2,000, which stay.
+      const rows = bad.flatMap((row, at) => [row, doubles[at]!]);
+
+      const rejects = await rejectsOf(`sku,product_name,price\n${rows.join('\n')}\n`, 'More than kept');
+
+      const isLastOfItsSku = (at: number) => at % 2 === 1 && at >= 12_000;
+      const expected = rows.filter((_, at) => !isLastOfItsSku(at));
+      expect(expected).toHaveLength(14_000);
+      expect(originals(rejects)).toEqual(['sku,product_name,price', ...expected]);
+    });
+
+    it('has what a run that failed had rejected until the break', async () => {
+      const { jobId, job } = await service.api.loadFeed(
+        'sku,product_name,price\nA,A,1\nB,B,NA\nA,A,2\n,C,\nD,"D\n,,\n',
+        'Broken',
+      );
+      expect(job.status).toBe('failed');
+
+      const { status, body } = await download(jobId);
+
+      // Which of the rows with one sku would have won, that run did not find out.
+      expect(status).toBe(200);
+      expect(cellsOf(body).map((cells) => [cells[0], cells[1], ...cells.slice(3)])).toEqual([
+        ['_line', '_codes', 'sku', 'product_name', 'price'],
+        ['3', 'invalid_price', 'B', 'B', 'NA'],
+        ['5', 'missing_required', '', 'C', ''],
+      ]);
+    });
+
+    it('is that of the last run', async () => {
+      const feed = await service.api.loadFeed('sku,product_name\n,A\n', 'Last run');
+      await writeFile(await rawFilePath(service, feed.feedId), 'sku,product_name\nB,\nB,B\n');
+      await service.api.post(`/jobs/${feed.jobId}/run`);
+
+      expect(originals((await download(feed.jobId)).body)).toEqual(['sku,product_name', 'B,']);
+    });
+
+    it('changes nothing, and says the same again', async () => {
+      const { jobId } = await service.api.loadFeed('sku,product_name\nA,A\nA,B\n,C\n', 'Unchanged');
+      const state = async () => [
+        await products('Unchanged'),
+        (await service.api.get(`/jobs/${jobId}`)).body,
+        (await service.api.get(`/jobs/${jobId}/issues`)).body,
+      ];
+      const before = await state();
+
+      const first = await download(jobId);
+      const second = await download(jobId);
+
+      expect(second.body).toBe(first.body);
+      expect(await state()).toEqual(before);
+    });
+
+    describe('mended by a program and uploaded as a whole,', () => {
+      /** Does to each rejected row what its codes ask for, and leaves the generated columns in. */
+      function mend(rejects: string): { csv: string; rows: number } {
+        const [header, ...rows] = cellsOf(rejects);
+        const at = (column: string) => header!.indexOf(column);
+        const mended = rows.map((cells, row) => {
+          const codes = cells[at('_codes')]!.split(' ');
+          const own = codes.includes('too_many_fields') ? cells.slice(0, header!.length) : [...cells];
+          while (own.length < header!.length) own.push('');
+          const set = (column: string, value: string) => (own[at(column)] = value);
+          if (codes.includes('missing_required')) {
+            if (own[at('sku')]!.trim() === '') set('sku', `NEW-${row}`);
+            if (own[at('product_name')]!.trim() === '') set('product_name', 'Unnamed');
+          }
+          if (codes.includes('duplicate_sku')) set('sku', `${own[at('sku')]!.trim()}-${row}`);
+          if (codes.includes('invalid_price') || codes.includes('currency_conflict')) set('price', '');
+          if (codes.includes('invalid_currency')) set('currency', '');
+          if (codes.includes('value_too_long')) set('brand', own[at('brand')]!.trim().slice(0, 255));
+          for (const [position, cell] of own.entries()) own[position] = cell.replaceAll('\0', '');
+          // Written anew, a row is well quoted, and has its cells where they belong once the price is gone.
+          if (codes.includes('invalid_quoting') || codes.includes('too_many_fields')) {
+            set('sku', `NEW-${row}`);
+            set('price', '');
+            set('currency', '');
+          }
+          return own;
+        });
+        return { csv: stringify([header!, ...mended]), rows: rows.length };
+      }
+
+      const columns = 'sku,product_name,description,brand,price,currency,availability';
+      const line = (values: Record<string, string>) =>
+        stringify([columns.split(',').map((column) => values[column] ?? '')], { eof: false });
+
+      const feeds: [string, string[]][] = [
+        [
+          'a feed of conflicting rows, blank skus, Thai text, edge spaces and formulas',
+          [
+            ...Array.from({ length: 30 }, (_, n) =>
+              line({ sku: `R${n % 7}`, product_name: `ชื่อ ${n}`, price: String(n) }),
+            ),
+            ...Array.from({ length: 5 }, (_, n) => line({ sku: ' '.repeat(n), product_name: `Blank ${n}` })),
+            line({ sku: '  edge  ', product_name: ' name\t', brand: '\u00a0x', price: ' 4,20 ' }),
+            line({ sku: '=2+2', product_name: '@x', price: '-5', description: '+1' }),
+            line({ sku: '=1+1', product_name: '=cmd|x', price: '5' }),
+            line({ sku: '=1+1', product_name: '-', price: '6' }),
+            line({ sku: 'เต็นท์', product_name: '', description: 'a\r\nb "c"\n', price: '1,280' }),
+            line({ sku: 'X', product_name: 'X', brand: 'b'.repeat(300), currency: 'baht' }),
+            line({ sku: 'Y', product_name: 'Y\0', price: 'THB 5', currency: 'EUR' }),
+            'Z,"Z" z,,,1,,',
+            'W,Lamp, red,,,1,,,,',
+          ],
+        ],
+        [
+          'a feed such as a shop of games exports: NA, no-break spaces, CJK and quotes in names',
+          Array.from({ length: 400 }, (_, n) =>
+            line({
+              sku: String(440 + n),
+              product_name: ['Half\u00a0Life "2"', '半条命', 'ไทย', '""'][n % 4]!,
+              price: n % 9 === 0 ? 'NA' : `${n}.99`,
+              currency: 'USD',
+            }),
+          ),
+        ],
+        [
+          'a feed such as a shop of bathtubs exports: $ and #N/A, inch marks, cells of many lines, skus that hold commas',
+          Array.from({ length: 120 }, (_, n) =>
+            line({
+              sku: n % 10 === 0 ? '' : `K-${n},0;${n % 40}`,
+              product_name: `Tub ${n} 66" x 36"`,
+              description: `Line 1\nLine 2 "quoted"\r\n\nLine ${n}`,
+              price: n % 6 === 0 ? '#N/A' : n % 5 === 0 ? '$8,395.00' : `$${n},000.5`,
+              currency: 'USD',
+            }),
+          ),
+        ],
+      ];
+
+      it.each(feeds)('loads every mended row: %s', async (partner, rows) => {
+        const { job, jobId } = await service.api.loadFeed(`${columns}\n${rows.join('\n')}\n`, partner);
+        const before = await products(partner);
+        const { csv, rows: rejected } = mend((await download(jobId)).body);
+
+        const again = await service.api.loadFeed(csv, partner);
+
+        expect(rejected).toBe(job.summary.skipped);
+        expect(rejected).toBeGreaterThan(20);
+        expect(again.job.summary).toEqual({
+          processed: rejected,
+          inserted: rejected,
+          updated: 0,
+          unchanged: 0,
+          skipped: 0,
+        });
+        // Nothing but the rows that were already there, and the mended ones.
+        const after = await products(partner);
+        expect(after).toEqual(expect.arrayContaining(before));
+        expect(after.length).toBe(job.summary.processed);
+        expect((await download(again.jobId)).body.split('\n')).toHaveLength(2);
+      });
+    });
+
+    /** The files of this process that are open below the data folder. */
+    const openFiles = () =>
+      readdirSync('/proc/self/fd').filter((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`).startsWith(service.dataDir);
+        } catch {
+          return false;
+        }
+      });
+    /** A feed of 2 MB, nearly all of it rejected; one row replaces another. */
+    const largeFeed = `sku,product_name,price\nA,A,1\nA,A,2\n${`x,${'y'.repeat(1_000)},NA\n`.repeat(2_000)}`;
+
+    it('is not read by HEAD, which has the same headers, and leaves nothing open', async () => {
+      const { jobId } = await service.api.loadFeed(largeFeed, 'HEAD');
+      const headers = { 'x-api-key': testKey, 'x-request-id': 'same' };
+
+      const head = await sendRaw(service.url, { method: 'HEAD', path: path(jobId), headers });
+
+      expect(head.status).toBe(200);
+      expect(head.text).toBe('');
+      expect(head.headers).toMatchObject({
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': `attachment; filename="${jobId}-rejects.csv"`,
+      });
+      await eventually('the raw file is closed', () => expect(openFiles()).toEqual([]));
+    });
+
+    it('may be left midway: file and connection are given back', async () => {
+      const { jobId } = await service.api.loadFeed(largeFeed, 'Left midway');
+
+      for (let caller = 0; caller < 3; caller++) {
+        await new Promise<void>((resolve, reject) => {
+          const message = request(
+            service.url + path(jobId),
+            { agent: false, headers: { 'x-api-key': testKey } },
+            (response) => {
+              response.once('data', () => {
+                response.destroy();
+                resolve();
+              });
+            },
+          );
+          message.on('error', reject).end();
+        });
+      }
+
+      await eventually('the raw file is closed', () => expect(openFiles()).toEqual([]));
+      await eventually('no transaction goes on', async () => {
+        const { rows } = await service.db.raw<{ rows: unknown[] }>(
+          "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
+        );
+        expect(rows).toEqual([]);
+      });
+      // All the connections of the pool are there.
+      const all = await Promise.all(Array.from({ length: 10 }, () => service.db.transaction()));
+      await Promise.all(all.map((trx) => trx.rollback()));
+    });
+  });
+
+  describe('400', () => {
+    it('refuses a path that cannot be decoded', async () => {
+      const { status, body } = await download('%E0%A4%A');
+
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail: 'Malformed request path.' });
+    });
+  });
+
+  describe('401', () => {
+    it.each([undefined, 'wrong'])('gives nothing to the key %j', async (key) => {
+      const { jobId } = await service.api.loadFeed('sku,product_name\n,A\n', 'No key');
+
+      for (const id of [jobId, 'JV99999']) {
+        const { status, body } = await service.api.withKey(key).get(path(id));
+
+        expect(status).toBe(401);
+        expect(body).toEqual({ detail: 'Invalid or missing API key' });
+      }
+    });
+  });
+
+  describe('404', () => {
+    it.each(['JV99999', 'JS99999', 'JV1', 'jv00001', 'FD00001', 'JV00001%00', '%22%0D%0Ax'])(
+      'knows no job %s',
+      async (id) => {
+        await service.api.uploadFeed('sku,product_name\n');
+        const jobId = decodeURIComponent(id);
+
+        const { status, body } = await download(id);
+
+        expect(status).toBe(404);
+        expect(body).toEqual({
+          error_code: 'JOB_NOT_FOUND',
+          message: `Job ${jobId} not found`,
+          details: { job_id: jobId },
+        });
+      },
+    );
+  });
+
+  describe('409', () => {
+    const csv = 'sku,product_name\nA,A\nA,B\n,C\n';
+    const expectNoRun = async (jobId: string) => {
+      const { status, headers, body } = await download(jobId);
+
+      expect(status).toBe(409);
+      expect(headers.get('content-type')).toBe('application/json');
+      expect(headers.get('content-disposition')).toBeNull();
+      expect(body).toEqual({ detail: `Job ${jobId} has no finished run.` });
+    };
+
+    it('has nothing of a job that was not run', async () => {
+      await expectNoRun((await service.api.uploadFeed(csv)).jobId);
+    });
+
+    it('has nothing of a submission job', async () => {
+      await expectNoRun((await service.api.loadFeed(csv)).submissionJobId);
+    });
+
+    it('has nothing of a job that is running, though it was run before', async () => {
+      const feed = await service.api.loadFeed(csv, 'Running');
+
+      await whileReading(service, feed, () => expectNoRun(feed.jobId));
+      expect((await download(feed.jobId)).status).toBe(200);
+    });
+
+    it('has nothing of a job whose process has died', async () => {
+      const feed = await service.api.uploadFeed(csv);
+      await leaveRunning(service, feed);
+
+      await expectNoRun(feed.jobId);
+    });
+
+    it.each([
+      ['rows that replace others', csv],
+      ['none of those', 'sku,product_name\n,C\n'],
+      ['a run that failed', 'sku,product_name\n,C\n"'],
+    ])('says that the raw file is gone, of a feed with %s', async (what, content) => {
+      const { feedId, jobId } = await service.api.loadFeed(content, what);
+      const file = await rawFilePath(service, feedId);
+      await rename(file, `${file}.away`);
+
+      const { status, body } = await download(jobId);
+
+      expect(status).toBe(409);
+      expect(body).toEqual({ detail: 'The raw file is missing from object storage.' });
+      await rename(`${file}.away`, file);
+      expect((await download(jobId)).status).toBe(200);
+    });
+
+    it('says that the raw file is another by now, which has no header', async () => {
+      const { feedId, jobId } = await service.api.loadFeed(csv, 'Another file');
+      await writeFile(await rawFilePath(service, feedId), 'a,b\n');
+
+      const { status, body } = await download(jobId);
+
+      expect(status).toBe(409);
+      expect(body).toEqual({
+        detail: 'Invalid CSV file: Missing required CSV headers: product_name, sku',
+      });
+    });
+  });
+
+  describe('503', () => {
+    it('asks to try again when the object store does not answer', async () => {
+      const { feedId, jobId } = await service.api.loadFeed('sku,product_name\n,A\n', 'Unreadable');
+      const file = await rawFilePath(service, feedId);
+      const folder = file.slice(0, file.lastIndexOf('/'));
+      const content = await readFile(file);
+      await rm(folder, { recursive: true });
+      // A file where the folder should be: no answer whether there is an object.
+      await writeFile(folder, content);
+
+      const { status, body, headers } = await download(jobId);
+
+      expect(status).toBe(503);
+      expect(body).toEqual({ detail: 'Service temporarily unavailable' });
+      expect(headers.get('retry-after')).toMatch(/^\d+$/);
+    });
+  });
+
+  it('cuts the connection, rather than end the file early, when the raw file breaks after a run that did not', async () => {
+    const { feedId, jobId } = await service.api.loadFeed(
+      `sku,product_name,price\n${`x,${'y'.repeat(1_000)},NA\n`.repeat(2_000)}`,
+      'Breaks later',
+    );
+    const file = await rawFilePath(service, feedId);
+    await writeFile(file, `${(await readFile(file)).toString()}"`);
+
+    await expect(download(jobId)).rejects.toThrow();
+  });
+});
