@@ -42,7 +42,11 @@ function namesOf({ paths, components }: OpenAPIV3.Document): string[] {
       ({ operationId }) => operationId ?? [],
     ),
   );
-  return [...operationIds, ...Object.keys(components?.schemas ?? {})];
+  // A mere text, such as a style sheet, need not become a type.
+  const shapes = Object.entries(components?.schemas ?? {}).filter(
+    ([, schema]) => 'properties' in schema || 'enum' in schema,
+  );
+  return [...operationIds, ...shapes.map(([name]) => name)];
 }
 
 function describe({ generator, seconds, sources }: Client): string {
