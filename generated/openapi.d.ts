@@ -2052,35 +2052,51 @@ export interface components {
              * @example 3.0.3
              */
             openapi: string;
-            /**
-             * @description What the document is about, and its version.
-             * @example {
-             *       "title": "Partner Catalog Integration Service",
-             *       "version": "1.0.0"
-             *     }
-             */
-            info: {
-                /**
-                 * @description The name of the service.
-                 * @example Partner Catalog Integration Service
-                 */
-                title: string;
-                /**
-                 * @description The version of the contract.
-                 * @example 1.0.0
-                 */
-                version: string;
-            };
-            /**
-             * @description The operations, by path.
-             * @example {}
-             */
-            paths: {
-                [key: string]: unknown;
-            };
+            info: components["schemas"]["OpenapiInfo"];
+            paths: components["schemas"]["OpenapiPaths"];
         } & {
             [key: string]: unknown;
         };
+        /** @description What the document is about, and its version. */
+        OpenapiInfo: {
+            /**
+             * @description The name of the service.
+             * @example Partner Catalog Integration Service
+             */
+            title: string;
+            /**
+             * @description The version of the contract.
+             * @example 1.0.0
+             */
+            version: string;
+        };
+        /**
+         * @description The operations, by path.
+         * @example {}
+         */
+        OpenapiPaths: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description An OpenAPI document in YAML.
+         * @example openapi: 3.0.3
+         */
+        DocumentText: string;
+        /**
+         * @description A page in HTML.
+         * @example <!doctype html>
+         */
+        PageText: string;
+        /**
+         * @description A style sheet.
+         * @example .swagger-ui { color: #3b4151 }
+         */
+        StyleText: string;
+        /**
+         * @description A script.
+         * @example window.SwaggerUIBundle = () => {};
+         */
+        ScriptText: string;
         /** @description The body of most errors. */
         ErrorBody: {
             /**
@@ -2380,8 +2396,7 @@ export interface components {
          */
         FileETag: string;
         /**
-         * @description Whether a cache has to ask before it answers in our place. The files of the page are named with a digest of their
-         *     content in the query, and need not be asked for again.
+         * @description Whether a cache has to ask before it answers in our place.
          * @example no-cache
          */
         CacheControl: "no-cache" | "public, max-age=31536000, immutable";
@@ -3976,7 +3991,7 @@ export interface operations {
                      *       title: Partner Catalog Integration Service
                      *       version: 1.0.0
                      */
-                    "application/yaml": string;
+                    "application/yaml": components["schemas"]["DocumentText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4055,7 +4070,7 @@ export interface operations {
                      * @example <!doctype html>
                      *     <title>Partner Catalog Integration Service</title>
                      */
-                    "text/html": string;
+                    "text/html": components["schemas"]["PageText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4086,7 +4101,7 @@ export interface operations {
                 };
                 content: {
                     /** @example .swagger-ui { color: #3b4151 } */
-                    "text/css": string;
+                    "text/css": components["schemas"]["StyleText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4117,7 +4132,7 @@ export interface operations {
                 };
                 content: {
                     /** @example window.SwaggerUIBundle = () => {}; */
-                    "text/javascript": string;
+                    "text/javascript": components["schemas"]["ScriptText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4148,7 +4163,7 @@ export interface operations {
                 };
                 content: {
                     /** @example window.SwaggerUIBundle({ url: 'openapi.json' }); */
-                    "text/javascript": string;
+                    "text/javascript": components["schemas"]["ScriptText"];
                 };
             };
             304: components["responses"]["UpToDate"];
