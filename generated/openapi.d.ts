@@ -194,7 +194,7 @@ export interface paths {
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
          *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes
-         *     or a record of more than 2 MiB, or when the load cannot be committed.
+         *     or a record of more than 512 KiB, or when the load cannot be committed.
          *
          *     **How a row is read**
          *
@@ -1285,7 +1285,7 @@ export interface components {
             header_bytes_max: number;
             /**
              * @description The longest row, in bytes; a longer one breaks the feed.
-             * @example 2097152
+             * @example 524288
              */
             record_bytes_max: number;
             /**
@@ -2052,35 +2052,51 @@ export interface components {
              * @example 3.0.3
              */
             openapi: string;
-            /**
-             * @description What the document is about, and its version.
-             * @example {
-             *       "title": "Partner Catalog Integration Service",
-             *       "version": "1.0.0"
-             *     }
-             */
-            info: {
-                /**
-                 * @description The name of the service.
-                 * @example Partner Catalog Integration Service
-                 */
-                title: string;
-                /**
-                 * @description The version of the contract.
-                 * @example 1.0.0
-                 */
-                version: string;
-            };
-            /**
-             * @description The operations, by path.
-             * @example {}
-             */
-            paths: {
-                [key: string]: unknown;
-            };
+            info: components["schemas"]["OpenapiInfo"];
+            paths: components["schemas"]["OpenapiPaths"];
         } & {
             [key: string]: unknown;
         };
+        /** @description What the document is about, and its version. */
+        OpenapiInfo: {
+            /**
+             * @description The name of the service.
+             * @example Partner Catalog Integration Service
+             */
+            title: string;
+            /**
+             * @description The version of the contract.
+             * @example 1.0.0
+             */
+            version: string;
+        };
+        /**
+         * @description The operations, by path.
+         * @example {}
+         */
+        OpenapiPaths: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description An OpenAPI document in YAML.
+         * @example openapi: 3.0.3
+         */
+        DocumentText: string;
+        /**
+         * @description A page in HTML.
+         * @example <!doctype html>
+         */
+        PageText: string;
+        /**
+         * @description A style sheet.
+         * @example .swagger-ui { color: #3b4151 }
+         */
+        StyleText: string;
+        /**
+         * @description A script.
+         * @example window.SwaggerUIBundle = () => {};
+         */
+        ScriptText: string;
         /** @description The body of most errors. */
         ErrorBody: {
             /**
@@ -2380,8 +2396,7 @@ export interface components {
          */
         FileETag: string;
         /**
-         * @description Whether a cache has to ask before it answers in our place. The files of the page are named with a digest of their
-         *     content in the query, and need not be asked for again.
+         * @description Whether a cache has to ask before it answers in our place.
          * @example no-cache
          */
         CacheControl: "no-cache" | "public, max-age=31536000, immutable";
@@ -2535,7 +2550,7 @@ export interface operations {
                      *       "quote": "\"",
                      *       "file_bytes_max": 1073741824,
                      *       "header_bytes_max": 262144,
-                     *       "record_bytes_max": 2097152,
+                     *       "record_bytes_max": 524288,
                      *       "columns": [
                      *         {
                      *           "name": "currency",
@@ -3976,7 +3991,7 @@ export interface operations {
                      *       title: Partner Catalog Integration Service
                      *       version: 1.0.0
                      */
-                    "application/yaml": string;
+                    "application/yaml": components["schemas"]["DocumentText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4055,7 +4070,7 @@ export interface operations {
                      * @example <!doctype html>
                      *     <title>Partner Catalog Integration Service</title>
                      */
-                    "text/html": string;
+                    "text/html": components["schemas"]["PageText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4086,7 +4101,7 @@ export interface operations {
                 };
                 content: {
                     /** @example .swagger-ui { color: #3b4151 } */
-                    "text/css": string;
+                    "text/css": components["schemas"]["StyleText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4117,7 +4132,7 @@ export interface operations {
                 };
                 content: {
                     /** @example window.SwaggerUIBundle = () => {}; */
-                    "text/javascript": string;
+                    "text/javascript": components["schemas"]["ScriptText"];
                 };
             };
             304: components["responses"]["UpToDate"];
@@ -4148,7 +4163,7 @@ export interface operations {
                 };
                 content: {
                     /** @example window.SwaggerUIBundle({ url: 'openapi.json' }); */
-                    "text/javascript": string;
+                    "text/javascript": components["schemas"]["ScriptText"];
                 };
             };
             304: components["responses"]["UpToDate"];

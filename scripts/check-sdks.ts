@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenAPIV3 } from 'openapi-types';
 import { parse } from 'yaml';
-import { compile, generate, generators, nameProblems, prepareFolder, type Client } from './sdks';
+import { compile, generate, generators, nameProblems, prepareFolder, type Client, type Names } from './sdks';
 
 const specification = join(__dirname, '..', 'spec', 'openapi.yaml');
 
@@ -35,14 +35,20 @@ async function main(): Promise<void> {
   }
 }
 
-/** What a client has to have, by its name in the document. */
-function namesOf({ paths, components }: OpenAPIV3.Document): string[] {
+/** The names that the document gives, and those of them that a client has to have. */
+function namesOf({ paths, components }: OpenAPIV3.Document): Names {
   const operationIds = Object.values(paths).flatMap((item) =>
     Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(
       ({ operationId }) => operationId ?? [],
     ),
   );
-  return [...operationIds, ...Object.keys(components?.schemas ?? {})];
+  const schemas = Object.entries(components?.schemas ?? {});
+  // A mere text, such as a style sheet, need not become a type.
+  const shapes = schemas.filter(([, schema]) => 'properties' in schema || 'enum' in schema);
+  return {
+    given: schemas.map(([name]) => name),
+    required: [...operationIds, ...shapes.map(([name]) => name)],
+  };
 }
 
 function describe({ generator, seconds, sources }: Client): string {

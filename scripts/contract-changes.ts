@@ -52,7 +52,8 @@ function redoclyChanges(base: Document, revision: Document): Change[] {
       (change.impact === 'major' && !isOpenEnum(plainBase, change)) ||
       // Who sends nothing gets something else.
       (property === 'default' && kind !== 'added');
-    if (!isBreaking && change.impact === 'patch') return [];
+    // Tags order the documentation; no client has them.
+    if ((!isBreaking && change.impact === 'patch') || change.path.startsWith('#/tags')) return [];
     const { subjects, rest } = placeOf(pointer, removed ? base : revision);
     const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
     return subjects.map((subject) => ({ impact: isBreaking ? 'breaking' : 'additive', subject, message }));

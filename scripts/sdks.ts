@@ -111,16 +111,23 @@ async function readSources(folder: string): Promise<Record<string, string>> {
   );
 }
 
+/** Names of the document. */
+export interface Names {
+  /** Chosen there, however they look. */
+  given: readonly string[];
+  /** A client has to have them. */
+  required: readonly string[];
+}
+
 /** What is wrong with a client's names: invented ones, and names of the document that are not there. */
-export function nameProblems({ generator, sources }: Client, expected: readonly string[]): string[] {
+export function nameProblems({ generator, sources }: Client, { given, required }: Names): string[] {
   const text = Object.values(sources).join('\n');
-  const given = new Set(expected);
   const words = new Set(text.match(/\b[A-Za-z_$][\w$]*\b/g));
   return [
     ...exportedNames(sources)
-      .filter((name) => !given.has(name) && isInvented(name))
+      .filter((name) => !given.includes(name) && isInvented(name))
       .map((name) => `${generator.name} invents the name ${name}: give the schema one.`),
-    ...expected
+    ...required
       .filter((name) => !words.has(name))
       .map((name) => `${generator.name} has nothing called ${name}.`),
   ];

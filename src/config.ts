@@ -62,9 +62,9 @@ export const limits = {
   /**
    * A record beyond this breaks the feed: it is held in memory, with an array of its fields, and is most likely a quote
    * left open. The largest that can be loaded, each value of its longest and every character a doubled quote or one of
-   * four bytes, has a seventh of it.
+   * four bytes, has a good half of it.
    */
-  recordBytes: 2 * 1024 * 1024,
+  recordBytes: 512 * 1024,
   /** Row issues kept in full per run, errors before warnings; counts are exact beyond it. */
   issuesKept: 10_000,
   /** How many of the first rows with a code a job shows. */
@@ -88,7 +88,7 @@ export const limits = {
    */
   etlYoungGenerationMegabytes: 16,
   /** Ceiling of the old generation of that thread: a record of the largest size still fits several times. */
-  etlOldGenerationMegabytes: 192,
+  etlOldGenerationMegabytes: 96,
   /** The thread ends, and gives back its memory, when there was nothing to run for this long. */
   etlThreadIdleMilliseconds: 60_000,
   /** At shutdown, how long a request that was cut has to remove what it has stored. */

@@ -18,6 +18,8 @@ export class RecordExtractor {
   /** The line on which the next record starts, blank lines before it not counted. */
   private line = 1;
   private blankLinesSeen = 0;
+  /** Those before the record at hand that its bytes show; the parser tells of them later. */
+  private blankLinesBefore = 0;
   private parserLine = 1;
   /** Offset in the file of the first byte after the record at hand. */
   private recordEnd = 0;
@@ -43,7 +45,6 @@ export class RecordExtractor {
     const parser = parse({
       ...recordOptions,
       delimiter: this.header.delimiter,
-      max_record_size: limits.recordBytes,
       // The parser emits objects only.
       on_record: (fields: string[], info) => {
         const text = this.take(fields, info);
@@ -69,9 +70,24 @@ export class RecordExtractor {
   /** Keeps the chunks whose records are not finished yet. */
   private async *watch(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of source) {
+      this.checkRecordSize(this.raw.end);
       this.raw.append(chunk);
       yield chunk;
     }
+    this.checkRecordSize(this.raw.end);
+  }
+
+  /**
+   * Of the record at hand, up to the offset `end`. The parser has a limit too, but counts neither delimiters nor doubled
+   * quotes: a row of commas would be an array of millions of fields.
+   * @throws FeedFailure
+   */
+  private checkRecordSize(end: number): void {
+    this.blankLinesBefore += this.raw.dropLineEnds(end);
+    if (end - this.raw.start <= limits.recordBytes) return;
+    throw new FeedFailure(
+      `The record at line ${this.line + this.blankLinesBefore} is larger than ${limits.recordBytes} bytes; a quote may have been left open.`,
+    );
   }
 
   /** A failure of the parser in terms of the feed; any other error as it is. */
@@ -82,12 +98,6 @@ export class RecordExtractor {
       case 'CSV_QUOTE_NOT_CLOSED':
         return new FeedFailure(
           `The quote that opens in the record at line ${this.line} is never closed.`,
-          false,
-          error,
-        );
-      case 'CSV_MAX_RECORD_SIZE':
-        return new FeedFailure(
-          `The record at line ${this.line} is larger than ${limits.recordBytes} bytes; a quote may have been left open.`,
           false,
           error,
         );
@@ -103,6 +113,8 @@ export class RecordExtractor {
   }
 
   private take(fields: string[], info: { lines: number; empty_lines: number; bytes: number }): string | null {
+    this.checkRecordSize(info.bytes);
+    this.blankLinesBefore = 0;
     this.skipBlankLines(info.empty_lines);
     const line = this.line;
     // The parser counts a CRLF inside quotes twice, so its count only tells that there may be line breaks.
@@ -148,10 +160,27 @@ class RawWindow {
   private chunks: Buffer[] = [];
   /** Offset in the file of the first chunk's first byte, and of the first byte that is not released. */
   private chunkStart = 0;
-  private start = 0;
+  start = 0;
+  /** Offset of the first byte that is not here yet. */
+  end = 0;
 
   append(chunk: Buffer): void {
     this.chunks.push(chunk);
+    this.end += chunk.length;
+  }
+
+  /** Releases line ends that nothing precedes, those of blank lines. @returns how many lines that are */
+  dropLineEnds(end: number): number {
+    let lines = 0;
+    while (this.start < end) {
+      const bytes = this.chunks[0]!;
+      const at = this.start - this.chunkStart;
+      const isCrlf = bytes[at] === carriageReturn && bytes[at + 1] === lineFeed;
+      if (!isCrlf && bytes[at] !== lineFeed) break;
+      lines++;
+      this.release(this.start + (isCrlf ? 2 : 1));
+    }
+    return lines;
   }
 
   /** The bytes from the last release up to the offset `end`. Most records lie within one chunk, and are not copied. */

@@ -104,6 +104,8 @@ export class RowIssueLog {
     entry.count += times;
     for (const { line, row, sku, value } of first) {
       if (entry.firstRows.length >= limits.issueFirstRows) break;
+      // A row may have the same fault in two cells; the header may have it in any number.
+      if (row > 0 && entry.firstRows.at(-1)?.row === row) continue;
       entry.firstRows.push({ line, row, sku, value });
     }
   }

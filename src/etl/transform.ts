@@ -1,4 +1,5 @@
 import { isKnownAvailability } from '../availability';
+import { limits } from '../config';
 import { isActiveCurrency } from '../currency';
 import {
   availabilitySpellings,
@@ -69,7 +70,8 @@ function cellIssue(
 }
 
 function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
-  return { issues: [rowIssue(record, null, { ...fault, value: record.fields.join(' | ') })] };
+  const value = record.fields.slice(0, limits.issueValueCharacters).join(' | ');
+  return { issues: [rowIssue(record, null, { ...fault, value })] };
 }
 
 type Cleaner = (text: string) => string | null;

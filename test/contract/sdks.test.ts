@@ -152,7 +152,7 @@ describe('the names of a client', () => {
     const client = { generator: generators.oazapfts, seconds: 1, sources };
 
     expect(exportedNames(sources)).toEqual(['FileSha256', 'Inline1']);
-    expect(nameProblems(client, ['FileSha256', 'getFeed'])).toEqual([
+    expect(nameProblems(client, { given: ['FileSha256'], required: ['FileSha256', 'getFeed'] })).toEqual([
       'oazapfts invents the name Inline1: give the schema one.',
       'oazapfts has nothing called getFeed.',
     ]);

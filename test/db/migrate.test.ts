@@ -132,8 +132,7 @@ describe('migrateToLatest', () => {
       };
     });
     afterEach(() => {
-      // eslint-disable-next-line @typescript-eslint/no-dynamic-delete
-      delete migrations[broken];
+      Reflect.deleteProperty(migrations, broken);
     });
 
     it('throws and leaves nothing of it, so that a corrected one can run', async () => {
