@@ -8,7 +8,7 @@ export interface Download {
   bytes: Buffer;
 }
 
-/** Asks for a feed's raw file. */
+/** Asks for a feed's raw file; past Prism, which would read its bytes as text. */
 export async function download(
   { url }: TestService,
   feedId: string,

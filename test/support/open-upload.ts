@@ -4,7 +4,10 @@ import type { ApiResponse } from './api-client';
 import { formType } from './multipart';
 import { testKey, type TestService } from './service';
 
-/** An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. */
+/**
+ * An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. It goes past Prism, which would
+ * wait for its end.
+ */
 export class OpenUpload {
   /** The answer, which may come before the body has ended. */
   readonly response: Promise<ApiResponse>;

@@ -20,7 +20,7 @@ export interface RawRequest {
 
 const patienceMilliseconds = 5_000;
 
-/** Sends a request on a connection of its own. @throws when no response comes within seconds */
+/** Sends a request on a connection of its own; past Prism, which would put it in order. @throws when no response comes within seconds */
 export function sendRaw(
   url: string,
   { method, path, headers, chunks = [], unfinished = false }: RawRequest,
