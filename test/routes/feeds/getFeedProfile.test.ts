@@ -46,7 +46,7 @@ describe('GET /feeds/profile', () => {
         quote: '"',
         file_bytes_max: 12_345_678,
         header_bytes_max: 262_144,
-        record_bytes_max: 2_097_152,
+        record_bytes_max: 524_288,
         columns: expect.any(Array),
         issue_codes: expect.any(Array),
       });
