@@ -132,8 +132,8 @@ export const limits = {
   clientCheckMilliseconds: 1_000,
   /** At shutdown, how long connections may take to be closed. */
   closeMilliseconds: 500,
-  /** `GET /health` promises an answer within two seconds; this leaves time to send it. */
-  healthCheckMilliseconds: 1_500,
+  /** `GET /health` promises an answer within two seconds; this leaves time to send it, also on a busy machine. */
+  healthCheckMilliseconds: 1_000,
   /** An S3 connection that is not open by then is tried again. */
   s3ConnectMilliseconds: 5_000,
   /** An S3 connection that is silent for this long is given up. The SDK has no limit by default. */

@@ -946,7 +946,7 @@ describe('POST /orders', () => {
 
       expect(response.status).toBe(422);
       expect(response.body.detail).toHaveLength(2 * 1_001 + 1);
-      expect(performance.now() - sent).toBeLessThan(2_000);
+      expect(performance.now() - sent).toBeLessThan(10_000);
     });
 
     const absent = { status: 422, body: { detail: [missing(['body'], null)] } };
