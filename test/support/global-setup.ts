@@ -49,7 +49,7 @@ export default async function setUp(): Promise<void> {
   };
 }
 
-/** Prism stands before every service, if CONTRACT_PROXY says so (`make proxy`). */
+/** Prism stands before every service, if CONTRACT_PROXY says so (`make unit`). */
 async function startProxies(): Promise<Prism.Stoppable | undefined> {
   if (process.env.CONTRACT_PROXY !== '1') return undefined;
   // Prism takes a second to load: only where it is needed. A dynamic import would look for the compiled file.
