@@ -221,7 +221,7 @@ function hasTextAfterClosingQuote(record: Buffer, delimiter: Delimiter): boolean
   const delimiterByte = delimiter.charCodeAt(0);
   let at = 0;
   // Blank lines before the record.
-  while (record[at] === lineFeed || record[at] === carriageReturn) at++;
+  while (record[at] === lineFeed || (record[at] === carriageReturn && record[at + 1] === lineFeed)) at++;
   for (;;) {
     if (record[at] === quote) {
       at = closingQuote(record, at) + 1;

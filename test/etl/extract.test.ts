@@ -182,6 +182,12 @@ it.each([
   );
 });
 
+it('takes a quote after a carriage return at the beginning of a row for a character', async () => {
+  const records = await extract(`${head}\r"a"b,"""c"""\n`);
+
+  expect(records).toMatchObject([{ fields: ['\r"a"b', '"c"'], misquoted: false }]);
+});
+
 it('reads a cell of nearly half a megabyte', async () => {
   const [record] = await extract(`${head}a,"${'x'.repeat(500_000)}"\nb,c\n`);
 
