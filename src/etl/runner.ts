@@ -66,8 +66,9 @@ export function startRunner(settings: WorkerSettings, db: Database, log: Log): R
       throw unavailable(error);
     }
     if (!outcome.failure) return outcome.value;
-    const { reason, unavailable: mayGoAway } = outcome.failure;
-    throw mayGoAway ? unavailable(reason) : new FeedFailure(reason);
+    const { kind, reason } = outcome.failure;
+    if (kind === 'unavailable') throw unavailable(reason);
+    throw kind === 'feed' ? new FeedFailure(reason) : new Error(reason);
   }
 
   return {

@@ -17,9 +17,12 @@ export interface WorkerSettings {
   logLevel: string;
 }
 
-/** What a task gives, or a failure that was to be expected: an error loses its class on its way to the other thread. */
+/**
+ * What a task gives, or why it failed: because of the feed, because something is down, or by a fault of ours. An error
+ * loses its class on its way to the other thread, and a task that throws could not be told from a thread that has died.
+ */
 export type Outcome<T> =
-  { value: T; failure?: undefined } | { failure: { reason: string; unavailable: boolean } };
+  { value: T; failure?: undefined } | { failure: { kind: 'feed' | 'unavailable' | 'fault'; reason: string } };
 
 /** Each run holds one connection for its transaction and one, now and then, to show its state. */
 const connectionsPerRun = 2;
@@ -60,10 +63,11 @@ async function expectFailures<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { value: await work() };
   } catch (error) {
-    const reason = (error as Error).message;
-    if (isDatabaseUnavailable(error)) return { failure: { reason, unavailable: true } };
-    if (error instanceof FeedFailure) return { failure: { reason, unavailable: error.unavailable } };
-    throw error;
+    const { message, stack } = error as Error;
+    const isDown = error instanceof FeedFailure ? error.unavailable : isDatabaseUnavailable(error);
+    if (isDown) return { failure: { kind: 'unavailable', reason: message } };
+    if (error instanceof FeedFailure) return { failure: { kind: 'feed', reason: message } };
+    return { failure: { kind: 'fault', reason: stack ?? message } };
   }
 }
 
