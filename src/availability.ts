@@ -1,5 +1,5 @@
 /** The availabilities that we know, and whether a product that says so can be ordered. */
-export const knownAvailabilities: Readonly<Record<string, { orderable: boolean }>> = {
+const knownAvailabilities: Readonly<Record<string, { orderable: boolean }>> = {
   in_stock: { orderable: true },
   available: { orderable: true },
   limited_stock: { orderable: true },
