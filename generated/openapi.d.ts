@@ -19,8 +19,9 @@ export interface paths {
          *     run the validation job for that.
          *
          *     The parts may come in any order; parts other than the two named here are ignored. There may be 100 parts at most,
-         *     else the body counts as malformed (400), and 1 MiB besides the file (413). The file is checked in this order, and
-         *     the first failing check decides (all 400):
+         *     else the body counts as malformed (400), and 1 MiB besides the file (413). The partner's name is UTF-8, or of the
+         *     character set that its part names; bytes that are not, and U+FFFD, which stands for such, are 422. The file is
+         *     checked in this order, and the first failing check decides (all 400):
          *
          *     1. It must be CSV: its name ends in `.csv` (any case) and its part's media type does not say that it is something
          *        else altogether (an image, a PDF, a ZIP, JSON, …); or its name has no extension or `.txt` and the media type is
@@ -35,6 +36,10 @@ export interface paths {
          *
          *     A refused or interrupted upload leaves nothing behind. The largest accepted file is 1 GiB unless the operator
          *     has set another limit.
+         *
+         *     With an `Idempotency-Key`, 409 comes before the body is read, and so does the 422 of one that is empty or too long. Whether the key was
+         *     used with a different request is known at the end of the body: whatever is wrong with the form or its file comes
+         *     first, and nothing of the file is stored again.
          */
         post: operations["uploadFeed"];
         delete?: never;
@@ -386,6 +391,9 @@ export interface paths {
          *     `limited_stock`, `low_stock`, `preorder` and `backorder`. All items of an order share one currency; a product
          *     without a currency counts as the service's default currency. The same product may stand on two lines. The
          *     partner of the order need not be the partner of its products.
+         *
+         *     Whether an `Idempotency-Key` is in use (409) or was used with a different request (422) comes before the products
+         *     are looked at.
          */
         post: operations["createOrder"];
         delete?: never;
@@ -1479,7 +1487,7 @@ export interface components {
             delimiter: string | null;
             line_ends: components["schemas"]["LineEnds"];
             /**
-             * @description The cells of the header row.
+             * @description The cells of the header row, the first 1,000 of them.
              * @example [
              *       {
              *         "column_number": 1,
@@ -2128,6 +2136,22 @@ export interface components {
              */
             job_id: string;
         };
+        /**
+         * @description The body of a 422 of an operation that takes an `Idempotency-Key`: what is wrong with the shape of the request, or,
+         *     only for a request with a key, that the key was used with a different one. An array and a text tell them apart.
+         * @example {
+         *       "detail": "Idempotency-Key was already used with a different request."
+         *     }
+         */
+        UnprocessableBody: components["schemas"]["ValidationErrorBody"] | components["schemas"]["UsedKeyBody"];
+        /** @description The body of a 422 when the `Idempotency-Key` was used with a different request. */
+        UsedKeyBody: {
+            /**
+             * @description What is wrong, for people; a stable text.
+             * @example Idempotency-Key was already used with a different request.
+             */
+            detail: string;
+        };
         /** @description The body of a 422, one entry per error. */
         ValidationErrorBody: {
             /**
@@ -2217,7 +2241,25 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description Nothing of the request has come for a minute, before its end. Nothing was stored. */
+        /** @description The API key is limited to another partner than the one that the request names. Nothing was stored. */
+        PartnerNotAllowed: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "This API key is limited to partner Birch & Sons."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /**
+         * @description The request came too slowly: its headers took more than a minute, or less than 60 KiB of its body came within one.
+         *     Nothing was stored.
+         */
         RequestTimeout: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2304,6 +2346,22 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
+        /** @description The API key has used up its requests for now. Nothing was done, and nothing of the body was read. Try again when `Retry-After` says so. Only where the operator has set such a limit. */
+        TooManyRequests: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Too many requests with this API key."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The service failed. Its log has the reason under the same request id. */
         InternalError: {
             headers: {
@@ -2319,7 +2377,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The database or the object storage cannot be reached, or the service is shutting down. Try again later. */
+        /** @description The database or the object storage cannot be reached, the service has as much work as it can take, or it is shutting down. Try again when `Retry-After` says so. */
         ServiceUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2363,6 +2421,11 @@ export interface components {
          */
         Currency: string;
         /**
+         * @description Any text that names this piece of work, for example a UUID: the same request with the same key does nothing a second time, and gets the first 201 again. Absent: each request is a new one.
+         * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
+         */
+        IdempotencyKey: string;
+        /**
          * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
          * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
          */
@@ -2401,6 +2464,11 @@ export interface components {
          */
         CacheControl: "no-cache" | "public, max-age=31536000, immutable";
         /**
+         * @description Who may keep a copy of the file.
+         * @example private, no-cache
+         */
+        FileCacheControl: "private, no-cache";
+        /**
          * @description The SHA-256 of the whole file in Base64 (RFC 9530), with a part of it too.
          * @example sha-256=:9ys1Oy809MBnZtv5swnJIsVtA/oMJb3xE66lYouZlEo=:
          */
@@ -2423,7 +2491,13 @@ export interface operations {
     uploadFeed: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Any text that names this piece of work, for example a UUID: the same request with the same key does nothing a second time, and gets the first 201 again. Absent: each request is a new one.
+                 * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -2445,6 +2519,11 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["Location"];
+                    /**
+                     * @description That this is the answer to an earlier request with the same `Idempotency-Key`; else absent.
+                     * @example true
+                     */
+                    "Idempotent-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2474,7 +2553,23 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["PartnerNotAllowed"];
             408: components["responses"]["RequestTimeout"];
+            /** @description A request with the same Idempotency-Key is in progress. Nothing was stored. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "A request with this Idempotency-Key is still in progress."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description The file is larger than the limit. Nothing was stored. */
             413: {
                 headers: {
@@ -2505,16 +2600,20 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description A part is missing, comes twice or has a wrong value. Nothing was stored. */
+            /**
+             * @description A part is missing, comes twice or has a wrong value, or so has the Idempotency-Key; or the key was used with a
+             *     different request. Nothing was stored.
+             */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationErrorBody"];
+                    "application/json": components["schemas"]["UnprocessableBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2586,6 +2685,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2615,6 +2715,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2665,6 +2766,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["PartnerNotAllowed"];
             408: components["responses"]["RequestTimeout"];
             /** @description The file is larger than the limit of an upload. */
             413: {
@@ -2721,6 +2823,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2767,6 +2870,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2807,6 +2911,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["FileCacheControl"];
                     "Repr-Digest": components["headers"]["FileReprDigest"];
                     "Accept-Ranges": components["headers"]["AcceptRanges"];
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
@@ -2830,6 +2935,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["FileCacheControl"];
                     "Repr-Digest": components["headers"]["FileReprDigest"];
                     "Accept-Ranges": components["headers"]["AcceptRanges"];
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
@@ -2855,6 +2961,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     ETag: components["headers"]["FileETag"];
+                    "Cache-Control": components["headers"]["FileCacheControl"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -2891,6 +2998,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2923,6 +3031,7 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -2993,6 +3102,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3143,6 +3253,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3237,6 +3348,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3284,6 +3396,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3370,6 +3483,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3432,6 +3546,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3484,6 +3599,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3568,6 +3684,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3575,7 +3692,13 @@ export interface operations {
     createOrder: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Any text that names this piece of work, for example a UUID: the same request with the same key does nothing a second time, and gets the first 201 again. Absent: each request is a new one.
+                 * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3607,6 +3730,11 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["Location"];
+                    /**
+                     * @description That this is the answer to an earlier request with the same `Idempotency-Key`; else absent.
+                     * @example true
+                     */
+                    "Idempotent-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3655,6 +3783,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["PartnerNotAllowed"];
             /** @description A product does not exist. */
             404: {
                 headers: {
@@ -3671,18 +3800,13 @@ export interface operations {
                 };
             };
             408: components["responses"]["RequestTimeout"];
-            /** @description A product is not available. */
+            /** @description A product is not available, or a request with the same Idempotency-Key is in progress. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Product is not available: PR00003"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
@@ -3716,16 +3840,20 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The body does not have the shape of an order request. */
+            /**
+             * @description The body does not have the shape of an order request, or the Idempotency-Key a right length; or the key was
+             *     used with a different request.
+             */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationErrorBody"];
+                    "application/json": components["schemas"]["UnprocessableBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3794,6 +3922,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3842,6 +3971,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidCurrency"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3887,6 +4017,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationErrorBody"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3935,6 +4066,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidCurrency"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -3989,7 +4121,7 @@ export interface operations {
                      *
                      *     info:
                      *       title: Partner Catalog Integration Service
-                     *       version: 1.0.0
+                     *       version: 1.1.0
                      */
                     "application/yaml": components["schemas"]["DocumentText"];
                 };
@@ -4026,7 +4158,7 @@ export interface operations {
                      *       "openapi": "3.0.3",
                      *       "info": {
                      *         "title": "Partner Catalog Integration Service",
-                     *         "version": "1.0.0"
+                     *         "version": "1.1.0"
                      *       },
                      *       "paths": {}
                      *     }

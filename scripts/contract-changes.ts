@@ -44,7 +44,7 @@ interface RedoclyChange {
 
 function redoclyChanges(base: Document, revision: Document): Change[] {
   const plainBase = withoutReferences(base);
-  return runRedocly(plainBase, withoutReferences(revision)).flatMap((change): Change[] => {
+  return runRedocly(plainBase, asOldClientsMeetIt(base, revision)).flatMap((change): Change[] => {
     const { kind, property, verdicts } = change;
     const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
     const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
@@ -102,6 +102,31 @@ function withoutReferences(document: Document): unknown {
   };
   const { components, ...rest } = document;
   return expand({ ...rest, components: { securitySchemes: components?.securitySchemes ?? {} } }, []);
+}
+
+/**
+ * The document, expanded, without the alternatives that only those meet who send a parameter that the old document does
+ * not have (`x-only-with` names it): its clients do not send it.
+ */
+function asOldClientsMeetIt(base: Document, revision: Document): unknown {
+  const plain = withoutReferences(revision) as Document;
+  const plainBase = withoutReferences(base) as Document;
+  for (const { before, after } of pairs(plainBase, plain)) {
+    const known = ((before.parameters ?? []) as OpenAPIV3.ParameterObject[]).map(({ name }) => name);
+    const isMet = (alternative: object) => {
+      const { 'x-only-with': parameter } = alternative as { 'x-only-with'?: string };
+      return parameter === undefined || known.includes(parameter);
+    };
+    for (const { content = {} } of Object.values(after.responses) as OpenAPIV3.ResponseObject[]) {
+      for (const media of Object.values(content)) {
+        const alternatives = (media.schema as OpenAPIV3.SchemaObject | undefined)?.anyOf;
+        if (!alternatives || alternatives.every(isMet)) continue;
+        const met = alternatives.filter(isMet);
+        media.schema = met.length === 1 ? met[0] : { ...media.schema, anyOf: met };
+      }
+    }
+  }
+  return plain;
 }
 
 /** Where a pointer points to, for people. A path stands for all its operations. */

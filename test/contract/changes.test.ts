@@ -123,6 +123,31 @@ describe('the changes between two documents', () => {
   });
 });
 
+describe('a body that only those get who send a parameter', () => {
+  const changes = (parameter: string) =>
+    changesOf(({ paths, components }) => {
+      components.schemas.TooManyBody = {
+        type: 'object',
+        'x-only-with': parameter,
+        properties: { detail: { type: 'string' } },
+      };
+      components.schemas.OrderListBody = {
+        anyOf: [{ $ref: '#/components/schemas/OrderList' }, { $ref: '#/components/schemas/TooManyBody' }],
+      };
+      const { get } = paths['/orders'];
+      get.parameters.push({ name: 'status', in: 'query', schema: { type: 'string' } });
+      get.responses['200'].content['application/json'].schema.$ref = '#/components/schemas/OrderListBody';
+    }).filter((change) => change.startsWith('breaking'));
+
+  it('is additive with a new parameter, which no client of the old document sends', () => {
+    expect(changes('status')).toEqual([]);
+  });
+
+  it('is breaking with a parameter that clients send', () => {
+    expect(changes('cursor')).not.toEqual([]);
+  });
+});
+
 describe('the verdict', () => {
   const breaking: Change = { impact: 'breaking', subject: 'GET /orders', message: 'Gone.' };
   const additive: Change = { impact: 'additive', subject: 'GET /orders', message: 'A parameter more.' };

@@ -139,10 +139,10 @@ describe('the document', () => {
     expect(missing).toEqual([]);
   });
 
-  it('declares 401 wherever a key is needed, and 500 and 503 there too', () => {
+  it('declares 401 wherever a key is needed, and 429, 500 and 503 there too', () => {
     for (const { operationId, responses, security } of api.router.getOperations()) {
       const declared = Object.keys(responses ?? {});
-      const expected = security?.length ? ['401', '500', '503'] : [];
+      const expected = security?.length ? ['401', '429', '500', '503'] : [];
       expect({ operationId, missing: expected.filter((status) => !declared.includes(status)) }).toEqual({
         operationId,
         missing: [],

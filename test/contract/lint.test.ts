@@ -62,6 +62,12 @@ const breaks: Break[] = [
     apply: ({ paths }) => delete paths['/feeds/inspect'].post.responses['422'],
   },
   {
+    rule: 'operation-429',
+    at: ['paths', '/products', 'get', 'responses'],
+    message: "429 is missing. Add `'429': { $ref: '#/components/responses/TooManyRequests' }`.",
+    apply: ({ paths }) => delete paths['/products'].get.responses['429'],
+  },
+  {
     rule: 'operation-500',
     at: ['paths', '/feeds/profile', 'get', 'responses'],
     message: "500 is missing. Add `'500': { $ref: '#/components/responses/InternalError' }`.",
