@@ -6,12 +6,20 @@ import { afterFile } from '../support/after-file';
 import { createEmptyDatabase } from '../support/empty-database';
 
 const catalogTables = [
+  'api_keys',
   'feeds',
+  'idempotency_keys',
   'order_items',
   'orders',
   'partners',
+  'product_horizons',
   'products',
+  'record_digests',
   'row_issues',
+  'sales_by_day',
+  'sales_by_partner',
+  'sales_by_partner_and_day',
+  'sales_rollup',
   'submission_jobs',
   'validation_jobs',
 ];
