@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', 'generated', '.data', 'coverage'] },
+  { ignores: ['dist', 'node_modules', 'generated', '.data', 'coverage', 'bench-results'] },
   js.configs.recommended,
   ...tseslint.configs.strictTypeChecked,
   {
