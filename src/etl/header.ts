@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync';
-import { limits } from '../config';
+import { limits } from '../limits';
 import { productColumns, requiredColumns, type ProductColumn } from './feed-format';
 import { trimText } from './text';
 

@@ -96,6 +96,11 @@ export async function compareProducts(
   return { inserted: changed - updated, updated, unchanged: staged - changed };
 }
 
+/** Whoever else changes products has all digests forgotten, by a trigger; a run keeps them up to date. */
+export async function keepDigests(trx: Knex.Transaction): Promise<void> {
+  await trx.raw("set local partner_catalog.run = 'on'");
+}
+
 /** Makes the changes that `compareProducts` has noted. The partner must have been locked before that. */
 export async function applyChanges(
   trx: Knex.Transaction,
@@ -103,6 +108,7 @@ export async function applyChanges(
   { inserted, updated }: ProductCounts,
 ): Promise<void> {
   const sql = mergeSql(columns);
+  await keepDigests(trx);
   if (updated > 0) await trx.raw(sql.update, { feedId });
   if (inserted > 0) await trx.raw(sql.insert, { feedId, partnerId });
 }

@@ -1,10 +1,13 @@
 import type { Knex } from 'knex';
+import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
+import { RunTally } from './copy-rows';
 import { FeedFailure } from './feed-failure';
 import { listChanges, type ProductChange } from './load';
+import { PartnerDigests } from './partner-digests';
 import type { RowIssueCount } from './row-issues';
 import { failureReason, type RunContext } from './run-feed';
-import { compareFeed, RunTally, stageFeed } from './stage-feed';
+import { compareFeed, stageFeed } from './stage-feed';
 import { failedCounters, type RunCounters } from './summary';
 
 /** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most. */
@@ -32,7 +35,8 @@ export async function planFeed(
   page: PlanPage,
   { db, objectStore }: RunContext,
 ): Promise<FeedPlan> {
-  const trx = await db.transaction();
+  // The digests and the products that they speak of must be of the same moment: nobody is kept from changing them.
+  const trx = await beginTransaction(db, 'bulk', 'repeatable read');
   try {
     return await planWithin(trx, jobId, page, objectStore);
   } finally {
@@ -48,8 +52,9 @@ async function planWithin(
 ): Promise<FeedPlan> {
   const tally = new RunTally();
   const feed = await getFeedToRun(trx, jobId);
+  const digests = new PartnerDigests(trx, feed.partnerId);
   try {
-    const staged = await stageFeed(trx, objectStore, feed, tally);
+    const staged = await stageFeed(trx, { objectStore, feed, digests }, tally);
     const { counters } = await compareFeed(trx, staged, tally);
     const changes = await listChanges(trx, staged, page);
     return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, changes };
@@ -61,5 +66,7 @@ async function planWithin(
       issueCounts: tally.issues.countsByCode,
       changes: [],
     };
+  } finally {
+    digests.release();
   }
 }

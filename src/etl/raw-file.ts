@@ -1,4 +1,4 @@
-import { limits } from '../config';
+import { limits } from '../limits';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
 import { readHeader, type FeedHeader } from './header';

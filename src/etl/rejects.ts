@@ -1,17 +1,19 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { Knex } from 'knex';
-import { limits } from '../config';
+import { limits } from '../limits';
 import type { Database } from '../db/database';
+import { beginTransaction } from '../db/transaction';
 import { getFeedToRun, type FeedToRun } from '../jobs/jobs.repository';
 import type { ObjectStore } from '../storage/object-store';
+import { RunTally } from './copy-rows';
 import { RecordExtractor } from './extract';
 import { FeedFailure } from './feed-failure';
 import type { Delimiter } from './header';
 import { openRawFile, type OpenFeed } from './raw-file';
 import { rowIssue, type RowIssue } from './row-issues';
 import type { RunContext } from './run-feed';
-import { RunTally, stageFeed } from './stage-feed';
+import { stageFeed } from './stage-feed';
 import { transformRecord } from './transform';
 
 /** The columns that stand before the feed's own. */
@@ -58,16 +60,16 @@ async function* untilBreak(rejects: AsyncGenerator<string>): AsyncGenerator<stri
 async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<string> {
   const extractor = new RecordExtractor(
     header,
-    (_place, raw) => `${reportCells(reportColumns, header.delimiter)}${raw()}\n`,
-    (record, raw) => {
-      const { values, issues = [] } = transformRecord(record, header);
+    (_place, text) => `${reportCells(reportColumns, header.delimiter)}${text}\n`,
+    (record) => {
+      const { values, issues = [] } = transformRecord(record.read(), header);
       const errors = issues.filter(({ severity }) => severity === 'error');
       if (values && superseded.has(record.row)) {
         errors.push(rowIssue(record, values.sku, { code: 'duplicate_sku', field: 'sku' }));
       }
       if (errors.length === 0) return null;
       const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
-      return `${reportCells(cells, header.delimiter)}${raw()}\n`;
+      return `${reportCells(cells, header.delimiter)}${record.bytes.toString('utf8')}\n`;
     },
   );
   let batch = '';
@@ -127,9 +129,9 @@ const declareSupersededSql = `
  * @throws FeedFailure when the file cannot be read to its end
  */
 async function findSupersededRows(db: Database, objectStore: ObjectStore, feed: FeedToRun): Promise<RowSet> {
-  const trx = await db.transaction();
+  const trx = await beginTransaction(db, 'bulk');
   try {
-    await stageFeed(trx, objectStore, feed, new RunTally());
+    await stageFeed(trx, { objectStore, feed }, new RunTally());
     await trx.raw(declareSupersededSql);
     return await fetchRows(trx);
   } finally {
@@ -140,9 +142,7 @@ async function findSupersededRows(db: Database, objectStore: ObjectStore, feed: 
 async function fetchRows(trx: Knex.Transaction): Promise<RowSet> {
   const superseded = new RowSet();
   for (;;) {
-    // The first look sorts all rows.
-    const fetch = trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
-    const { rows } = await fetch.options({ query_timeout: limits.databaseBulkMilliseconds });
+    const { rows } = await trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
     if (rows.length === 0) return superseded;
     for (const { row_number } of rows) superseded.add(row_number);
   }

@@ -1,4 +1,4 @@
-import { limits } from '../config';
+import { limits } from '../limits';
 import { columnFormat, type ProductColumn } from './feed-format';
 import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from './issue-codes';
 import { shorten } from './text';

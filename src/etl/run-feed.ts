@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { isDatabaseUnavailable, type Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
 import {
   claimRun,
   completeRun,
@@ -7,25 +8,37 @@ import {
   getFeedToRun,
   markLoading,
   markRunning,
-  type FeedToRun,
 } from '../jobs/jobs.repository';
 import type { Log } from '../log';
 import type { ObjectStore } from '../storage/object-store';
+import { RunTally, type RowSource } from './copy-rows';
 import { FeedFailure } from './feed-failure';
+import { loadFirstFeed } from './first-load';
 import { replaceRowIssues } from './keep-issues';
 import { applyChanges, lockPartner } from './load';
-import { compareFeed, RunTally, stageFeed } from './stage-feed';
+import { PartnerDigests } from './partner-digests';
+import { compareFeed, stageFeed } from './stage-feed';
 import { createStaging } from './staging';
+import { failedCounters, type RunCounters } from './summary';
 
 /** What a run works with. */
 export interface RunContext {
   db: Database;
   objectStore: ObjectStore;
   log: Log;
+  /** From which size on a first feed goes straight into the products; absent: the service's own limit. */
+  firstLoadBytes?: number;
 }
 
 /** How a run ended; the job's row has the rest. `unavailable`: the database went away, and nothing could be recorded. */
 export type RunOutcome = 'completed' | 'failed' | 'already_running' | 'unavailable';
+
+/** What a run came to. */
+export interface RunReport {
+  outcome: RunOutcome;
+  /** Those that the job has now; absent where the run recorded none. */
+  counters?: RunCounters;
+}
 
 /**
  * Runs a validation job: reads the raw file of its feed, stages the good rows, merges them into the partner's products,
@@ -36,49 +49,81 @@ export type RunOutcome = 'completed' | 'failed' | 'already_running' | 'unavailab
  * Safe to call at once for any jobs: of two runs of one job the second is told `already_running`; runs of one partner
  * wait for each other where they touch its products. Safe to repeat.
  */
-export async function runFeed(jobId: number, { db, objectStore, log }: RunContext): Promise<RunOutcome> {
+export async function runFeed(
+  jobId: number,
+  { db, objectStore, log, firstLoadBytes }: RunContext,
+): Promise<RunReport> {
   const tally = new RunTally();
   let run: number | undefined;
   try {
-    const outcome = await db.transaction(async (trx): Promise<RunOutcome> => {
-      if (!(await claimRun(trx, jobId))) return 'already_running';
+    const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
+      if (!(await claimRun(trx, jobId))) return { outcome: 'already_running' };
       const feed = await getFeedToRun(trx, jobId);
       // On a connection of its own: callers see the state while the transaction goes on.
       run = await markRunning(db, jobId);
       try {
         // A savepoint: what fails is undone, while the claim on the job stays until the failure is recorded.
-        await trx.transaction((work) => loadFeed(work, db, objectStore, feed, tally));
-        return 'completed';
+        const counters = await trx.transaction((work) =>
+          loadFeed(work, db, { objectStore, feed }, tally, firstLoadBytes),
+        );
+        return { outcome: 'completed', counters };
       } catch (error) {
         log.warn({ job_id: jobId, err: error }, 'run failed');
-        await recordFailure(trx, { jobId, run }, error, tally);
-        return 'failed';
+        return await recordFailure(trx, { jobId, run }, error, tally);
       }
     });
-    const { staged, rejected, milliseconds } = tally;
-    log.info({ job_id: jobId, outcome, staged, rejected, ms: milliseconds }, 'run');
-    return outcome;
+    const { copied, rejected, known, milliseconds } = tally;
+    log.info({ job_id: jobId, ...report, copied, known, rejected, ms: milliseconds }, 'run');
+    return report;
   } catch (error) {
     log.error({ job_id: jobId, err: error }, 'run could not be committed');
     return await recordLostRun(db, { jobId, run }, error, tally, log);
   }
 }
 
-/** Reads, stages and merges one feed, and completes its job, within `trx`. */
+/** Loads one feed, and completes its job, within `trx`. */
 async function loadFeed(
   trx: Knex.Transaction,
   db: Database,
-  objectStore: ObjectStore,
-  feed: FeedToRun,
+  { objectStore, feed }: RowSource,
   tally: RunTally,
-): Promise<void> {
-  const staged = await tally.time('stage', () => stageFeed(trx, objectStore, feed, tally));
+  firstLoadBytes?: number,
+): Promise<RunCounters> {
+  const digests = new PartnerDigests(trx, feed.partnerId);
+  const source = { objectStore, feed, digests };
+  try {
+    const counters =
+      (await tally.time('first load', () => loadFirstFeed(trx, source, tally, firstLoadBytes))) ??
+      (await mergeFeed(trx, db, source, tally));
+    await tally.time('digests', () => digests.save());
+    await replaceRowIssues(trx, feed.jobId, tally.issues.kept);
+    await completeRun(trx, feed, counters, tally.issues.countsByCode);
+    return counters;
+  } finally {
+    digests.release();
+  }
+}
+
+/** Stages a feed and merges it into the products of its partner. @returns what every row comes to */
+async function mergeFeed(
+  trx: Knex.Transaction,
+  db: Database,
+  source: RowSource & { digests: PartnerDigests },
+  tally: RunTally,
+): Promise<RunCounters> {
+  const { feed, digests } = source;
+  const stage = () => tally.time('stage', () => stageFeed(trx, source, tally));
+  let staged = await stage();
   await markLoading(db, feed.feedId);
   await lockPartner(trx, feed.partnerId);
+  if (!(await digests.areCurrent())) {
+    // Another run of the partner has ended meanwhile. None can from now on.
+    tally.startOver();
+    staged = await stage();
+  }
   const { counters, changes } = await compareFeed(trx, staged, tally);
   await tally.time('apply', () => applyChanges(trx, staged, changes));
-  await replaceRowIssues(trx, feed.jobId, tally.issues.kept);
-  await completeRun(trx, feed, counters, tally.issues.countsByCode);
+  return counters;
 }
 
 /** Why a run failed, for people. */
@@ -94,10 +139,13 @@ async function recordFailure(
   at: { jobId: number; run: number },
   error: unknown,
   { rejected, issues }: RunTally,
-): Promise<void> {
-  if (!(await failRun(trx, at, failureReason(error), rejected, issues.countsByCode))) return;
+): Promise<RunReport> {
+  if (!(await failRun(trx, at, failureReason(error), rejected, issues.countsByCode))) {
+    return { outcome: 'failed' };
+  }
   await createStaging(trx);
   await replaceRowIssues(trx, at.jobId, issues.kept);
+  return { outcome: 'failed', counters: failedCounters(rejected) };
 }
 
 /** The transaction is lost, and with it the claim. */
@@ -107,14 +155,13 @@ async function recordLostRun(
   error: unknown,
   tally: RunTally,
   log: Log,
-): Promise<RunOutcome> {
+): Promise<RunReport> {
   try {
     if (run === undefined) throw error;
-    await db.transaction((trx) => recordFailure(trx, { jobId, run }, error, tally));
-    return 'failed';
+    return await inTransaction(db, 'bulk', (trx) => recordFailure(trx, { jobId, run }, error, tally));
   } catch (second) {
     log.error({ job_id: jobId, err: second }, 'failure could not be recorded');
-    if (isDatabaseUnavailable(second)) return 'unavailable';
+    if (isDatabaseUnavailable(second)) return { outcome: 'unavailable' };
     throw second;
   }
 }

@@ -4,20 +4,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import pLimit from 'p-limit';
 import { Piscina } from 'piscina';
-import { limits } from '../config';
+import { limits } from '../limits';
 import type { Database } from '../db/database';
+import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../errors';
 import { failInterruptedRuns } from '../jobs/jobs.repository';
 import type { FeedRunner } from '../jobs/jobs.service';
 import type { Log } from '../log';
 import { FeedFailure } from './feed-failure';
 import type { FeedPlan } from './plan-feed';
-import type { RunOutcome } from './run-feed';
+import type { RunOutcome, RunReport } from './run-feed';
 import { receiveFrom } from './thread-stream';
 import type { Outcome, WorkerSettings } from './worker';
 
+/** A run that has ended, as far as it can be counted. */
+export interface RunRecord extends RunReport {
+  /** Without the wait for its turn. */
+  seconds: number;
+}
+
 /** Works on feeds beside the main thread. */
 export interface Runner extends FeedRunner {
+  /** What goes on now: runs and plans at work, those that wait for their turn, and the connections of the thread. */
+  use(): { working: number; waiting: number; pool: PoolUse };
   /** Ends the thread, runs that go on included: their transactions are undone. */
   stop(): Promise<void>;
 }
@@ -25,36 +34,53 @@ export interface Runner extends FeedRunner {
 /**
  * Parsing and transforming rows keeps a core busy, so they have a thread of their own; it starts with the first task and
  * ends when it has been idle. Tasks share it and take turns chunk by chunk: memory does not grow with their number. A
- * client that reads its rejects slowly holds up other downloads, and no run.
+ * client that reads its rejects slowly holds up other downloads, and no run. Of both, some wait for their turn; beyond
+ * that they are refused.
+ * @param observe - is told of each run that has ended
  */
-export function startRunner(settings: WorkerSettings, db: Database, log: Log): Runner {
+export function startRunner(
+  settings: Omit<WorkerSettings, 'poolUse'>,
+  db: Database,
+  log: Log,
+  observe: (run: RunRecord) => void = () => undefined,
+): Runner {
+  const sharedPoolUse = new SharedPoolUse();
   const threads = new Piscina({
     filename: join(__dirname, 'worker.js'),
-    workerData: settings,
+    workerData: { ...settings, poolUse: sharedPoolUse.memory } satisfies WorkerSettings,
     // Waiting for work must not block the thread: what a task leaves behind, a file to close say, is still to be done.
     atomics: 'disabled',
     minThreads: 0,
     maxThreads: 1,
-    concurrentTasksPerWorker: limits.concurrentRuns + limits.concurrentRejects,
+    concurrentTasksPerWorker: settings.concurrentRuns + limits.concurrentRejects,
     idleTimeout: limits.etlThreadIdleMilliseconds,
     resourceLimits: {
       maxYoungGenerationSizeMb: limits.etlYoungGenerationMegabytes,
       maxOldGenerationSizeMb: limits.etlOldGenerationMegabytes,
     },
   });
-  const runs = pLimit(limits.concurrentRuns);
-  const downloads = pLimit(limits.concurrentRejects);
+  // Its connections end with it.
+  threads.on('workerDestroy', () => sharedPoolUse.note({ used: 0, free: 0, waiting: 0 }));
+  const runs = boundedQueue(settings.concurrentRuns, limits.waitingRuns, 'runs and plans');
+  const downloads = boundedQueue(limits.concurrentRejects, limits.waitingRejects, 'downloads of rejects');
   const atWork = new Set<number>();
   let stopping = false;
 
-  async function runInThread(jobId: number): Promise<RunOutcome> {
+  async function runInThread(jobId: number): Promise<RunReport> {
     try {
-      return (await threads.run(jobId, { name: 'run' })) as RunOutcome;
+      return (await threads.run(jobId, { name: 'run' })) as RunReport;
     } catch (error) {
-      if (stopping) return 'unavailable';
+      if (stopping) return { outcome: 'unavailable' };
       log.error({ err: error, job_id: jobId }, 'ETL thread failed');
-      return failDeadRun(db, jobId);
+      return { outcome: await failDeadRun(db, jobId) };
     }
+  }
+
+  async function observedRun(jobId: number): Promise<RunOutcome> {
+    const startedAt = performance.now();
+    const report = await runInThread(jobId);
+    observe({ ...report, seconds: (performance.now() - startedAt) / 1000 });
+    return report.outcome;
   }
 
   /** @throws FeedFailure; unavailable, also when the thread has died */
@@ -77,20 +103,20 @@ export function startRunner(settings: WorkerSettings, db: Database, log: Log): R
       if (atWork.has(jobId)) return 'already_running';
       atWork.add(jobId);
       try {
-        return await runs(() => runInThread(jobId));
+        return await runs.add(() => observedRun(jobId));
       } finally {
         atWork.delete(jobId);
       }
     },
 
     plan: (jobId, page) =>
-      runs(() => inThread<FeedPlan>(() => threads.run({ jobId, page }, { name: 'plan' }))),
+      runs.add(() => inThread<FeedPlan>(() => threads.run({ jobId, page }, { name: 'plan' }))),
 
     async rejects(request) {
       const { port1, port2 } = new MessageChannel();
       const stream = receiveFrom(port1);
       // The thread holds its slot until everything is sent, or nobody wants more.
-      const sent = downloads(() =>
+      const sent = downloads.add(() =>
         inThread<undefined>(() =>
           threads.run({ request, port: port2 }, { name: 'rejects', transferList: [port2] }),
         ),
@@ -107,10 +133,26 @@ export function startRunner(settings: WorkerSettings, db: Database, log: Log): R
       }
     },
 
+    use: () => ({ ...runs.use(), pool: sharedPoolUse.get() }),
+
     async stop() {
       stopping = true;
       await threads.destroy();
     },
+  };
+}
+
+/** Works on so many tasks at a time, and lets some more wait. `add` throws unavailable when there is no room. */
+function boundedQueue(atWorkMax: number, waitingMax: number, what: string) {
+  const queue = pLimit(atWorkMax);
+  return {
+    async add<T>(work: () => Promise<T>): Promise<T> {
+      if (queue.activeCount + queue.pendingCount >= atWorkMax + waitingMax) {
+        throw unavailable(`${queue.pendingCount} ${what} are waiting`);
+      }
+      return queue(work);
+    },
+    use: () => ({ working: queue.activeCount, waiting: queue.pendingCount }),
   };
 }
 

@@ -1,16 +1,15 @@
 import type { Knex } from 'knex';
-import type { ClientBase } from 'pg';
-import { from as copyFrom, type CopyStreamQuery } from 'pg-copy-streams';
-import { limits } from '../config';
+import { limits } from '../limits';
+import { copyTexts, type RowTarget } from './copy-rows';
 import { productColumns } from './feed-format';
-import { rowIssue, type FirstRow, type RecordPlace } from './row-issues';
-import type { ProductValues } from './transform';
+import { rowIssue, type FirstRow } from './row-issues';
 
 /**
  * The staged rows of one run, and its issues, both gone with the transaction. `line` tells rows apart: two records never
  * start on the same line. `last_line` is null where it is the same.
  */
 const createStagingSql = `
+  drop table if exists pg_temp.feed_rows, pg_temp.feed_issues;
   create temporary table feed_rows (
     line bigint not null,
     last_line bigint,
@@ -39,50 +38,19 @@ const createStagingSql = `
   ) on commit drop;
 `;
 
-/**
- * A backend whose client was killed must give up the claim on the job soon, also amid a long statement; not every system
- * can look for that.
- */
-const prepareTransactionSql = `
-  set local work_mem = '${limits.etlWorkMemMegabytes}MB';
-  do $$
-  begin
-    perform set_config('client_connection_check_interval', '${limits.clientCheckMilliseconds}', true);
-  exception when invalid_parameter_value then
-    null;
-  end $$;
-`;
-
-/** Prepares the staging tables in the run's transaction, and gives its joins and sorts room. */
+/** Prepares the staging tables in the run's transaction, empty ones also if it has some already, and gives its joins and sorts room. */
 export async function createStaging(trx: Knex.Transaction): Promise<void> {
-  await trx.raw(prepareTransactionSql);
+  await trx.raw(`set local work_mem = '${limits.etlWorkMemMegabytes}MB'`);
   await trx.raw(createStagingSql);
 }
 
-/** A stream that takes the text of `stagedRow` and copies it into the staging table. */
-export async function stageRows(trx: Knex.Transaction): Promise<CopyStreamQuery> {
-  // Within a transaction this is its own connection.
-  const knexClient = trx.client as { acquireConnection(): Promise<ClientBase> };
-  const client = await knexClient.acquireConnection();
-  return client.query(
-    copyFrom(`copy feed_rows (line, last_line, row_number, ${productColumns.join(', ')}) from stdin`),
-  );
-}
-
-/** One row in the text form of COPY. */
-export function stagedRow({ line, lastLine, row }: RecordPlace, values: ProductValues): string {
-  let text = `${line}\t${lastLine === line ? '\\N' : lastLine}\t${row}`;
-  for (const column of productColumns) text += `\t${copyText(values[column])}`;
-  return `${text}\n`;
-}
-
-const copySpecial = /[\\\t\n\r]/;
-const copyEscapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
-
-function copyText(value: string | null): string {
-  if (value === null) return '\\N';
-  return copySpecial.test(value) ? value.replace(/[\\\t\n\r]/g, (special) => copyEscapes[special]!) : value;
-}
+/** The staging table as the target of a COPY. */
+export const stagingTarget: RowTarget = {
+  table: `feed_rows (line, last_line, row_number, ${productColumns.join(', ')})`,
+  takesRepeatedSkus: true,
+  text: ({ line, lastLine, row }, values) =>
+    `${line}\t${lastLine === line ? '\\N' : lastLine}\t${row}${copyTexts(values)}\n`,
+};
 
 /**
  * Removes the staged rows that a later row of the same sku replaces, files an issue for each, and gives the first.

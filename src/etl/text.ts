@@ -4,7 +4,13 @@
 export function trimText(text: string): string {
   const trimmed = text.trim();
   if (trimmed.charCodeAt(0) !== 0x85 && trimmed.charCodeAt(trimmed.length - 1) !== 0x85) return trimmed;
-  return trimmed.replace(/^[\s\u0085]+|[\s\u0085]+$/g, '');
+  // No regular expression: one that looks for white space before the end begins anew at each space amid the text.
+  const isSpace = (at: number) => trimmed[at] === '\u0085' || trimmed[at]!.trim() === '';
+  let start = 0;
+  let end = trimmed.length;
+  while (start < end && isSpace(start)) start++;
+  while (end > start && isSpace(end - 1)) end--;
+  return trimmed.slice(start, end);
 }
 
 /** Whether `text` has more than `max` characters, counted as code points. */

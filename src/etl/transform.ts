@@ -1,5 +1,5 @@
 import { isKnownAvailability } from '../availability';
-import { limits } from '../config';
+import { limits } from '../limits';
 import { isActiveCurrency } from '../currency';
 import {
   availabilitySpellings,

@@ -1,13 +1,15 @@
 import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
-import { limits, type Config } from '../config';
+import { type Config } from '../config';
+import { limits } from '../limits';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
+import { poolUse, SharedPoolUse } from '../db/pool-use';
 import { createLog } from '../log';
 import { openObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
 import { openRejects, type RejectsRequest } from './rejects';
-import { runFeed, type RunContext, type RunOutcome } from './run-feed';
+import { runFeed, type RunContext, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
 
 /** What the thread is told when it starts. */
@@ -15,6 +17,9 @@ export interface WorkerSettings {
   address: DatabaseAddress;
   store: Pick<Config, 's3' | 'dataDir'>;
   logLevel: string;
+  concurrentRuns: number;
+  /** Where the thread notes the use of its pool. */
+  poolUse: SharedPoolUse['memory'];
 }
 
 /**
@@ -39,7 +44,7 @@ function getContext(): Promise<RunContext> {
 }
 
 /** A task of the ETL thread: runs one job, beside others. */
-export async function run(jobId: number): Promise<RunOutcome> {
+export async function run(jobId: number): Promise<RunReport> {
   return runFeed(jobId, await getContext());
 }
 
@@ -71,13 +76,20 @@ async function expectFailures<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-async function openContext({ address, store, logLevel }: WorkerSettings): Promise<RunContext> {
-  return {
-    db: openDatabase(address, {
-      applicationName: 'etl',
-      connectionsMax: limits.concurrentRuns * connectionsPerRun + limits.concurrentRejects,
-    }),
-    objectStore: await openObjectStore(store),
-    log: createLog(logLevel),
-  };
+async function openContext({
+  address,
+  store,
+  logLevel,
+  poolUse: memory,
+  concurrentRuns,
+}: WorkerSettings): Promise<RunContext> {
+  const objectStore = await openObjectStore(store);
+  const db = openDatabase(address, {
+    applicationName: 'etl',
+    connectionsMax: concurrentRuns * connectionsPerRun + limits.concurrentRejects,
+    queryMilliseconds: limits.databaseBulkMilliseconds,
+  });
+  const use = new SharedPoolUse(memory);
+  setInterval(() => use.note(poolUse(db)), limits.poolUseMilliseconds).unref();
+  return { db, objectStore, log: createLog(logLevel) };
 }

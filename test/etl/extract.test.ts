@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/feed-failure';
 import { readHeader, type FeedHeader } from '../../src/etl/header';
@@ -19,13 +21,16 @@ async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted
   const extracted: Extracted = { headers: [], records: [], raw: [] };
   const extractor = new RecordExtractor(
     readHeader(bytes) as FeedHeader,
-    (place, raw) => {
-      extracted.headers.push({ place, raw: raw() });
+    (place, text) => {
+      extracted.headers.push({
+        place: { line: place.line, lastLine: place.lastLine, row: place.row },
+        raw: text,
+      });
       return null;
     },
-    (record, raw) => {
-      extracted.records.push(record);
-      extracted.raw.push(raw());
+    (record) => {
+      extracted.records.push(record.read());
+      extracted.raw.push(record.bytes.toString());
       return null;
     },
   );
@@ -62,6 +67,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
       [row([2, 4], 'a\nb\n', 'c'), row(5, 'd', 'e')],
     ],
     ['CRLF inside quotes', `${head}"a\r\nb",c\r\nd,e\r\n`, [row([2, 3], 'a\r\nb', 'c'), row(4, 'd', 'e')]],
+    ['a line break inside the header', '"sku",product_name,"x\ny"\na,b,c\n', [row(3, 'a', 'b', 'c')]],
     ['line breaks inside the header', '"sku",product_name,"x\n\ny"\na,b,c\n', [row(4, 'a', 'b', 'c')]],
     [
       'blank lines after quoted ones',
@@ -240,4 +246,34 @@ it('takes a byte order mark amid the file for a character of its cell', async ()
 
   expect(records.map(({ fields }) => fields)).toEqual([['\uFEFFa', 'b']]);
   expect(raw).toEqual(['\uFEFFa,b']);
+});
+
+it('keeps no text that was read, however far the reader lags behind', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const rowBytes = 64 * 1024;
+  function* feed() {
+    yield Buffer.from(head);
+    for (let at = 0; at < 400; at++) yield Buffer.from(`${at},${'x'.repeat(rowBytes)}\n`);
+  }
+  const extractor = new RecordExtractor(
+    readHeader(Buffer.from(head)) as FeedHeader,
+    () => null,
+    // A text of its own, as those are that go to the database.
+    (record) => Buffer.from(record.read().fields[1]!).toString('latin1'),
+  );
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+
+  let readCount = 0;
+  for await (const _ of extractor.read(Readable.from(feed()))) {
+    // As one that waits for its database.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (++readCount < 300) continue;
+    collectGarbage();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(150 * rowBytes);
+    break;
+  }
+
+  expect(readCount).toBe(300);
 });

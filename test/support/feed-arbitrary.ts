@@ -53,3 +53,91 @@ export const anyFeed: fc.Arbitrary<string> = fc
       .tuple(fc.array(anyRow, { maxLength: 12 }), fc.constantFrom('\n', '\r\n'))
       .map(([rows, end]) => [columns.join(delimiter), ...rows].join(end));
   });
+
+const pieces = [
+  ...[
+    ',',
+    ';',
+    '\t',
+    '"',
+    '""',
+    '"""',
+    '\n',
+    '\r\n',
+    '\r',
+    ' ',
+    '\n\n',
+    '\u0085',
+    '\u00a0',
+    '\ufeff',
+    '\0',
+    '\\N',
+    '\\.',
+    '\\',
+  ],
+  ...[
+    'A',
+    'B',
+    'Tent',
+    '12" x',
+    '"a, b"',
+    '"a\nb"',
+    '"a""b"',
+    '5',
+    'EUR',
+    '$1,000.00',
+    'in stock',
+    '=1+1',
+    'é',
+    '😀',
+    'sku',
+  ],
+];
+const headers = fc.constantFrom(
+  'sku,product_name\n',
+  'sku;product_name;price\r\n',
+  'product_name\tsku\tavailability\n',
+  '\ufeffsku,product_name,price,currency\r\n',
+  '\n \n"sku","product_name"\n',
+  'sku,product_name,"a\nb",price\n',
+  ' SKU , Product_Name ,,\n',
+  'sku,product_name',
+  'sku,sku,product_name\n',
+  'sku,name\n',
+  '',
+);
+const anyText = fc
+  .tuple(
+    headers,
+    fc.array(
+      fc.oneof(
+        { weight: 9, arbitrary: fc.constantFrom(...pieces) },
+        fc.string({ unit: 'binary', maxLength: 4 }),
+      ),
+      { maxLength: 60 },
+    ),
+  )
+  .map(([head, rest]) => head + rest.join(''));
+
+/** Bytes, of which now and then one is another, missing, or there twice. */
+export const anyBytes = fc
+  .tuple(
+    anyText,
+    fc.array(fc.tuple(fc.nat(), fc.nat(255), fc.constantFrom('set', 'drop', 'repeat')), { maxLength: 2 }),
+    fc.nat(3),
+  )
+  .map(([csv, damages, often]) => {
+    let bytes = Buffer.from(csv);
+    if (often > 0) return bytes;
+    for (const [place, byte, how] of damages) {
+      const at = bytes.length === 0 ? 0 : place % bytes.length;
+      const middle =
+        how === 'set'
+          ? Buffer.from([byte])
+          : how === 'drop'
+            ? Buffer.alloc(0)
+            : bytes.subarray(at, at + byte);
+      bytes = Buffer.concat([bytes.subarray(0, at), middle, bytes.subarray(how === 'repeat' ? at : at + 1)]);
+    }
+    return bytes;
+  });

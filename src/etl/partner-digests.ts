@@ -1,0 +1,120 @@
+import type { Knex } from 'knex';
+import type { ClientBase } from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import { limits } from '../limits';
+import { digestContext } from './digest-context';
+import type { FeedHeader } from './header';
+import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
+
+/** Of the thread: the runs and plans at work share it. */
+const threadBudget = new BlockBudget(limits.digestBlocks);
+
+/** A block as it stands; `version` names the transaction that wrote it. */
+interface BlockVersion {
+  block_number: number;
+  version: string;
+}
+
+/** The stored digests of a partner's products, for the time of one run or plan. The caller releases them. */
+export class PartnerDigests {
+  private digests: RecordDigests | undefined;
+  /** The blocks as they were when they were loaded. */
+  private versions: BlockVersion[] = [];
+  /** Whether some blocks found no room. */
+  private hasMore = false;
+
+  constructor(
+    private readonly trx: Knex.Transaction,
+    private readonly partnerId: number,
+    private readonly budget = threadBudget,
+  ) {}
+
+  /** Loads as many as there is room for. @param header - of the feed whose records are to be looked for */
+  async load(header: FeedHeader): Promise<RecordDigests> {
+    this.release();
+    this.versions = await this.readVersions();
+    const digests = new RecordDigests(digestContext(header), this.budget, this.versions.length);
+    this.digests = digests;
+    for (const { block_number } of this.versions) {
+      const block = await this.read(block_number);
+      this.hasMore = block !== undefined && !digests.add(block);
+      if (!block || this.hasMore) break;
+    }
+    return digests;
+  }
+
+  /**
+   * Whether nobody has changed the partner's products since the digests were loaded; to be called by a run that holds the
+   * partner's lock. From then on the blocks are locked as well: who changes products by other means waits, and then has
+   * all of them forgotten.
+   */
+  async areCurrent(): Promise<boolean> {
+    const now = await this.readVersions('for update');
+    const same = ({ block_number, version }: BlockVersion, at: number) =>
+      block_number === this.versions[at]?.block_number && version === this.versions[at].version;
+    return now.length === this.versions.length && now.every(same);
+  }
+
+  /** Stores what a run has learnt: to be called when its products are written. */
+  async save(): Promise<void> {
+    const { trx, partnerId, digests } = this;
+    if (!digests?.hasTravelled) return;
+    for (const { number, records, skus } of digests.changedBlocks()) {
+      await trx.raw(
+        `insert into record_digests (partner_id, block_number, records, skus) values (?, ?, ?, ?)
+         on conflict (partner_id, block_number) do update set records = excluded.records, skus = excluded.skus`,
+        [partnerId, number, records, skus],
+      );
+    }
+    if (!this.hasMore) return;
+    // Products may have changed whose records stand there.
+    await trx('record_digests')
+      .where({ partner_id: partnerId })
+      .where('block_number', '>=', digests.blockCount)
+      .delete();
+  }
+
+  /** Gives their memory back. */
+  release(): void {
+    this.digests?.release();
+    this.digests = undefined;
+  }
+
+  /** Every change of products by a run changes a block, removes one or adds one. */
+  private async readVersions(lock = ''): Promise<BlockVersion[]> {
+    const { rows } = await this.trx.raw<{ rows: BlockVersion[] }>(
+      `select block_number, cast(xmin as text) as version from record_digests
+       where partner_id = ? order by block_number ${lock}`,
+      [this.partnerId],
+    );
+    return rows;
+  }
+
+  /** In binary: as text it would be twice as long, and take twice the time. @returns undefined when it is gone meanwhile */
+  private async read(blockNumber: number): Promise<DigestBlock | undefined> {
+    // Within a transaction this is its own connection.
+    const knexClient = this.trx.client as { acquireConnection(): Promise<ClientBase> };
+    const client = await knexClient.acquireConnection();
+    // A copy takes no parameters; the numbers come from our own tables.
+    const sql = `copy (
+      select records, skus from record_digests where partner_id = ${this.partnerId} and block_number = ${blockNumber}
+    ) to stdout (format binary)`;
+    const chunks: Buffer[] = [];
+    for await (const chunk of client.query(copyTo(sql))) chunks.push(chunk as Buffer);
+    return parseBlock(Buffer.concat(chunks));
+  }
+}
+
+/** What stands before the first row: a signature of 11 bytes, and two numbers. */
+const copyHeaderBytes = 19;
+
+/** The one row of a binary copy: the number of its fields (or -1, the end), and each with its length before it. */
+function parseBlock(bytes: Buffer): DigestBlock | undefined {
+  if (bytes.readInt16BE(copyHeaderBytes) === -1) return undefined;
+  const recordsAt = copyHeaderBytes + 2 + 4;
+  const skusAt = recordsAt + bytes.readInt32BE(recordsAt - 4) + 4;
+  return {
+    records: bytes.subarray(recordsAt, skusAt - 4),
+    skus: bytes.subarray(skusAt, skusAt + bytes.readInt32BE(skusAt - 4)),
+  };
+}
