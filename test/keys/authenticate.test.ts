@@ -1,13 +1,23 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyVerifier, localKey } from '../../src/keys/api-keys';
+import { authenticateConfigured } from '../../src/keys/authenticate';
+import { localKey } from '../../src/keys/local-key';
 import { createTestFolder } from '../support/folder';
 
-describe('keyVerifier', () => {
-  const isValid = keyVerifier(['first-key', 'second key', 'schlüssel']);
+describe('authenticateConfigured', () => {
+  const authenticate = authenticateConfigured(['first-key', 'second key', 'schlüssel']);
 
-  it.each(['first-key', 'second key', 'schlüssel'])('knows %j', (key) => {
-    expect(isValid(key)).toBe(true);
+  it.each([
+    ['first-key', 'API_KEYS 1'],
+    ['second key', 'API_KEYS 2'],
+    ['schlüssel', 'API_KEYS 3'],
+  ])('knows %j by the name %j, limited to no partner', async (key, keyName) => {
+    expect(await authenticate(key)).toEqual({
+      keyName,
+      keyDigest: createHash('sha256').update(key).digest(),
+      partnerName: null,
+    });
   });
 
   it.each([
@@ -20,15 +30,15 @@ describe('keyVerifier', () => {
     ['all the keys', 'first-key,second key'],
     ['a key and a NUL', 'first-key\u0000'],
     ['a very long key', 'x'.repeat(100_000)],
-  ])('does not know %s', (_what, key) => {
-    expect(isValid(key)).toBe(false);
+  ])('does not know %s', async (_what, key) => {
+    expect(await authenticate(key)).toBeUndefined();
   });
 
-  it('without keys knows none, not even the empty one', () => {
-    const none = keyVerifier([]);
+  it('without keys knows none, not even the empty one', async () => {
+    const none = authenticateConfigured([]);
 
-    expect(none('')).toBe(false);
-    expect(none('first-key')).toBe(false);
+    expect(await none('')).toBeUndefined();
+    expect(await none('first-key')).toBeUndefined();
   });
 });
 

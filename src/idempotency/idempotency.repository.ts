@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { limits } from '../limits';
+
+/** A name that a caller has given to one piece of work. Callers cannot meet each other's names. */
+export interface IdempotencyKey {
+  /** SHA-256 of the API key, 32 bytes. */
+  apiKeyDigest: Buffer;
+  /** As it was sent. */
+  text: string;
+}
+
+/** What a request was answered, and how to know that request again. */
+export interface AnsweredRequest {
+  /** SHA-256, 32 bytes. */
+  requestDigest: Buffer;
+  /** Of the 201, as JSON gives it. */
+  responseBody: unknown;
+}
+
+/**
+ * Claims the key for the transaction: true when no other request holds it. The claim ends with the transaction, also when
+ * the process or the connection dies. What the last holder has committed is seen by every later statement.
+ */
+export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { claimed: boolean }[] }>(
+    'select pg_try_advisory_xact_lock(?) as claimed',
+    [String(lockOf(key))],
+  );
+  return rows[0]!.claimed;
+}
+
+/** The low byte keeps it apart from other locks (see `claimRun`). Two keys meet by one chance in 2^56. */
+function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
+  const hash = createHash('sha256').update(apiKeyDigest).update(text).digest();
+  return (hash.readBigInt64BE() & ~0xffn) | 2n;
+}
+
+/** What the request with this key was answered; null when there was none, or too long ago. */
+export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
+  const row = await db('idempotency_keys')
+    .where(columnsOf(key))
+    .andWhere('expires_at', '>', db.fn.now())
+    .first<AnsweredRequest | undefined>({ requestDigest: 'request_digest', responseBody: 'response_body' });
+  return row ?? null;
+}
+
+/** Keeps an answer for `limits.idempotencyMilliseconds` from now, in place of one that is too old. */
+export async function keepAnswer(
+  trx: Knex.Transaction,
+  key: IdempotencyKey,
+  { requestDigest, responseBody }: AnsweredRequest,
+): Promise<void> {
+  // Not `now()`: an upload's transaction may have begun long ago.
+  const expiresAt = trx.raw(`clock_timestamp() + ? * interval '1 millisecond'`, [
+    limits.idempotencyMilliseconds,
+  ]);
+  await trx('idempotency_keys')
+    .insert({
+      ...columnsOf(key),
+      request_digest: requestDigest,
+      response_body: JSON.stringify(responseBody),
+      expires_at: expiresAt,
+    })
+    .onConflict(['api_key_digest', 'idempotency_key'])
+    .merge();
+}
+
+function columnsOf({ apiKeyDigest, text }: IdempotencyKey): {
+  api_key_digest: Buffer;
+  idempotency_key: string;
+} {
+  return { api_key_digest: apiKeyDigest, idempotency_key: text };
+}
+
+const deleteExpiredSql = `
+  delete from idempotency_keys
+  where (api_key_digest, idempotency_key) in (
+    select api_key_digest, idempotency_key from idempotency_keys
+    where expires_at <= now() order by expires_at limit ? for update skip locked
+  )
+`;
+
+/**
+ * Removes answers that are too old, a batch at a time. Safe at any time, on any number of processes: what another one is
+ * about to remove or replace is left to it.
+ * @returns how many there were
+ */
+export async function deleteExpiredAnswers(db: Database): Promise<number> {
+  for (let deleted = 0; ;) {
+    const { rowCount } = await db.raw<{ rowCount: number }>(deleteExpiredSql, [
+      limits.expiredAnswersPerDelete,
+    ]);
+    deleted += rowCount;
+    if (rowCount < limits.expiredAnswersPerDelete) return deleted;
+  }
+}

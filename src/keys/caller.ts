@@ -1,0 +1,25 @@
+import { partnerNotAllowed } from '../errors';
+
+/** Who sends a request: the API key that it came with. */
+export interface Caller {
+  /** SHA-256 of the key, 32 bytes: it tells keys apart, and is no secret. */
+  keyDigest: Buffer;
+  /** For people and logs. */
+  keyName: string;
+  /** The partner that the key is limited to; null when it may see and do everything. */
+  partnerName: string | null;
+}
+
+/** Whose data may be seen: those of the partner of this name; null: everybody's. */
+export type PartnerScope = Caller['partnerName'];
+
+/**
+ * Finds out who sends a request; undefined when the key is not a valid one.
+ * @throws whatever the database throws
+ */
+export type Authenticate = (key: string) => Promise<Caller | undefined>;
+
+/** @throws partner_not_allowed when the scope is another partner's */
+export function requirePartner(scope: PartnerScope, partnerName: string): void {
+  if (scope !== null && scope !== partnerName) throw partnerNotAllowed(scope);
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../../src/db/database';
+import { deleteExpiredAnswers } from '../../src/idempotency/idempotency.repository';
+import { limits } from '../../src/limits';
+import { createTestDatabase } from '../support/database';
+
+let db: Database;
+beforeAll(async () => {
+  ({ db } = await createTestDatabase());
+});
+afterEach(() => db('idempotency_keys').delete());
+
+/** Leaves answers that expire at times relative to now, in seconds. */
+async function leaveAnswers(...seconds: number[]): Promise<void> {
+  const digest = randomBytes(32);
+  await db('idempotency_keys').insert(
+    seconds.map((offset, at) => ({
+      api_key_digest: digest,
+      idempotency_key: `key-${at}`,
+      request_digest: digest,
+      response_body: '{}',
+      expires_at: db.raw(`now() + ? * interval '1 second'`, [offset]),
+    })),
+  );
+}
+
+const kept = () => db('idempotency_keys').orderBy('idempotency_key').pluck('idempotency_key');
+
+describe('the sweep of answers to idempotent requests', () => {
+  it('removes those that have expired, and no other', async () => {
+    await leaveAnswers(-1, 60, -100_000, 1);
+
+    expect(await deleteExpiredAnswers(db)).toBe(2);
+
+    expect(await kept()).toEqual(['key-1', 'key-3']);
+    expect(await deleteExpiredAnswers(db)).toBe(0);
+  });
+
+  it('removes more than fit into one statement', async () => {
+    const many = limits.expiredAnswersPerDelete + 1;
+    await leaveAnswers(60, ...Array.from({ length: many }, () => -1));
+
+    expect(await deleteExpiredAnswers(db)).toBe(many);
+
+    expect(await kept()).toEqual(['key-0']);
+  });
+
+  it('removes each once on several processes at once', async () => {
+    await leaveAnswers(...Array.from({ length: 300 }, () => -1));
+
+    const deleted = await Promise.all([1, 2, 3, 4].map(() => deleteExpiredAnswers(db)));
+
+    expect(deleted.reduce((sum, count) => sum + count)).toBe(300);
+    expect(await kept()).toEqual([]);
+  });
+
+  it('waits for no request that is about to replace one, and leaves it what it has replaced', async () => {
+    await leaveAnswers(-1, -1);
+    const request = await db.transaction();
+    await request('idempotency_keys')
+      .where('idempotency_key', 'key-0')
+      .update({ expires_at: db.raw("now() + interval '1 day'") });
+
+    expect(await deleteExpiredAnswers(db)).toBe(1);
+
+    await request.commit();
+    expect(await deleteExpiredAnswers(db)).toBe(0);
+    expect(await kept()).toEqual(['key-0']);
+  });
+});

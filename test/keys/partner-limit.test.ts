@@ -1,0 +1,307 @@
+import type { ApiClient, ApiResponse } from '../support/api-client';
+import { operations, parametersOf, type Operation } from '../support/operations';
+import { withStoredKey } from '../support/partner-keys';
+import { startTestService, type TestService } from '../support/service';
+import { stored } from '../support/stored';
+
+/** What a partner has: what a request can name of it, by parameter and field, and the texts by which it is known. */
+interface Belongings {
+  values: Record<string, string[]>;
+  partnerName: string;
+}
+
+const own = 'Own Ltd';
+const foreign = 'Foreign GmbH';
+/** In every text of the other partner's. */
+const foreignMark = /foreign/i;
+const refusal = { status: 403, body: { detail: `This API key is limited to partner ${own}.` } };
+
+let service: TestService;
+let limited: ApiClient;
+let mine: Belongings;
+let theirs: Belongings;
+/** What the limited key was told when there was no other partner. */
+let alone: Record<string, unknown>;
+
+beforeAll(async () => {
+  service = await startTestService();
+  limited = await withStoredKey(service, own);
+  mine = await fill(own, 'OWN');
+  alone = await answersOf(limited);
+  theirs = await fill(foreign, 'FOREIGN');
+});
+
+/** A feed that is loaded, with rejects; one that waits for its run; and an order. */
+async function fill(partnerName: string, mark: string): Promise<Belongings> {
+  const { api } = service;
+  const csv =
+    'sku,product_name,description,brand,category,price,currency,availability\n' +
+    `${mark}-1,${mark} tent,${mark} text,${mark} brand,${mark} category,19.90,EUR,in_stock\n` +
+    `${mark}-2,${mark} lamp,,,,NA,,\n`;
+  const loaded = await api.loadFeed(csv, partnerName);
+  const waiting = await api.uploadFeed(csv, partnerName);
+  const { body: products } = await api.get(`/products?sku=${mark}-1`);
+  const productId = products.items[0].product_id as string;
+  const { body: order } = await api.post('/orders', {
+    partner_name: partnerName,
+    customer_reference: `${mark} reference`,
+    items: [{ product_id: productId, quantity: 2 }],
+  });
+  return {
+    partnerName,
+    values: {
+      feed_id: [loaded.feedId, waiting.feedId],
+      // The one that has run first: of the other there is nothing to download.
+      job_id: [loaded.jobId, waiting.jobId, loaded.submissionJobId],
+      product_id: [productId],
+      order_id: [order.order_id],
+      cursor: [productId, order.order_id, '1'],
+      partner_name: [partnerName],
+      sku: [`${mark}-1`],
+      brand: [`${mark} brand`],
+      category: [`${mark} category`],
+    },
+  };
+}
+
+/** What does not belong to anybody. */
+const nobodys: Belongings['values'] = {
+  feed_id: ['FD99999'],
+  job_id: ['JV99999'],
+  product_id: ['PR99999'],
+  order_id: ['OR99999'],
+};
+
+/** Parameters that say nothing of whose data it is. */
+const neutral = new Set([
+  ...['availability', 'code', 'currency', 'grain', 'limit', 'order', 'severity', 'sort_by'],
+  ...['If-None-Match', 'If-Range', 'Range'],
+]);
+
+/** Fields of bodies that say nothing of it. */
+const neutralFields = new Set(['customer_reference', 'items', 'quantity', 'file']);
+
+const keyed = operations.filter(({ needsKey }) => needsKey);
+/** What they answer is not of any partner's data. */
+const withoutData = ['getFeedProfile', 'downloadFeedTemplate'];
+const withPath = keyed.filter(({ path }) => path.includes('{'));
+
+/** Every request of the operation that names something of the partner's: each path value, each query value, the body. */
+function requestsNaming(
+  operation: Operation,
+  { values }: Pick<Belongings, 'values'>,
+): [string, RequestInit][] {
+  const known = (name: string) => {
+    if (!(name in values))
+      throw new Error(`Say in this test what ${name} of another partner is, or that it is neutral.`);
+    return values[name]!;
+  };
+  const parameters = parametersOf(operation).filter(({ name }) => !neutral.has(name));
+  let paths = [operation.path];
+  for (const { name } of parameters.filter((parameter) => parameter.in === 'path')) {
+    paths = paths.flatMap((path) => known(name).map((value) => path.replace(`{${name}}`, value)));
+  }
+  const queries = parameters
+    .filter((parameter) => parameter.in === 'query')
+    .flatMap(({ name }) => known(name).map((value) => `?${name}=${encodeURIComponent(value)}`));
+  return paths.flatMap((path) =>
+    ['', ...queries].map((query): [string, RequestInit] => [path + query, bodyNaming(operation, known)]),
+  );
+}
+
+function bodyNaming({ exampleBody }: Operation, known: (name: string) => string[]): RequestInit {
+  const init = exampleBody();
+  if (init.body instanceof FormData) {
+    for (const name of [...init.body.keys()])
+      if (!neutralFields.has(name)) init.body.set(name, known(name)[0]!);
+    return init;
+  }
+  if (typeof init.body !== 'string') return init;
+  const body = JSON.parse(init.body, (name, value: unknown) => {
+    const isNamed = typeof value === 'string' && name !== '' && !neutralFields.has(name);
+    return isNamed ? known(name)[0] : value;
+  }) as object;
+  return { ...init, body: JSON.stringify(body) };
+}
+
+/** What a reader gets for everything that names something of the partner's own. */
+async function answersOf(client: ApiClient): Promise<Record<string, unknown>> {
+  const answers: Record<string, unknown> = {};
+  for (const operation of keyed.filter(({ method }) => method === 'GET')) {
+    for (const [path] of requestsNaming(operation, mine)) {
+      const { status, body } = await client.get(path);
+      answers[path] = { status, body: body as unknown };
+    }
+  }
+  return answers;
+}
+
+async function everything(): Promise<unknown> {
+  const { db } = service;
+  const tables = ['products', 'orders', 'order_items', 'row_issues', 'validation_jobs', 'feeds'];
+  const rows = await Promise.all(
+    tables.map((table) =>
+      db(table)
+        .select(db.raw(`${table}::text as row`))
+        .orderBy('row'),
+    ),
+  );
+  return [await stored(service), rows];
+}
+
+const text = ({ body }: ApiResponse) => (typeof body === 'string' ? body : JSON.stringify(body ?? ''));
+
+describe('a key that is limited to a partner', () => {
+  describe.each(keyed)('$title', (operation) => {
+    const send = (client: ApiClient, [path, init]: [string, RequestInit]) =>
+      client.send(operation.method, path, init);
+
+    it('shows and changes nothing of another partner', async () => {
+      const before = await everything();
+      for (const request of requestsNaming(operation, theirs)) {
+        const response = await send(limited, request);
+        expect([request[0], text(response)]).toEqual([request[0], expect.not.stringMatching(foreignMark)]);
+        expect([request[0], response.status]).not.toEqual([request[0], 500]);
+      }
+      if (operation.operationId !== 'inspectFeed') expect(await everything()).toEqual(before);
+    });
+  });
+
+  it.each(withPath)(
+    '$title: what is another partner’s is as unknown as what does not exist',
+    async (operation) => {
+      const { method } = operation;
+      const [unknownPath, init] = requestsNaming(operation, { values: { ...theirs.values, ...nobodys } })[0]!;
+      const unknown = await limited.send(method, unknownPath, init);
+      const withoutIds = (response: ApiResponse) => ({
+        status: response.status,
+        body: text(response).replace(/\b(FD|JV|JS|PR|OR)\d+\b/g, 'id'),
+      });
+
+      for (const [path, body] of requestsNaming(operation, theirs).filter(([each]) => !each.includes('?'))) {
+        expect(withoutIds(await limited.send(method, path, body))).toEqual(withoutIds(unknown));
+      }
+    },
+  );
+
+  it.each(withPath.filter(({ method }) => method === 'GET'))(
+    '$title: what is its own it sees, as an unlimited key sees all',
+    async (operation) => {
+      const [request] = requestsNaming(operation, mine);
+      const [other] = requestsNaming(operation, theirs);
+
+      expect((await limited.send('GET', request![0])).status).toBe(200);
+      expect(await service.api.send('GET', other![0])).toMatchObject({ status: 200 });
+    },
+  );
+
+  it('is told by every operation what it would be told if there were no other partner', async () => {
+    expect(await answersOf(limited)).toEqual(alone);
+  });
+
+  it('the requests of this test show an unlimited key what is another partner’s', async () => {
+    const shown = keyed.filter(
+      ({ method, operationId }) => method === 'GET' && !withoutData.includes(operationId),
+    );
+    // They give numbers only.
+    const withoutText = ['getJob', 'getSalesOverTime'];
+    for (const operation of shown.filter(({ operationId }) => !withoutText.includes(operationId))) {
+      const texts = await Promise.all(
+        requestsNaming(operation, theirs).map(async ([path]) => text(await service.api.send('GET', path))),
+      );
+      expect([operation.title, texts.join()]).toEqual([operation.title, expect.stringMatching(foreignMark)]);
+    }
+    expect(await answersOf(service.api)).not.toEqual(alone);
+  });
+
+  it('lists its own products only, whatever the order and the page', async () => {
+    for (const query of ['', '?sort_by=product_id&order=asc', '?sort_by=price', '?order=asc', '?sku=OWN-1']) {
+      const { body } = await limited.get(`/products${query}`);
+      expect(body.items.map(({ sku }: { sku: string }) => sku)).toEqual(['OWN-1']);
+    }
+  });
+
+  it('in the default order, another partner’s product is no cursor; by product id any is a place', async () => {
+    const cursor = theirs.values.product_id![0];
+
+    expect(await limited.get(`/products?cursor=${cursor}`)).toMatchObject({
+      status: 400,
+      body: { detail: 'Invalid cursor value.' },
+    });
+    expect(await limited.get(`/products?sort_by=product_id&order=desc&cursor=${cursor}`)).toMatchObject({
+      status: 200,
+      body: { count: 1 },
+    });
+    expect(await limited.get(`/orders?cursor=${theirs.values.order_id![0]}`)).toMatchObject({ status: 400 });
+  });
+
+  it('sees the sales of its own orders only', async () => {
+    const { body: partners } = await limited.get('/analytics/sales-by-partner');
+    const { body: periods } = await limited.get('/analytics/sales-over-time');
+    const { body: shares } = await limited.get('/analytics/revenue-share');
+
+    expect(partners.results).toEqual([{ partner_name: own, units_sold: 2, total_sales: '39.80' }]);
+    expect(periods.results).toMatchObject([{ units_sold: 2, total_sales: '39.80' }]);
+    expect(shares.results).toEqual([{ partner_name: own, total_revenue: '39.80', revenue_pct: 100 }]);
+  });
+
+  it('orders its own products in its own name, and nothing else', async () => {
+    const item = (values: Belongings) => [{ product_id: values.values.product_id![0], quantity: 1 }];
+
+    expect(await limited.post('/orders', { partner_name: foreign, items: item(mine) })).toMatchObject(
+      refusal,
+    );
+    expect(await limited.post('/orders', { partner_name: own, items: item(theirs) })).toMatchObject({
+      status: 404,
+      body: { detail: `Product not found: ${theirs.values.product_id![0]}` },
+    });
+    expect(
+      await limited.post('/orders', { partner_name: own, items: [...item(mine), ...item(theirs)] }),
+    ).toMatchObject({
+      status: 404,
+    });
+  });
+
+  it('a wrong shape comes before the wrong partner, the wrong partner before the products', async () => {
+    const items = [{ product_id: 'PR99999', quantity: 1 }];
+
+    expect((await limited.post('/orders', { partner_name: foreign, items: [] })).status).toBe(400);
+    expect((await limited.post('/orders', { partner_name: foreign })).status).toBe(422);
+    expect(await limited.post('/orders', { partner_name: foreign, items })).toMatchObject(refusal);
+  });
+
+  describe.each(['upload', 'inspect'] as const)('%s', (operation) => {
+    const csv = 'sku,product_name\nA,A\n';
+
+    it('in another partner’s name is refused, and stores nothing', async () => {
+      const before = await stored(service);
+
+      expect(await limited[operation]({ partnerName: foreign, csv })).toMatchObject(refusal);
+      expect(await limited[operation]({ partnerName: ` ${foreign} `, csv })).toMatchObject(refusal);
+      expect(await stored(service)).toEqual(before);
+    });
+
+    it('is refused also when the file comes first', async () => {
+      const before = await stored(service);
+      const form = new FormData();
+      form.set('file', new Blob([csv], { type: 'text/csv' }), 'feed.csv');
+      form.set('partner_name', foreign);
+
+      expect(await limited.send('POST', `/feeds/${operation}`, { body: form })).toMatchObject(refusal);
+      expect(await stored(service)).toEqual(before);
+    });
+
+    it.each([
+      ['is no CSV', { fileName: 'feed.pdf', csv }],
+      ['is empty', { csv: '' }],
+    ])('is refused for the partner when the file %s, too', async (_what, file) => {
+      expect(await limited[operation]({ partnerName: foreign, ...file })).toMatchObject(refusal);
+    });
+
+    it('tells names apart that look alike', async () => {
+      for (const name of [own.toLowerCase(), `${own}.`, own.replace(' ', '  '), own.replace('w', 'ｗ')]) {
+        expect(await limited[operation]({ partnerName: name, csv })).toMatchObject(refusal);
+      }
+    });
+  });
+});
