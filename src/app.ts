@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Document } from 'openapi-backend';
 import document from '../generated/openapi.json';
 import { analyticsHandlers } from './analytics/analytics.handlers';
@@ -8,25 +9,40 @@ import { feedHandlers } from './feeds/feeds.handlers';
 import { healthHandlers } from './health/health.handlers';
 import type { AllChecks, ServedHandlers } from './http/contract';
 import { InFlight } from './http/in-flight';
+import { limitRate } from './http/rate-limit';
+import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
 import { createRouter } from './http/router';
 import type { HandleRequest } from './http/server';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import type { FeedRunner } from './jobs/jobs.service';
-import { keyVerifier } from './keys/api-keys';
+import type { Authenticate } from './keys/caller';
 import type { Log } from './log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
 import { productChecks, productHandlers } from './products/products.handlers';
+import { Slots } from './slots';
 import type { ObjectStore } from './storage/object-store';
 
 /** Everything the application works with. */
 export interface AppDependencies {
-  config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency' | 'servicePages'>;
-  apiKeys: readonly string[];
+  config: Pick<
+    Config,
+    | 'uploadBytesMax'
+    | 'defaultCurrency'
+    | 'servicePages'
+    | 'rateLimit'
+    | 'concurrentUploads'
+    | 'concurrentDownloads'
+  >;
+  authenticate: Authenticate;
   address: DatabaseAddress;
   db: Database;
+  /** A pool of its own for the keys of uploads, see `receiveFeedOnce`. */
+  claims: Database;
   objectStore: ObjectStore;
   runner: FeedRunner;
   log: Log;
+  /** Is told of each request when it is over. */
+  observeRequest?: (record: RequestRecord) => void;
   /** Turns responses that break the document into errors; for tests. */
   verifyResponses?: boolean;
 }
@@ -34,18 +50,37 @@ export interface AppDependencies {
 /** The whole HTTP application, not listening yet. */
 export interface App {
   handle: HandleRequest;
+  /** Is to be told of what the HTTP server refuses by itself. */
+  logRefusal: (socket: Socket, refusal: HttpRefusal) => void;
   /** New requests are refused from now on. @returns when the last one in flight has ended */
   drain(): Promise<void>;
 }
 
 /** Puts the application together. @throws when the document and the handlers do not fit each other */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
-  const { config, apiKeys, address, db, objectStore, runner, log, verifyResponses = false } = dependencies;
+  const {
+    config,
+    authenticate,
+    address,
+    db,
+    claims,
+    objectStore,
+    runner,
+    log,
+    observeRequest,
+    verifyResponses = false,
+  } = dependencies;
   const inFlight = new InFlight();
   let draining = false;
 
   const handlers: ServedHandlers = {
-    ...feedHandlers({ db, objectStore, uploadBytesMax: config.uploadBytesMax }),
+    ...feedHandlers(
+      { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax },
+      {
+        uploads: new Slots(config.concurrentUploads, 'uploads'),
+        downloads: new Slots(config.concurrentDownloads, 'downloads'),
+      },
+    ),
     ...jobHandlers(db, runner),
     ...productHandlers(db),
     ...orderHandlers(db, config.defaultCurrency),
@@ -54,19 +89,23 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...(config.servicePages && docsHandlers()),
   };
   const checks: AllChecks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
+  const requestLog = new RequestLog(log, Object.keys(document.paths), observeRequest);
   const route = await createRouter({
     document: document as unknown as Document,
     handlers,
     checks,
-    isValidKey: keyVerifier(apiKeys),
+    authenticate,
+    countRequest: limitRate(config.rateLimit),
     uploadBytesMax: config.uploadBytesMax,
     verifyResponses,
     isDraining: () => draining,
     log,
+    requestLog,
   });
 
   return {
     handle: (request, response) => inFlight.track(route(request, response)),
+    logRefusal: (socket, refusal) => requestLog.refused(socket, refusal),
     drain() {
       draining = true;
       return inFlight.ended();

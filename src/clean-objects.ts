@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError, limits, loadConfig, type Config } from './config';
+import { runCommand } from './command';
+import { loadConfig, type Config } from './config';
+import { limits } from './limits';
 import { openDatabase, type DatabaseAddress } from './db/database';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from './db/embedded-postgres';
+import { reachDatabase } from './db/reach-database';
 import { cleanObjects } from './feeds/clean-objects';
 import { openObjectStore } from './storage/object-store';
 
@@ -43,24 +43,4 @@ async function clean(config: Config, address: DatabaseAddress, dryRun: boolean):
   }
 }
 
-/** The database of the service, whether it runs or not: a stopped embedded one is started for as long as it is needed. */
-async function reachDatabase(
-  config: Config,
-): Promise<{ address: DatabaseAddress; release: () => Promise<void> }> {
-  const nothing = () => Promise.resolve();
-  if (config.databaseUrl) return { address: { connectionString: config.databaseUrl }, release: nothing };
-  if (!existsSync(join(config.dataDir, 'postgres'))) {
-    throw new ConfigError(`Wrong setting DATA_DIR: there is no database in ${config.dataDir}.`);
-  }
-  const running = await findEmbeddedPostgres(config.dataDir);
-  if (running) return { address: running, release: nothing };
-  const postgres = await startEmbeddedPostgres(config.dataDir);
-  return { address: postgres.address, release: () => postgres.stop() };
-}
-
-main().catch((error: unknown) => {
-  const { message, cause } = error as Error;
-  const reason = cause instanceof Error && !(error instanceof ConfigError) ? ` (${cause.message})` : '';
-  process.stderr.write(`${message}${reason}\n`);
-  process.exitCode = 1;
-});
+runCommand(main);

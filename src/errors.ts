@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'request_timeout'
   | 'invalid_shape'
   | 'unauthorized'
+  | 'partner_not_allowed'
+  | 'rate_limited'
   | 'invalid_feed_file'
   | 'invalid_query'
   | 'invalid_order'
@@ -24,6 +26,8 @@ export type ErrorCode =
   | 'job_already_running'
   | 'no_finished_run'
   | 'raw_file_unusable'
+  | 'idempotent_request_in_progress'
+  | 'idempotency_key_used'
   | 'unavailable';
 
 /** One thing that is wrong with the shape of a request; `input` is what was sent. */
@@ -40,7 +44,12 @@ export class ServiceError extends Error {
   constructor(
     readonly code: ErrorCode,
     publicText: string,
-    readonly data: { id?: string; shapeErrors?: ShapeError[]; cause?: unknown } = {},
+    readonly data: {
+      id?: string;
+      shapeErrors?: ShapeError[];
+      retryAfterSeconds?: number;
+      cause?: unknown;
+    } = {},
   ) {
     super(publicText, { cause: data.cause });
   }
@@ -59,6 +68,12 @@ export const fileTooLarge = (bytesMax: number) =>
 export const invalidShape = (shapeErrors: ShapeError[]) =>
   new ServiceError('invalid_shape', 'The request has the wrong shape.', { shapeErrors });
 export const unauthorized = () => new ServiceError('unauthorized', 'Invalid or missing API key');
+/** @param retryAfterSeconds - a whole number, 1 at least */
+export const rateLimited = (retryAfterSeconds: number) =>
+  new ServiceError('rate_limited', 'Too many requests with this API key.', { retryAfterSeconds });
+
+export const partnerNotAllowed = (allowed: string) =>
+  new ServiceError('partner_not_allowed', `This API key is limited to partner ${allowed}.`);
 
 export const invalidFeedFile = (text: string) => new ServiceError('invalid_feed_file', text);
 export const notCsv = () => invalidFeedFile('Only CSV uploads are supported at this time.');
@@ -78,6 +93,14 @@ export const rawFileUnusable = (why: string, cause: unknown) =>
   new ServiceError('raw_file_unusable', why, { cause });
 export const jobAlreadyRunning = (id: string) =>
   new ServiceError('job_already_running', `Job ${id} is already running.`);
+
+export const idempotentRequestInProgress = () =>
+  new ServiceError(
+    'idempotent_request_in_progress',
+    'A request with this Idempotency-Key is still in progress.',
+  );
+export const idempotencyKeyUsed = () =>
+  new ServiceError('idempotency_key_used', 'Idempotency-Key was already used with a different request.');
 
 export const invalidSortBy = (allowed: readonly string[]) =>
   new ServiceError('invalid_query', `Invalid sort_by value. Allowed values: ${allowed.join(', ')}.`);
@@ -99,6 +122,6 @@ export const productNotAvailable = (id: string) =>
   new ServiceError('product_not_available', `Product is not available: ${id}`);
 export const orderNotFound = (id: string) => new ServiceError('order_not_found', `Order not found: ${id}`);
 
-/** A dependency is down, or this process is about to stop: the caller should try again later. */
+/** A dependency is down, there is no room for more work, or this process is about to stop: the caller should try later. */
 export const unavailable = (cause: unknown) =>
   new ServiceError('unavailable', 'Service temporarily unavailable', { cause });

@@ -1,17 +1,25 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startSalesRollup } from './analytics/sales-rollup.service';
 import { createApp } from './app';
-import { ConfigError, ensureDataDir, limits, loadConfig, type Config } from './config';
+import { ConfigError, ensureDataDir, loadConfig, type Config } from './config';
+import { limits } from './limits';
 import { openDatabase, type Database, type DatabaseAddress } from './db/database';
+import { poolUse } from './db/pool-use';
 import { startEmbeddedPostgres } from './db/embedded-postgres';
 import { migrateToLatest } from './db/migrate';
 import { startRunner } from './etl/runner';
 import { createHttpServer } from './http/server';
+import { deleteExpiredAnswers } from './idempotency/idempotency.repository';
 import { failInterruptedRuns } from './jobs/jobs.repository';
-import { localKey } from './keys/api-keys';
+import { authenticateAny } from './keys/authenticate';
+import { hasKeyInUse } from './keys/keys.repository';
+import { localKey } from './keys/local-key';
 import { createLog, type Log } from './log';
 import { openObjectStore, StorageError, type ObjectStore } from './storage/object-store';
+import type { Metrics } from './telemetry/metrics';
+import { Readiness } from './telemetry/readiness';
 
 /** What is left to undo when the process stops, in the order in which it was done. */
 type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void };
@@ -61,18 +69,33 @@ async function undoAll(cleanups: Cleanup[], log: Log, deadline: number): Promise
 
 /** Starts everything, noting how to undo it. @throws the signal's reason, as soon as it can, when it is given up */
 async function start(config: Config, log: Log, cleanups: Cleanup[], signal: AbortSignal): Promise<void> {
+  if (process.getuid?.() === 0) {
+    log.warn('running as root: start the service under an ordinary account that owns DATA_DIR');
+  }
+  const readiness = new Readiness(signal);
+  const metrics =
+    config.metrics && (await startOperatorServer(config.metrics, config, readiness, log, cleanups));
   ensureDataDir(config);
   const address = await databaseAddress(config, cleanups, signal);
   await prepareDatabase(address, config, signal);
   const db = openDatabase(address, {
     applicationName: 'api',
-    connectionsMax: limits.databaseConnections,
+    connectionsMax: config.databaseConnections,
     queryMilliseconds: limits.databaseQueryMilliseconds,
   });
   cleanups.push({ what: 'database pool', undo: () => closePool(db) });
+  await requireKey(db, config);
+  const claims = openDatabase(address, {
+    applicationName: 'upload keys',
+    connectionsMax: config.concurrentUploads,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
+  });
+  cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
   const sweep = new AbortController();
   cleanups.push({ what: 'sweep', undo: () => sweep.abort() });
   await startSweep(db, log, sweep.signal);
+  const salesRollup = startSalesRollup(address, log);
+  cleanups.push({ what: 'sums of sales', undo: () => closeWithin(salesRollup.stop()) });
 
   const objectStore = await openObjectStore(config);
   cleanups.push({ what: 'object store', undo: () => objectStore.close() });
@@ -80,19 +103,30 @@ async function start(config: Config, log: Log, cleanups: Cleanup[], signal: Abor
   signal.throwIfAborted();
 
   const store = { s3: config.s3, dataDir: config.dataDir };
-  const runner = startRunner({ address, store, logLevel: config.logLevel }, db, log);
+  const { logLevel, concurrentRuns } = config;
+  const runner = startRunner({ address, store, logLevel, concurrentRuns }, db, log, metrics?.observeRun);
   cleanups.push({ what: 'ETL', undo: () => runner.stop() });
 
-  const keyIsGenerated = config.apiKeys.length === 0;
+  const keyIsGenerated = config.apiKeys.length === 0 && config.databaseUrl === undefined;
   const apiKeys = keyIsGenerated ? [localKey(config.dataDir)] : config.apiKeys;
-  const app = await createApp({ config, apiKeys, address, db, objectStore, runner, log });
-  const server = createHttpServer(app.handle);
-  await listen(server, config);
+  const app = await createApp({
+    config,
+    authenticate: authenticateAny(apiKeys, db),
+    address,
+    db,
+    claims,
+    objectStore,
+    runner,
+    log,
+    observeRequest: metrics?.observeRequest,
+  });
+  const { connectionsMax } = config;
+  const server = createHttpServer(app.handle, { connectionsMax, onRefusal: app.logRefusal });
+  const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
   cleanups.push({ what: 'server', undo: () => drain(server, app.drain(), config.shutdownSeconds) });
 
-  const { port } = server.address() as AddressInfo;
-  const host = config.host === '0.0.0.0' || config.host === '::' ? '127.0.0.1' : config.host;
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  metrics?.watch({ api: () => poolUse(db), upload_keys: () => poolUse(claims) }, runner);
+  readiness.open({ address, objectStore });
   log.info({ url }, 'listening');
   if (keyIsGenerated) process.stdout.write(welcome(url, apiKeys[0]!, config));
 }
@@ -122,12 +156,26 @@ async function prepareDatabase(address: DatabaseAddress, config: Config, signal:
   }
 }
 
-/** A connection that does not answer is left to the end of the process. */
-function closePool(db: Database): Promise<void> {
-  return Promise.race([db.destroy(), sleep(limits.closeMilliseconds, undefined, { ref: false })]);
+/** With a database of its own the service has an operator, who decides on the keys. */
+async function requireKey(db: Database, { databaseUrl, apiKeys }: Config): Promise<void> {
+  if (databaseUrl === undefined || apiKeys.length > 0 || (await hasKeyInUse(db))) return;
+  throw new ConfigError(
+    'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
+      'npm run keys -- create NAME.',
+  );
 }
 
-/** Shows runs as failed whose process has died, here or elsewhere: now, and then one look after the other. */
+const closePool = (db: Database) => closeWithin(db.destroy());
+
+/** A connection that does not answer is left to the end of the process. */
+function closeWithin(closed: Promise<void>): Promise<void> {
+  return Promise.race([closed, sleep(limits.closeMilliseconds, undefined, { ref: false })]);
+}
+
+/**
+ * Shows runs as failed whose process has died, here or elsewhere, and forgets what was answered too long ago: now, and
+ * then one look after the other.
+ */
 async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<void> {
   const sweep = async () => {
     try {
@@ -135,6 +183,11 @@ async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<
       if (interrupted.length > 0) log.warn({ job_ids: interrupted }, 'interrupted runs are marked as failed');
     } catch (error) {
       log.warn({ err: error }, 'interrupted runs could not be looked for');
+    }
+    try {
+      await deleteExpiredAnswers(db);
+    } catch (error) {
+      log.warn({ err: error }, 'expired answers to idempotent requests could not be removed');
     }
   };
   const sweepOn = async () => {
@@ -158,13 +211,47 @@ async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<v
   }
 }
 
-function listen(server: Server, { host, port }: Config): Promise<void> {
+/** Metrics and probes: there from the start, and until the end. Their code is loaded only here: it takes 10 MB. */
+async function startOperatorServer(
+  at: NonNullable<Config['metrics']>,
+  { host }: Config,
+  readiness: Readiness,
+  log: Log,
+  cleanups: Cleanup[],
+): Promise<Metrics> {
+  const { Metrics } = await import('./telemetry/metrics.js');
+  const { createOperatorServer } = await import('./telemetry/operator-server.js');
+  const metrics = new Metrics();
+  const server = createOperatorServer(metrics, readiness, log);
+  const hostSetting = at.host === host ? 'HOST' : 'METRICS_HOST';
+  const metricsUrl = await listen(server, at, { host: hostSetting, port: 'METRICS_PORT' });
+  cleanups.push({
+    what: 'metrics',
+    undo: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  });
+  log.info({ metrics_url: metricsUrl }, 'metrics and probes');
+  return metrics;
+}
+
+/** @returns the address, for people on this machine. @throws ConfigError that names the setting which does not work */
+function listen(
+  server: Server,
+  { host, port }: { host: string; port: number },
+  settings: { host: string; port: string },
+): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const name = error.code === 'EADDRINUSE' || error.code === 'EACCES' ? 'PORT' : 'HOST';
+      const name = error.code === 'EADDRINUSE' || error.code === 'EACCES' ? settings.port : settings.host;
       reject(new ConfigError(`Wrong setting ${name}: cannot listen on ${host}:${port} (${error.message}).`));
     });
-    server.listen(port, host, () => resolve());
+    server.listen(port, host, () => {
+      const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+      const { port: actual } = server.address() as AddressInfo;
+      resolve(`http://${shown.includes(':') ? `[${shown}]` : shown}:${actual}`);
+    });
   });
 }
 

@@ -1,6 +1,8 @@
 import knex, { type Knex } from 'knex';
-import { types, type Client, type ClientConfig, type CustomTypesConfig } from 'pg';
-import { limits } from '../config';
+import { types, type Client, type ClientConfig, type CustomTypesConfig, type DatabaseError } from 'pg';
+import { limits } from '../limits';
+import { unavailable } from '../errors';
+import { cancelStatement } from './cancel-statement';
 
 /** How to reach the database: a connection string, or a socket folder of the embedded server. Can be sent to a thread. */
 export type DatabaseAddress = Pick<ClientConfig, 'connectionString' | 'host' | 'port' | 'user' | 'database'>;
@@ -42,8 +44,8 @@ export function openDatabase(
     // The driver's, not the server's: a frozen server keeps no time, and some poolers refuse `statement_timeout`.
     query_timeout: queryMilliseconds,
   };
-  const afterCreate = queryMilliseconds === undefined ? undefined : cutAfterTimeout;
-  return knex({
+  const afterCreate = queryMilliseconds === undefined ? undefined : withdrawBroken;
+  const db = knex({
     client: 'pg',
     connection: connection as Knex.PgConnectionConfig,
     pool: { min: 0, max: options.connectionsMax, afterCreate },
@@ -51,25 +53,81 @@ export function openDatabase(
     // Whatever matters is thrown to the caller; knex would print it besides.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
+  boundWaiting(db);
+  return db;
+}
+
+/**
+ * Reads rows with a statement that is written out, `?` for each binding. knex takes longer to make one, and to follow it
+ * through its own layers, than all the rest of a request that reads one row: for what is asked most.
+ * @param db - a pool, or a transaction
+ */
+export async function queryRows<Row>(
+  db: Database,
+  sql: string,
+  bindings: readonly Knex.Value[],
+): Promise<Row[]> {
+  const client = db.client as {
+    acquireConnection(): Promise<Client>;
+    releaseConnection(connection: Client): Promise<void>;
+    positionBindings(sql: string): string;
+    emit(event: 'query', statement: { sql: string; bindings: readonly unknown[] }): void;
+  };
+  const connection = await client.acquireConnection();
+  try {
+    return await new Promise((resolve, reject) => {
+      const statement = { text: client.positionBindings(sql), values: bindings as unknown[] };
+      // Whoever listens to knex hears of this one too.
+      client.emit('query', { sql: statement.text, bindings });
+      connection.query(statement, (error: Error | null, result) =>
+        error ? reject(error) : resolve(result.rows as Row[]),
+      );
+    });
+  } finally {
+    await client.releaseConnection(connection);
+  }
+}
+
+/** So many may wait for a connection of the pool; who comes beyond would only wait to be refused. */
+function boundWaiting(db: Database): void {
+  const client = db.client as {
+    /** Gone once the pool is closed. */
+    pool?: { numPendingAcquires(): number };
+    acquireConnection(): Promise<unknown>;
+  };
+  const acquire = client.acquireConnection.bind(client);
+  client.acquireConnection = () => {
+    if (!client.pool) return Promise.reject(unavailable('the pool of connections is closed'));
+    const waiting = client.pool.numPendingAcquires();
+    if (waiting < limits.databaseWaiting) return acquire();
+    return Promise.reject(unavailable(`${waiting} wait for a connection to the database`));
+  };
 }
 
 const isReadTimeout = (message: string | undefined) => /(^| - )Query read timeout$/.test(message ?? '');
 
+/** Whether the server has ended the session, or does not let one begin. */
+const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || severity === 'PANIC';
+
 /**
- * A statement that the driver has given up goes on in the server. Whoever got its connection next would wait for it, or
- * work amid its transaction: the connection is cut.
+ * A statement that the driver has given up goes on in the server, which is asked to give it up too. Whoever got its
+ * connection next would wait for it, or work amid its transaction: the connection is cut. One whose session the server has
+ * ended is not given out again either; the pool learns of that only later by itself.
  */
-function cutAfterTimeout(connection: Client, done: (error: null, connection: Client) => void): void {
+function withdrawBroken(connection: Client, done: (error: null, connection: Client) => void): void {
   type Answer = (error: Error | null, result: unknown) => void;
   const query = connection.query.bind(connection) as (statement: object, answer?: Answer) => unknown;
   const watched = (statement: object, answer?: Answer) => {
     // A stream of rows.
     if (!answer) return query(Object.assign(statement, { query_timeout: limits.databaseBulkMilliseconds }));
     return query(statement, (error, result) => {
-      if (isReadTimeout(error?.message)) {
+      const timedOut = isReadTimeout(error?.message);
+      if (timedOut || isSessionEnd((error as DatabaseError | null)?.severity)) {
         // What knex itself leaves on a connection that its pool must not give out again.
         Object.assign(connection, { __knex__disposed: error });
-        void connection.end();
+      }
+      if (timedOut) {
+        void cancelStatement(connection).finally(() => connection.end());
       }
       answer(error, result);
     });
@@ -95,10 +153,9 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, name, message, severity } = error as Partial<Record<string, string>>;
   if (name === 'KnexTimeoutError' || (code !== undefined && connectionLost.has(code))) return true;
-  // What ends a session or does not let one begin, whatever its reason.
-  if (severity === 'FATAL' || severity === 'PANIC') return true;
-  // SQLSTATE classes: 08 connection, 53 resources, 57P server shutdown or start.
-  if (code !== undefined && /^(08|53|57P)/.test(code)) return true;
+  if (isSessionEnd(severity)) return true;
+  // SQLSTATE classes: 08 connection, 53 resources, 57 the server's shutdown, start or time limit; 55P03: a lock's.
+  if (code !== undefined && /^(08|53|57|55P03)/.test(code)) return true;
   // The driver has no code for these; its texts are stable. knex puts the statement before them.
   return (
     isReadTimeout(message) ||

@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { limits } from '../config';
+import { limits } from '../limits';
 
 /** The account that PostgreSQL runs under; undefined is our own. It refuses to run as root. */
 export type Account = { uid: number; gid: number } | undefined;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { migrations } from '../../migrations';
-import { limits } from '../config';
+import { limits } from '../limits';
 import type { Database } from './database';
 
 /** The oldest version that has all that our statements use, as `server_version_num` writes it. */

@@ -1,4 +1,4 @@
-import { limits } from '../config';
+import { limits } from '../limits';
 import type { Database } from '../db/database';
 import { parseId } from '../ids';
 import { feedIdOfKey, isStagingKey, keyPrefixes } from '../storage/object-key';

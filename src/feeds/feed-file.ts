@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../config';
+import { limits } from '../limits';
 import { invalidFeedFile, type ServiceError } from '../errors';
 import { readHeader } from '../etl/header';
 import { trimText } from '../etl/text';
@@ -14,11 +14,16 @@ export class FeedFile {
   private readonly hash = createHash('sha256');
   private readonly utf8 = new TextDecoder('utf-8', { fatal: true });
   private isUtf8 = true;
-  private isBlank = true;
+  private isBlank: boolean;
   /** The beginning of the file until it is long enough to read the header from. */
   private prefix: Buffer | undefined = Buffer.allocUnsafe(limits.headerRowBytes);
   private prefixBytes = 0;
   private headerProblem: string | undefined;
+
+  /** @param textFollows - whether text is known to follow all that it will be given */
+  constructor(textFollows = false) {
+    this.isBlank = !textFollows;
+  }
 
   /**
    * Takes the next chunk.

@@ -2,43 +2,45 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Handlers } from '../http/contract';
+import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
 import { selectBytes } from '../http/range-request';
 import { formatId } from '../ids';
 import { validationMessage } from '../jobs/jobs.service';
 import { issueBody } from '../jobs/jobs.handlers';
+import type { Slots } from '../slots';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
-import { getFeed, openFeedFile, receiveFeed, type ReceiveContext } from './feeds.service';
+import { getFeed, openFeedFile, type FeedReceipt } from './feeds.service';
+import { receiveFeedOnce, type ReceiveOnceContext } from './receive-once';
+
+/** How many uploads, inspections included, and downloads of raw files go on at a time. */
+export interface FeedSlots {
+  uploads: Slots;
+  downloads: Slots;
+}
 
 /** The operations of feeds and their raw files. */
 export function feedHandlers(
-  context: Omit<ReceiveContext, 'log'>,
+  context: Omit<ReceiveOnceContext, 'scope' | 'log'>,
+  { uploads, downloads }: FeedSlots,
 ): Pick<
   Handlers,
   'uploadFeed' | 'getFeed' | 'downloadFeedFile' | 'getFeedProfile' | 'downloadFeedTemplate' | 'inspectFeed'
 > {
   return {
-    async uploadFeed({ form, log, reply }) {
-      const receipt = await receiveFeed(form, { ...context, log });
-      const feedId = formatId('FD', receipt.feedId);
-      return reply(
-        201,
-        {
-          feed_id: feedId,
-          status: 'processing',
-          job_id: formatId('JS', receipt.submissionJobId),
-          validation_job_id: formatId('JV', receipt.validationJobId),
-          validation_status: 'queued',
-          sha256: receipt.sha256.toString('hex'),
-          size_bytes: receipt.sizeBytes,
-          duplicate_of: formatFeedId(receipt.duplicateOf),
-        },
-        { Location: `/feeds/${feedId}` },
-      );
+    async uploadFeed({ form, headers, caller, log, reply }) {
+      const key = idempotencyKeyOf({ caller, headers });
+      const receive = { ...context, scope: caller.partnerName, log };
+      const outcome = await uploads.during(() => receiveFeedOnce(form, key, receive, receiptBody));
+      const { responseBody } = outcome;
+      return reply(201, responseBody, {
+        Location: `/feeds/${responseBody.feed_id}`,
+        ...replayedHeader(outcome),
+      });
     },
 
-    async getFeed({ path, reply }) {
-      const feed = await getFeed(context.db, path.feed_id);
+    async getFeed({ path, caller, reply }) {
+      const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
       return reply(200, {
         feed_id: formatId('FD', feed.feed_id),
         partner_name: feed.partner_name,
@@ -57,28 +59,28 @@ export function feedHandlers(
       });
     },
 
-    async downloadFeedFile({ path, headers, reply }) {
-      const feed = await getFeed(context.db, path.feed_id);
+    async downloadFeedFile({ path, headers, caller, reply }) {
+      const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
       const sizeBytes = feed.size_bytes;
       const entityTag = `"${feed.sha256.toString('hex')}"`;
       const selected = selectBytes(headers, { entityTag, sizeBytes });
-      if (selected === 'not_modified') return reply(304, undefined, { ETag: entityTag });
+      const copyHeaders = { ETag: entityTag, 'Cache-Control': 'private, no-cache' as const };
+      if (selected === 'not_modified') return reply(304, undefined, copyHeaders);
       if (selected === 'unsatisfiable') {
         const detail = `The requested range is not within the ${sizeBytes} bytes of the file.`;
         return reply(416, { detail }, { 'Content-Range': `bytes */${sizeBytes}` });
       }
       const fileHeaders = {
-        ETag: entityTag,
+        ...copyHeaders,
         'Repr-Digest': `sha-256=:${feed.sha256.toString('base64')}:`,
         'Accept-Ranges': 'bytes' as const,
         'Content-Disposition': contentDisposition(feed.filename),
       };
-      if (selected === 'all') {
-        const content = await openFeedFile(context.objectStore, feed);
-        return reply(200, content, { ...fileHeaders, 'Content-Length': sizeBytes });
-      }
-      const { start, end } = selected;
-      return reply(206, await openFeedFile(context.objectStore, feed, selected), {
+      const range = selected === 'all' ? undefined : selected;
+      const content = await downloads.whileOpen(() => openFeedFile(context.objectStore, feed, range));
+      if (!range) return reply(200, content, { ...fileHeaders, 'Content-Length': sizeBytes });
+      const { start, end } = range;
+      return reply(206, content, {
         ...fileHeaders,
         'Content-Length': end - start + 1,
         'Content-Range': `bytes ${start}-${end}/${sizeBytes}`,
@@ -96,9 +98,25 @@ export function feedHandlers(
       );
     },
 
-    async inspectFeed({ form, reply }) {
-      return reply(200, inspectionBody(await inspectFeed(form, context.uploadBytesMax)));
+    async inspectFeed({ form, caller, reply }) {
+      const inspection = await uploads.during(() =>
+        inspectFeed(form, context.uploadBytesMax, caller.partnerName),
+      );
+      return reply(200, inspectionBody(inspection));
     },
+  };
+}
+
+function receiptBody(receipt: FeedReceipt): components['schemas']['FeedReceipt'] {
+  return {
+    feed_id: formatId('FD', receipt.feedId),
+    status: 'processing',
+    job_id: formatId('JS', receipt.submissionJobId),
+    validation_job_id: formatId('JV', receipt.validationJobId),
+    validation_status: 'queued',
+    sha256: receipt.sha256.toString('hex'),
+    size_bytes: receipt.sizeBytes,
+    duplicate_of: formatFeedId(receipt.duplicateOf),
   };
 }
 

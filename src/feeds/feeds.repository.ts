@@ -1,5 +1,6 @@
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
+import type { PartnerScope } from '../keys/caller';
 
 export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 
@@ -27,12 +28,12 @@ const duplicateOf = `
      and earlier.sha256 = feeds.sha256
      and earlier.feed_id < feeds.feed_id) as duplicate_of`;
 
-/** The feed with this number; null when there is none. */
-export async function findFeed(db: Database, feedId: number): Promise<FeedRow | null> {
+/** The feed with this number; null when there is none in the scope. */
+export async function findFeed(db: Database, feedId: number, scope: PartnerScope): Promise<FeedRow | null> {
   const row = await db('feeds')
     .join('partners', 'partners.partner_id', 'feeds.partner_id')
     .join('validation_jobs', 'validation_jobs.feed_id', 'feeds.feed_id')
-    .where('feeds.feed_id', feedId)
+    .where({ 'feeds.feed_id': feedId, ...(scope !== null && { 'partners.partner_name': scope }) })
     .first<FeedRow | undefined>(
       'feeds.feed_id',
       'partners.partner_name',
@@ -106,6 +107,11 @@ export async function getOrInsertPartner(db: Database, partnerName: string): Pro
   );
   // Created by another transaction between the two looks of the statement: it is there now.
   return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
+}
+
+/** Whether a feed of a partner with this name was ever accepted. */
+export async function partnerExists(db: Database, partnerName: string): Promise<boolean> {
+  return (await db('partners').where('partner_name', partnerName).first('partner_id')) !== undefined;
 }
 
 /** What an accepted upload stores of a feed. */

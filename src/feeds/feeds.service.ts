@@ -1,8 +1,11 @@
 import type { Readable } from 'node:stream';
+import type { Knex } from 'knex';
 import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
 import { feedNotFound, fileTooLarge, notCsv, rawFileMissing, ServiceError } from '../errors';
 import { formatId, parseId } from '../ids';
 import { insertJobs } from '../jobs/jobs.repository';
+import type { PartnerScope } from '../keys/caller';
 import type { Log } from '../log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
 import { StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
@@ -19,9 +22,9 @@ import {
 import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
 
 /** @throws feed_not_found */
-export async function getFeed(db: Database, id: string): Promise<FeedRow> {
+export async function getFeed(db: Database, id: string, scope: PartnerScope): Promise<FeedRow> {
   const feedId = parseId('FD', id);
-  const feed = feedId === undefined ? null : await findFeed(db, feedId);
+  const feed = feedId === undefined ? null : await findFeed(db, feedId, scope);
   if (!feed) throw feedNotFound(id);
   return feed;
 }
@@ -50,6 +53,8 @@ export interface ReceiveContext {
   db: Database;
   objectStore: ObjectStore;
   uploadBytesMax: number;
+  /** Whose feeds may be uploaded. */
+  scope: PartnerScope;
   log: Log;
 }
 
@@ -65,72 +70,123 @@ export interface FeedReceipt {
   duplicateOf: number | null;
 }
 
-/** The file of an upload: in the object store, or refused. */
+/** A file that an upload brought. */
 interface ReceivedFile {
   fileName: string;
   contentType: string;
-  problem?: ServiceError;
-  stored?: { feedId: number; key: string; sha256: Buffer; sizeBytes: number };
+  /** 32 bytes. */
+  sha256: Buffer;
+  sizeBytes: number;
+}
+
+/** An acceptable upload. */
+export interface ReceivedUpload extends ReceivedFile {
+  partnerName: string;
+}
+
+/** Where the file of an upload is. */
+interface StoredObject {
+  feedId: number;
+  key: string;
+}
+
+/** Takes the bytes of an acceptable file, all of them. `partnerName` is undefined while its part has not come. */
+type TakeFile = (
+  chunks: AsyncIterable<Buffer>,
+  file: Pick<ReceivedFile, 'fileName' | 'contentType'>,
+  partnerName: string | undefined,
+) => Promise<void>;
+
+/** The transaction to write a feed in, and what is written there besides. */
+export interface Claim {
+  trx: Knex.Transaction;
+  keep: (upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
 }
 
 /**
  * Receives an upload: streams the file through the checks into the object store, then writes the feed and both its jobs
  * in one transaction. Nothing remains of an upload that is refused or cut off; a crash leaves at most an object that no
  * row names.
- * @throws invalid_feed_file, too_large, invalid_shape; whatever `parts` throws
+ * @param claim - absent: the transaction is one of its own
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever `parts` throws
  */
 export async function receiveFeed(
   parts: AsyncIterable<FormPart>,
   context: ReceiveContext,
+  claim?: Claim,
 ): Promise<FeedReceipt> {
-  const form = new UploadForm();
-  let file: ReceivedFile | undefined;
+  const kept: { object?: StoredObject } = {};
+  const store: TakeFile = async (chunks, { fileName, contentType }, partnerName) => {
+    const feedId = await drawFeedId(context.db);
+    const key = partnerName ? rawFileKey(partnerName, formatId('FD', feedId), fileName) : stagingKey();
+    await context.objectStore.put(key, chunks, contentType);
+    kept.object = { feedId, key };
+  };
   try {
-    for await (const part of parts) {
-      const filePart = form.take(part);
-      if (filePart) file = await receiveFile(filePart, form.partnerName, context);
-      else if (part.kind === 'file') await drain(part.content);
-    }
-    if (file?.problem) throw file.problem;
-    const partnerName = form.finish();
-    return await saveFeed(partnerName, file!, context);
+    const upload = await readUpload(parts, context, store);
+    await moveToFinalKey(upload, kept.object!, context);
+    const write = async (trx: Knex.Transaction) => {
+      const receipt = await writeFeed(trx, upload, kept.object!, context);
+      await claim?.keep(upload, receipt);
+      // From here on only the commit is left. If that fails, the feed may exist all the same, and needs its object.
+      kept.object = undefined;
+      return receipt;
+    };
+    return await (claim ? write(claim.trx) : inTransaction(context.db, 'request', write));
   } catch (error) {
-    if (file?.stored) await discard(file.stored.key, context);
+    if (kept.object) await discard(kept.object.key, context);
     throw error;
   }
 }
 
 /**
- * Stores the file while it is being checked. A file that is refused is read to its end all the same: the size limit
+ * Reads the form of an upload, and checks it and its file.
+ * @param takeFile - not called for a file that is refused before its first bytes are known to be right
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever `parts` and `takeFile` throw
+ */
+export async function readUpload(
+  parts: AsyncIterable<FormPart>,
+  { scope, uploadBytesMax }: Pick<ReceiveContext, 'scope' | 'uploadBytesMax'>,
+  takeFile: TakeFile,
+): Promise<ReceivedUpload> {
+  const form = new UploadForm(scope);
+  let file: ReceivedFile | ServiceError | undefined;
+  for await (const part of parts) {
+    const filePart = form.take(part);
+    if (filePart) file = await receiveFile(filePart, form.partnerName, uploadBytesMax, takeFile);
+    else if (part.kind === 'file') await drain(part.content);
+  }
+  if (file instanceof ServiceError) throw file;
+  const partnerName = form.finish();
+  return { partnerName, ...file! };
+}
+
+/**
+ * Takes the file while it is being checked. A file that is refused is read to its end all the same: the size limit
  * outranks everything, and the checks have their order.
- * @param partnerName - undefined while its part has not come; then the object waits under a staging key
- * @throws too_large
+ * @param partnerName - undefined while its part has not come
+ * @returns the file, or why it is refused
+ * @throws too_large; whatever `takeFile` throws
  */
 async function receiveFile(
   part: FilePart,
   partnerName: string | undefined,
-  context: ReceiveContext,
-): Promise<ReceivedFile> {
-  const { fileName } = part;
-  const file: ReceivedFile = { fileName, contentType: part.mediaType ?? 'text/csv' };
+  uploadBytesMax: number,
+  takeFile: TakeFile,
+): Promise<ReceivedFile | ServiceError> {
+  const file = { fileName: part.fileName, contentType: part.mediaType ?? 'text/csv' };
   const content = new FeedFile();
-  const accepted = acceptedBytes(part.content, content, context.uploadBytesMax);
-  const isCsv = isCsvFile(fileName, part.mediaType);
+  const accepted = acceptedBytes(part.content, content, uploadBytesMax);
+  const isCsv = isCsvFile(part.fileName, part.mediaType);
   try {
     // Nothing comes before the header is known to be right; most refused files are never begun to be stored.
     const first = isCsv ? await accepted.next() : await drain(accepted);
-    if (first && !first.done) {
-      const feedId = await drawFeedId(context.db);
-      const key = partnerName ? rawFileKey(partnerName, formatId('FD', feedId), fileName) : stagingKey();
-      await context.objectStore.put(key, startingWith(first.value, accepted), file.contentType);
-      file.stored = { feedId, key, sha256: content.sha256(), sizeBytes: content.bytes };
-    }
+    if (first && !first.done) await takeFile(startingWith(first.value, accepted), file, partnerName);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'invalid_feed_file') throw error;
-    file.problem = error;
+    return isCsv ? error : notCsv();
   }
-  if (!isCsv) file.problem = notCsv();
-  return file;
+  return isCsv ? { ...file, sha256: content.sha256(), sizeBytes: content.bytes } : notCsv();
 }
 
 /**
@@ -158,37 +214,36 @@ async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncG
   yield* rest;
 }
 
-/** Gives a staged object its final key, and writes the feed and its jobs. */
-async function saveFeed(
-  partnerName: string,
-  file: ReceivedFile,
-  { db, objectStore }: ReceiveContext,
+/** Gives an object that was stored before the partner's name had come its final key. */
+async function moveToFinalKey(
+  { partnerName, fileName }: ReceivedUpload,
+  object: StoredObject,
+  { objectStore }: ReceiveContext,
+): Promise<void> {
+  const key = rawFileKey(partnerName, formatId('FD', object.feedId), fileName);
+  if (object.key === key) return;
+  await objectStore.move(object.key, key);
+  object.key = key;
+}
+
+async function writeFeed(
+  trx: Knex.Transaction,
+  { partnerName, fileName, contentType, sha256, sizeBytes }: ReceivedUpload,
+  { feedId, key }: StoredObject,
+  { objectStore }: ReceiveContext,
 ): Promise<FeedReceipt> {
-  const stored = file.stored!;
-  const key = rawFileKey(partnerName, formatId('FD', stored.feedId), file.fileName);
-  if (stored.key !== key) {
-    await objectStore.move(stored.key, key);
-    stored.key = key;
-  }
-  return db.transaction(async (trx) => {
-    const partnerId = await getOrInsertPartner(trx, partnerName);
-    await insertFeed(trx, {
-      feed_id: stored.feedId,
-      partner_id: partnerId,
-      filename: file.fileName,
-      content_type: file.contentType,
-      raw_file_bucket: objectStore.bucket,
-      raw_file_object_key: key,
-      sha256: stored.sha256,
-      size_bytes: stored.sizeBytes,
-    });
-    const duplicateOf = await findDuplicate(trx, stored.feedId);
-    const jobs = await insertJobs(trx, stored.feedId);
-    // From here on only the commit is left. If that fails, the feed may exist all the same, and needs its object.
-    file.stored = undefined;
-    const { feedId, sha256, sizeBytes } = stored;
-    return { feedId, ...jobs, sha256, sizeBytes, duplicateOf };
+  await insertFeed(trx, {
+    feed_id: feedId,
+    partner_id: await getOrInsertPartner(trx, partnerName),
+    filename: fileName,
+    content_type: contentType,
+    raw_file_bucket: objectStore.bucket,
+    raw_file_object_key: key,
+    sha256,
+    size_bytes: sizeBytes,
   });
+  const duplicateOf = await findDuplicate(trx, feedId);
+  return { feedId, ...(await insertJobs(trx, feedId)), sha256, sizeBytes, duplicateOf };
 }
 
 async function discard(key: string, { objectStore, log }: ReceiveContext): Promise<void> {

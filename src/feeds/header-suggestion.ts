@@ -16,6 +16,8 @@ export function suggestColumn(header: string, missing: readonly ProductColumn[])
   const candidates = feedColumns
     .filter(({ name }) => missing.includes(name))
     .flatMap(({ name, aliases }) => [lettersAndDigits(name), ...aliases].map((known) => ({ name, known })))
+    // The distance is at least the difference in length, and takes time in proportion to both.
+    .filter(({ known }) => Math.abs(word.length - known.length) <= distanceMax)
     .map(({ name, known }) => ({ name, known, distance: distance(word, known) }))
     .filter((each) => each.distance <= Math.min(distanceMax, Math.floor(each.known.length / sharedPart)))
     .sort((a, b) => a.distance - b.distance);

@@ -1,5 +1,5 @@
-import { Readable } from 'node:stream';
-import { limits } from '../config';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { limits } from '../limits';
 import { fileTooLarge, notCsv } from '../errors';
 import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/feed-failure';
@@ -7,7 +7,9 @@ import { productColumns, type ProductColumn } from '../etl/feed-format';
 import { headerIssues } from '../etl/header-issues';
 import { guessHeaderNames, readHeader, type Delimiter, type FeedHeader } from '../etl/header';
 import { rowIssue, RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
+import { trimText } from '../etl/text';
 import { transformRecord, type FeedRecord, type LoadableValues } from '../etl/transform';
+import type { PartnerScope } from '../keys/caller';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
 import { suggestColumn } from './header-suggestion';
@@ -54,13 +56,15 @@ export interface FeedInspection extends InspectedRows {
 
 /**
  * Looks at the file of an upload's form, and keeps nothing.
- * @throws invalid_shape, too_large; whatever `parts` throws
+ * @param scope - whose feed it may be
+ * @throws invalid_shape, too_large, partner_not_allowed; whatever `parts` throws
  */
 export async function inspectFeed(
   parts: AsyncIterable<FormPart>,
   fileBytesMax: number,
+  scope: PartnerScope,
 ): Promise<FeedInspection> {
-  const form = new UploadForm();
+  const form = new UploadForm(scope);
   let inspection: FeedInspection | undefined;
   for await (const part of parts) {
     const filePart = form.take(part);
@@ -72,9 +76,9 @@ export async function inspectFeed(
 }
 
 async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedInspection> {
-  const { beginning, complete } = await readBeginning(part.content, fileBytesMax);
+  const { beginning, complete, isBlank } = await readBeginning(part.content, fileBytesMax);
   const bytes = complete ? beginning : beginning.subarray(0, lastCharacterEnd(beginning));
-  const file = new FeedFile();
+  const file = new FeedFile(!isBlank);
   file.take(bytes);
   file.end();
   const encoding = encodingOf(bytes);
@@ -97,11 +101,17 @@ async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedIn
 
 const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
 
-/** Reads the content to its end, and keeps its beginning. @throws too_large */
+/**
+ * Reads the content to its end, and keeps its beginning.
+ * @returns also whether all of it, to its end, is white space
+ * @throws too_large
+ */
 async function readBeginning(
   content: AsyncIterable<Buffer>,
   fileBytesMax: number,
-): Promise<{ beginning: Buffer; complete: boolean }> {
+): Promise<{ beginning: Buffer; complete: boolean; isBlank: boolean }> {
+  const text = new TextDecoder();
+  let isBlank = true;
   const chunks: Buffer[] = [];
   let kept = 0;
   let bytes = 0;
@@ -110,8 +120,9 @@ async function readBeginning(
     if (bytes > fileBytesMax) throw fileTooLarge(fileBytesMax);
     if (kept < limits.inspectBytes) chunks.push(chunk.subarray(0, limits.inspectBytes - kept));
     kept = Math.min(bytes, limits.inspectBytes);
+    isBlank &&= trimText(text.decode(chunk, { stream: true })) === '';
   }
-  return { beginning: Buffer.concat(chunks), complete: bytes === kept };
+  return { beginning: Buffer.concat(chunks), complete: bytes === kept, isBlank };
 }
 
 /** Where the last whole UTF-8 character ends in bytes that were cut off somewhere. */
@@ -147,7 +158,7 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
   const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
   const found = names.map(columnOf);
   const missing = productColumns.filter((column) => !found.includes(column));
-  return names.map((header, position) => {
+  return names.slice(0, limits.inspectHeaders).map((header, position) => {
     const column = found[position] ?? null;
     const suggestion = column ? null : suggestColumn(header, missing);
     return { columnNumber: position + 1, header, column, suggestion };
@@ -183,7 +194,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
     },
     (record) => {
       held.splice(0).forEach(look);
-      held.push(record);
+      held.push(record.read());
       return null;
     },
   );
@@ -208,11 +219,18 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
 
 async function failureOf(extractor: RecordExtractor, bytes: Buffer): Promise<string | null> {
   try {
-    for await (const _ of extractor.read(Readable.from([bytes])));
+    for await (const _ of extractor.read(inPieces(bytes)));
     return null;
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     return error.message;
+  }
+}
+
+async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += limits.inspectPieceBytes) {
+    await nextTurn();
+    yield bytes.subarray(at, at + limits.inspectPieceBytes);
   }
 }
 

@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import type { components } from '../../generated/openapi';
-import { limits } from '../config';
+import { limits } from '../limits';
 import { feedColumns, type ColumnFormat } from '../etl/feed-format';
 import { delimiters } from '../etl/header';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../etl/issue-codes';

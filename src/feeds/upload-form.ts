@@ -1,9 +1,10 @@
 import { invalidShape, type ShapeError } from '../errors';
+import { requirePartner, type PartnerScope } from '../keys/caller';
 import { parsePartnerName } from './partner-name';
 
 /** A part of an upload's form. A file's content must be read to its end before the next part comes. */
 export type FormPart =
-  /** `value`: null when its character set is unknown. */
+  /** `value`: null when its character set is unknown, or it is not of that. */
   | { kind: 'field'; name: string; value: string | null }
   | {
       kind: 'file';
@@ -24,7 +25,10 @@ export class UploadForm {
   /** Known as soon as its part has come, and is valid. */
   partnerName: string | undefined;
 
-  /** Notes the part. @returns it if it is the file, to be received now */
+  /** @param scope - whose feed it may be */
+  constructor(private readonly scope: PartnerScope) {}
+
+  /** Notes the part. @returns it if it is the file, to be received now. @throws partner_not_allowed */
   take(part: FormPart): FilePart | undefined {
     if (part.name !== 'partner_name' && part.name !== 'file') return undefined;
     const loc = ['body', part.name];
@@ -48,8 +52,10 @@ export class UploadForm {
       this.errors.push({ type: 'string_type', loc, msg: 'Input should be a valid string', input });
     } else {
       const name = parsePartnerName(part.value);
-      if (typeof name === 'string') this.partnerName = name;
-      else this.errors.push(name);
+      if (typeof name === 'string') {
+        requirePartner(this.scope, name);
+        this.partnerName = name;
+      } else this.errors.push(name);
     }
     return undefined;
   }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
+import type { Caller } from '../keys/caller';
 import type { Log } from '../log';
 import type { ListingStart } from '../products/products.service';
 import type { FormPart } from '../feeds/upload-form';
@@ -53,10 +54,14 @@ export interface Call<O extends OperationId> {
   /** The declared headers, by the names that the document gives them. */
   headers: Headers<O>;
   body: Body<O>;
+  /** The JSON body before anything was trimmed or filled in. */
+  sentBody: unknown;
   /** The parts of a multipart body, read while they come in. */
   form: Form<O>;
   /** What the operation's check has found out. */
   checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
+  /** Who asks; nobody in particular, where no key is needed. */
+  caller: O extends PublicOperation ? undefined : Caller;
   log: Log;
   reply: <S extends Status<O>>(
     status: S,
@@ -80,13 +85,17 @@ export type SwitchableOperation =
   | 'getDocsScript'
   | 'getDocsInitializer';
 
+/** Operations that need no key. */
+export type PublicOperation = SwitchableOperation | 'getHealth';
+
 /** The handlers of what is served. */
 export type ServedHandlers = Omit<Handlers, SwitchableOperation> & Partial<Handlers>;
 
-/** What a check sees: query values and the JSON body as they were sent. */
+/** What a check sees: query values and the JSON body as they were sent, and who asks. */
 export interface RawRequest {
   query: Record<string, unknown>;
   body: unknown;
+  caller: Caller;
 }
 
 /** What checks find out that the handler needs too, so that the database is asked only once. */
@@ -104,7 +113,7 @@ type Check<O> = (
  * Checks of single operations whose failure (400) outranks the 422s, so that they look at the raw request first. They
  * throw the same errors as the domain.
  */
-export type Checks = { [O in OperationId]?: Check<O> };
+export type Checks = { [O in Exclude<OperationId, PublicOperation>]?: Check<O> };
 
 /** The checks of all domains; those whose result a handler needs are there. */
 export type AllChecks = Checks & Required<Pick<Checks, keyof CheckResults>>;

@@ -1,4 +1,4 @@
-import { limits } from '../config';
+import { limits } from '../limits';
 import { isDatabaseUnavailable } from '../db/database';
 import { ServiceError, unavailable, type ErrorCode } from '../errors';
 import { StorageError } from '../storage/object-store';
@@ -12,6 +12,7 @@ const statusOf: Record<ErrorCode, number> = {
   invalid_order: 400,
   not_a_validation_job: 400,
   unauthorized: 401,
+  partner_not_allowed: 403,
   feed_not_found: 404,
   raw_file_missing: 404,
   job_not_found: 404,
@@ -23,10 +24,13 @@ const statusOf: Record<ErrorCode, number> = {
   job_already_running: 409,
   no_finished_run: 409,
   raw_file_unusable: 409,
+  idempotent_request_in_progress: 409,
   request_timeout: 408,
   too_large: 413,
   unsupported_media_type: 415,
   invalid_shape: 422,
+  idempotency_key_used: 422,
+  rate_limited: 429,
   unavailable: 503,
 };
 
@@ -51,8 +55,11 @@ export function errorReply(error: unknown): Reply {
         message: expected.message,
         details: { job_id: expected.data.id },
       });
-    case 'unavailable':
-      return makeReply(status, { detail: expected.message }, { 'Retry-After': limits.retryAfterSeconds });
+    case 'rate_limited':
+    case 'unavailable': {
+      const seconds = expected.data.retryAfterSeconds ?? limits.retryAfterSeconds;
+      return makeReply(status, { detail: expected.message }, { 'Retry-After': seconds });
+    }
     default:
       return makeReply(status, { detail: expected.message });
   }

@@ -1,15 +1,21 @@
 /** Keeps count of requests that are being worked on, whether their client still waits or not. */
 export class InFlight {
-  private readonly work = new Set<Promise<unknown>>();
+  private count = 0;
+  private waiting: (() => void)[] = [];
 
-  track<T>(promise: Promise<T>): Promise<T> {
-    const settled = promise.catch(() => undefined).finally(() => this.work.delete(settled));
-    this.work.add(settled);
-    return promise;
+  track<T>(work: Promise<T>): Promise<T> {
+    this.count++;
+    work.then(this.end, this.end);
+    return work;
   }
 
   /** Resolves when nothing is being worked on. */
-  async ended(): Promise<void> {
-    while (this.work.size > 0) await Promise.all(this.work);
+  ended(): Promise<void> {
+    return this.count === 0 ? Promise.resolve() : new Promise((resolve) => this.waiting.push(resolve));
   }
+
+  private readonly end = () => {
+    if (--this.count > 0) return;
+    for (const resolve of this.waiting.splice(0)) resolve();
+  };
 }

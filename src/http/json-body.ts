@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { limits } from '../config';
+import { limits } from '../limits';
 import { bodyTooLarge, invalidShape, malformedRequest, ServiceError, unsupportedMediaType } from '../errors';
-import { watchIdleBody } from './idle-body';
+import { askForBody } from './expected-body';
+import { watchSender } from './slow-client';
 
 /**
  * Reads and parses a JSON body, which must be an object or an array. A body that is too large is refused as soon as that
@@ -45,9 +46,10 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length']) > limits.jsonBodyBytes)
     throw bodyTooLarge(limits.jsonBodyBytes);
   let endWatch = () => {};
-  const idle = new Promise<never>((_resolve, reject) => (endWatch = watchIdleBody(request, reject)));
+  const tooSlow = new Promise<never>((_resolve, reject) => (endWatch = watchSender(request, reject)));
   try {
-    return await Promise.race([collectBytes(request), idle]);
+    askForBody(request);
+    return await Promise.race([collectBytes(request), tooSlow]);
   } catch (error) {
     throw error instanceof ServiceError ? error : malformedRequest('Malformed JSON in request body.', error);
   } finally {

@@ -2,11 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
-import { limits } from '../config';
+import { limits } from '../limits';
 import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
 import type { FormPart } from '../feeds/upload-form';
-import { watchIdleBody } from './idle-body';
+import { askForBody } from './expected-body';
+import { Delimiters } from './multipart-delimiters';
 import { hasBody } from './request-body';
+import { watchSender } from './slow-client';
 
 /**
  * The parts of a multipart/form-data body, one after the other. A file's content must be read to its end before the next
@@ -19,10 +21,14 @@ export async function* readMultipart(
   fileBytesMax: number,
 ): AsyncGenerator<FormPart> {
   if (!hasBody(request)) return;
+  // It may have gone while something else was being waited for; nothing would tell any more.
+  if (request.destroyed) throw clientGone();
   const bodyBytesMax = fileBytesMax + limits.multipartOverheadBytes;
   if (Number(request.headers['content-length']) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
   const form = openForm(request);
-  const headers = new PartHeaders(boundaryOf(request));
+  const boundary = boundaryOf(request);
+  const delimiters = new Delimiters(boundary);
+  const headers = new PartHeaders(boundary);
   const queue: FormPart[] = [];
   const state: { failure?: ServiceError; finished: boolean } = { finished: false };
   let wake: () => void = () => undefined;
@@ -34,9 +40,11 @@ export async function* readMultipart(
   };
 
   // The types of busboy's events leave out that a part may have no name, and a text no known character set.
-  form.on('field', (name: string | undefined, value: string | undefined) => {
-    // A value that was cut is far too long for any field of ours; it is reported as such.
-    queue.push({ kind: 'field', name: name ?? '', value: value ?? null });
+  form.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
+    // Bytes that are not of the character set come as U+FFFD, which is in no name. A value that was cut, perhaps amid a
+    // character, is far too long for any field of ours; it is reported as such.
+    const isText = value !== undefined && (valueTruncated || !value.includes('\uFFFD'));
+    queue.push({ kind: 'field', name: name ?? '', value: isText ? value : null });
     wake();
   });
   form.on('file', (name: string | undefined, content, { filename, mimeType }) => {
@@ -70,18 +78,25 @@ export async function* readMultipart(
         fail(fileTooLarge(fileBytesMax));
         return;
       }
-      headers.see(piece);
-      form.write(piece);
+      const formPiece = delimiters.take(piece);
+      if (!formPiece) {
+        fail(malformedMultipart(new Error('an ambiguous boundary')));
+        return;
+      }
+      headers.see(formPiece);
+      form.write(formPiece);
     }
   };
   const onEnd = () => form.end();
   const onClose = () => {
-    if (!request.complete) fail(new Error('the client went away'));
+    // Also of a request that has come in whole, nothing more can be read.
+    if (!request.readableEnded) fail(clientGone());
   };
   request.on('close', onClose);
-  const endWatch = watchIdleBody(request, fail);
+  const endWatch = watchSender(request, fail);
   form.on('drain', onReadable);
   request.on('readable', onReadable).on('end', onEnd);
+  askForBody(request);
 
   try {
     for (;;) {
@@ -115,6 +130,8 @@ function openForm(request: IncomingMessage): busboy.Busboy {
 
 const malformedMultipart = (cause: unknown) => malformedRequest('Malformed multipart body.', cause);
 
+const clientGone = () => malformedMultipart(new Error('the client went away'));
+
 function asServiceError(error: unknown): ServiceError {
   return error instanceof ServiceError ? error : malformedMultipart(error);
 }
@@ -127,9 +144,11 @@ async function* readContent(content: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** The boundary of a body that busboy has agreed to parse. */
+/** The boundary of a body that busboy has agreed to parse. @throws malformed_request when it is empty */
 function boundaryOf(request: IncomingMessage): string {
-  return new MIMEType(request.headers['content-type']!).params.get('boundary')!;
+  const boundary = new MIMEType(request.headers['content-type']!).params.get('boundary');
+  if (!boundary) throw malformedMultipart(new Error('no boundary'));
+  return boundary;
 }
 
 /**

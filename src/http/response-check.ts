@@ -22,10 +22,12 @@ function findViolation(
   const declared = operation.responses?.[reply.status] as OpenAPIV3.ResponseObject | undefined;
   if (!declared) return `status ${reply.status} is not declared`;
 
-  const declaredHeaders = Object.keys(declared.headers ?? {}).filter((name) => name !== 'x-request-id');
+  const declaredHeaders = (declared.headers ?? {}) as Record<string, OpenAPIV3.HeaderObject>;
   const headers = Object.keys(reply.headers);
-  const missing = declaredHeaders.filter((name) => !headers.includes(name));
-  const unknown = headers.filter((name) => !declaredHeaders.includes(name));
+  const missing = Object.entries(declaredHeaders)
+    .filter(([name, { required }]) => required && name !== 'x-request-id' && !headers.includes(name))
+    .map(([name]) => name);
+  const unknown = headers.filter((name) => name === 'x-request-id' || !(name in declaredHeaders));
   if (missing.length + unknown.length > 0)
     return `headers: missing ${missing.join()}, not declared ${unknown.join()}`;
 

@@ -1,22 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parse as parseQuery } from 'node:querystring';
 import type { ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import OpenAPIBackend, { type Document, type Handler, type Request as ApiRequest } from 'openapi-backend';
-import type { OpenAPIV3 } from 'openapi-types';
 import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
+import type { Authenticate } from '../keys/caller';
 import type { Log } from '../log';
-import { makeReply, type AllChecks, type OperationId, type Reply, type ServedHandlers } from './contract';
+import {
+  makeReply,
+  type AllChecks,
+  type OperationId,
+  type RawRequest,
+  type Reply,
+  type ServedHandlers,
+} from './contract';
+import { compileRoutes } from './compiled-routes';
 import { asServiceError, errorReply } from './error-response';
+import { openExchange, type Exchange } from './exchange';
 import { readJsonBody } from './json-body';
 import { declaredMediaType } from './media-type';
 import { readMultipart } from './multipart';
 import { prepareBody, type BodySchema } from './prepare-body';
 import { sentQuery, typedQuery, type Parameter } from './query';
+import type { CountRequest } from './rate-limit';
 import { hasBody, mediaTypeOf } from './request-body';
 import { requestIdOf } from './request-id';
+import type { RequestLog } from './request-log';
 import { checkReply } from './response-check';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
+import { servedDocument } from './served-document';
 import { toShapeErrors } from './shape-errors';
 
 /** What the router needs to know. */
@@ -25,32 +36,15 @@ export interface RouterOptions {
   document: Document;
   handlers: ServedHandlers;
   checks: AllChecks;
-  /** Whether an API key is valid. */
-  isValidKey: (key: string) => boolean | Promise<boolean>;
+  authenticate: Authenticate;
+  countRequest: CountRequest;
   uploadBytesMax: number;
   /** Checks every response against the document, and turns one that breaks it into a 500. For tests. */
   verifyResponses: boolean;
   /** True once the process is about to stop: callers are told to go elsewhere. */
   isDraining: () => boolean;
   log: Log;
-}
-
-/** One request on its way through the router. */
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly log: Log;
-  /** What openapi-backend sees: query and body are filled in when they are known. */
-  readonly apiRequest: ApiRequest & { path: string };
-  readonly pathIsMalformed: boolean;
-  /** Known once the route is. */
-  operationId?: OperationId;
-  /** Declared query parameters as they were sent. */
-  sentQuery: Record<string, unknown>;
-  /** The JSON body as it was sent. */
-  sentBody?: object;
-  /** What the operation's check has found out. */
-  checked?: unknown;
+  requestLog: RequestLog;
 }
 
 /** What openapi-backend tells of a request, as far as we use it. */
@@ -70,7 +64,7 @@ interface Match {
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /**
- * Serves the operations of the document: routing (404, 405), key (401), shape (415, 413, 400, 422), handler. This file,
+ * Serves the operations of the document: routing (404, 405), key (401, 429), shape (415, 413, 400, 422), handler. This file,
  * and those beside it, are the only ones that know express and openapi-backend.
  */
 export async function createRouter(
@@ -79,71 +73,44 @@ export async function createRouter(
   const api = await createApi(options);
 
   return async (request, response) => {
-    const startedAt = performance.now();
-    const requestId = requestIdOf(request.headers['x-request-id']);
-    const exchange = openExchange(request, response, options.log.child({ request_id: requestId }));
-    const { log } = exchange;
+    const requestId = requestIdOf(request.headers);
+    const logEnd = options.requestLog.watch(request, response, requestId);
+    const exchange = openExchange(request, response, () => options.log.child({ request_id: requestId }));
     const prepare = (reply: Reply): Prepared => {
       if (options.verifyResponses) checkReply(api, exchange.operationId, reply);
       return prepareReply(reply, declaredMediaType(api, exchange.operationId, reply.status));
     };
     let prepared: Prepared;
+    let failure: unknown;
     try {
       prepared = prepare((await api.handleRequest(exchange.apiRequest, exchange)) as Reply);
     } catch (error) {
-      logFailure(log, error);
-      prepared = prepareError(error, prepare, log);
+      failure = error;
+      logFailure(exchange, error);
+      prepared = prepareError(error, prepare, exchange);
     }
-    await sendReply(exchange, prepared, requestId);
-    log.info(
-      {
-        method: request.method,
-        path: exchange.apiRequest.path,
-        operation: exchange.operationId,
-        status: prepared.reply.status,
-        ms: Math.round(performance.now() - startedAt),
-      },
-      'request',
-    );
+    // Node closes idle connections at a stop, not those with a request in flight: their clients would go on using them.
+    if (options.isDraining()) response.setHeader('Connection', 'close');
+    const isWhole = await sendReply(exchange, prepared, requestId);
+    const { operationId: operation, caller, apiRequest } = exchange;
+    const { status } = prepared.reply;
+    logEnd({ operation, caller, path: apiRequest.path, status, error: failure, truncated: !isWhole });
   };
 }
 
 /** The response to an error; if that cannot be made either, the one that says nothing. */
-function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, log: Log): Prepared {
+function prepareError(error: unknown, prepare: (reply: Reply) => Prepared, exchange: Exchange): Prepared {
   try {
     return prepare(errorReply(error));
   } catch (second) {
-    log.error({ err: second }, 'the response to an error could not be made');
+    exchange.log.error({ err: second }, 'the response to an error could not be made');
     return prepareReply(errorReply(second), 'application/json');
   }
 }
 
-function openExchange(request: IncomingMessage, response: ServerResponse, log: Log): Exchange {
-  const url = originForm(request.url ?? '/');
-  const queryStart = url.indexOf('?');
-  const path = queryStart === -1 ? url : url.slice(0, queryStart);
-  const query = queryStart === -1 ? '' : url.slice(queryStart + 1);
-  const pathIsMalformed = !isDecodable(path);
-  return {
-    request,
-    response,
-    log,
-    apiRequest: {
-      method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),
-      // openapi-backend decodes the path before the key is checked; what cannot be decoded is reported after that.
-      path: pathIsMalformed ? path.replaceAll('%', '%25') : path,
-      headers: request.headers as ApiRequest['headers'],
-      query: parseQuery(query) as ApiRequest['query'],
-      body: undefined,
-    },
-    pathIsMalformed,
-    sentQuery: {},
-  };
-}
-
 async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
   const api = new OpenAPIBackend({
-    definition: servedDocument(options),
+    definition: servedDocument(options.document, options.handlers),
     strict: true,
     // Validators are compiled when they are first needed: a second less to start, and 40 MB less memory. That the
     // document is valid, and every schema compiles, is a test of its own.
@@ -155,9 +122,16 @@ async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
       return ajv;
     },
     securityHandlers: typed({
-      ApiKey: ({ request }) => {
+      ApiKey: async ({ request }, exchange) => {
         const key = request.headers['x-api-key'];
-        return typeof key === 'string' && options.isValidKey(key);
+        if (typeof key !== 'string') return false;
+        try {
+          exchange.caller = await options.authenticate(key);
+        } catch (error) {
+          // openapi-backend would take it for a wrong key.
+          exchange.authenticationError = error;
+        }
+        return exchange.caller !== undefined;
       },
     }),
     handlers: typed({
@@ -177,19 +151,22 @@ async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
           exchange.sentQuery,
         ) as ApiRequest['query'];
       },
-      unauthorizedHandler: () => {
-        throw unauthorized();
+      unauthorizedHandler: (_match, { authenticationError }) => {
+        throw authenticationError ?? unauthorized();
       },
       postSecurityHandler: async ({ operation, security }, exchange) => {
-        if (operation.security.length > 0 && !security.authorized) return;
+        if (operation.security.length > 0) {
+          if (!security.authorized) return;
+          await options.countRequest(exchange.caller!);
+        }
         await checkShape(operation, exchange, options.checks);
       },
-      validationFail: ({ validation, request }, exchange) => {
+      validationFail: ({ operation, validation, request }, exchange) => {
         throw invalidShape(
           toShapeErrors(validation.errors, {
             path: request.params,
             query: exchange.sentQuery,
-            header: request.headers,
+            header: sentHeaders(operation.parameters, exchange.request),
             body: exchange.sentBody,
           }),
         );
@@ -198,9 +175,11 @@ async function createApi(options: RouterOptions): Promise<OpenAPIBackend> {
     }),
   });
   await api.init();
-  rememberOperations(api);
+  compileRoutes(api);
   return api;
 }
+
+type AnyChecks = Partial<Record<OperationId, (request: RawRequest) => unknown>>;
 
 type ApiHandler = (match: Match, exchange: Exchange) => unknown;
 
@@ -216,15 +195,19 @@ function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<strin
   return Object.fromEntries(
     untyped.map(([operationId, handler]) => [
       operationId,
-      ({ operation, request }, { request: message, apiRequest, checked, log }) =>
+      ({ operation, request }, exchange) =>
         handler({
           path: request.params,
-          query: apiRequest.query,
-          headers: sentHeaders(operation.parameters, message),
-          body: apiRequest.body as unknown,
-          form: acceptsForm(operation) ? readMultipart(message, uploadBytesMax) : undefined,
-          checked,
-          log,
+          query: exchange.apiRequest.query,
+          headers: sentHeaders(operation.parameters, exchange.request),
+          body: exchange.apiRequest.body as unknown,
+          sentBody: exchange.sentBody,
+          form: acceptsForm(operation) ? readMultipart(exchange.request, uploadBytesMax) : undefined,
+          checked: exchange.checked,
+          caller: exchange.caller,
+          get log() {
+            return exchange.log;
+          },
           reply: makeReply,
         }),
     ]),
@@ -258,10 +241,10 @@ async function checkShape(
     }
   }
   if (exchange.pathIsMalformed) throw malformedRequest('Malformed request path.');
-  exchange.checked = await checks[operation.operationId]?.({
-    query: exchange.sentQuery,
-    body: exchange.sentBody,
-  });
+  const { sentQuery: query, sentBody: body, caller } = exchange;
+  // Checks are for operations that need a key, which has been looked at by now.
+  if (caller)
+    exchange.checked = await (checks as AnyChecks)[operation.operationId]?.({ query, body, caller });
 }
 
 function acceptsForm({ requestBody }: Match['operation']): boolean {
@@ -275,52 +258,9 @@ function allowedMethods(api: OpenAPIBackend, { apiRequest }: Exchange): string[]
   });
 }
 
-/**
- * The document as far as it is served: without the operations that have no handler, and with any object accepted as a
- * form, whose parts come in while the handler reads them, and it checks them.
- */
-function servedDocument({ document, handlers }: RouterOptions): Document {
-  type PathItem = Record<string, { operationId?: string; requestBody?: OpenAPIV3.RequestBodyObject }>;
-  const isServed = ([, { operationId }]: [string, PathItem[string]]) =>
-    operationId === undefined || Object.hasOwn(handlers, operationId);
-  const copy = structuredClone(document);
-  const paths = copy.paths as Record<string, PathItem>;
-  for (const [path, item] of Object.entries(paths)) {
-    paths[path] = Object.fromEntries(Object.entries(item).filter(isServed));
-    for (const { requestBody } of Object.values(item)) {
-      const form = requestBody?.content['multipart/form-data'];
-      if (form) form.schema = { type: 'object' };
-    }
-  }
-  return copy;
-}
-
-/** openapi-backend builds its list of operations anew for each request; the document does not change. */
-function rememberOperations(api: OpenAPIBackend): void {
-  const operations = api.router.getOperations();
-  const byId = new Map(operations.map((operation) => [operation.operationId, operation]));
-  api.router.getOperations = () => operations;
-  api.router.getOperation = (operationId) => byId.get(operationId);
-}
-
-function logFailure(log: Log, error: unknown): void {
+function logFailure(exchange: Exchange, error: unknown): void {
   const expected = asServiceError(error);
-  if (!expected) log.error({ err: error }, 'request failed');
+  if (!expected) exchange.log.error({ err: error }, 'request failed');
   else if (expected.data.cause)
-    log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
-}
-
-/** A target may be a whole URL (RFC 9112, section 3.2.2); we are whom it asks, whatever host it names. */
-function originForm(target: string): string {
-  const rest = target.replace(/^https?:\/\/[^/?]*/i, '');
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
-function isDecodable(path: string): boolean {
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
+    exchange.log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
 }

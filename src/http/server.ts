@@ -1,59 +1,181 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
-import express from 'express';
-import { limits } from '../config';
+import { createServer, IncomingMessage, ServerResponse, STATUS_CODES, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import express, { type Express } from 'express';
+import { limits } from '../limits';
 import { requestTimedOut } from '../errors';
+import { noteExpectation } from './expected-body';
 import { requestIdOf } from './request-id';
+import type { HttpRefusal } from './request-log';
+import { securityHeaders } from './security-headers';
+import { watchReader } from './slow-client';
 
 /** Answers a request; what it throws is a fault of the application. */
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** What Node says of a request that does not get as far as the application. */
-const problems: Record<string, [status: string, detail: string]> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'Request header is too large.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', requestTimedOut().message],
-};
-const malformed: [string, string] = ['400 Bad Request', 'Malformed HTTP request.'];
+/** Why a request does not get as far as the application; `error` is for the log. */
+interface Problem {
+  status: number;
+  error: string;
+  outcome: HttpRefusal['outcome'];
+  detail: string;
+}
 
-/**
- * An HTTP server for the application, not listening yet. Its own refusals look like the application's.
- * @param idleMilliseconds - how long a client may be silent amid a body
- */
+const malformed: Problem = {
+  status: 400,
+  error: 'malformed_http',
+  outcome: 'refused',
+  detail: 'Malformed HTTP request.',
+};
+const headerTooLarge: Problem = {
+  status: 431,
+  error: 'header_too_large',
+  outcome: 'refused',
+  detail: 'Request header is too large.',
+};
+/** By Node's codes; with any other, it is malformed. */
+const problems: Record<string, Problem> = {
+  HPE_INVALID_EOF_STATE: { ...malformed, error: 'incomplete_request', outcome: 'aborted' },
+  HPE_HEADER_OVERFLOW: headerTooLarge,
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    error: 'request_timeout',
+    outcome: 'refused',
+    detail: requestTimedOut().message,
+  },
+};
+
+/** How patient the server is, and how much it takes on; the defaults are for one that serves real clients. */
+export interface ServerOptions {
+  /** How long a client may be silent amid a request; its pace is measured over that time. */
+  idleMilliseconds?: number;
+  /** How long it may take nothing of a response. */
+  responseIdleMilliseconds?: number;
+  /** How long it may take for the headers of one. */
+  headersMilliseconds?: number;
+  /** Connections at a time; one more is closed at once. */
+  connectionsMax?: number;
+  /** Is told of the server's own refusals. */
+  onRefusal?: (socket: Socket, refusal: HttpRefusal) => void;
+}
+
+/** An HTTP server for the application, not listening yet. Its own refusals look like the application's. */
 export function createHttpServer(
   handle: HandleRequest,
-  idleMilliseconds: number = limits.requestIdleMilliseconds,
+  {
+    idleMilliseconds = limits.requestIdleMilliseconds,
+    responseIdleMilliseconds = limits.responseIdleMilliseconds,
+    headersMilliseconds = limits.requestHeadersMilliseconds,
+    connectionsMax = Infinity,
+    onRefusal = () => undefined,
+  }: ServerOptions = {},
 ): Server {
+  const refuse = (socket: Socket, problem: Problem) => {
+    const requestId = requestIdOf({});
+    socket.end(refusalText(problem, requestId));
+    const { status, error, outcome } = problem;
+    onRefusal(socket, { requestId, status, error, outcome });
+  };
   const app = express();
   app.disable('x-powered-by');
   app.use((request: IncomingMessage, response: ServerResponse) => {
-    if (request.httpVersion === '1.1' && request.headers.host === undefined) {
-      refuse(request.socket, malformed);
+    const refusal = refusalOf(request);
+    if (refusal) {
+      // While an earlier request waits for its answer, it would be taken for that.
+      if (owesAnswer(request.socket)) request.socket.destroy();
+      else refuse(request.socket, refusal);
       return undefined;
     }
-    // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.
-    response.on('timeout', () => undefined);
+    noteResponse(request.socket, response);
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     return handle(request, response);
   });
 
-  // Node's own refusal of a request without Host has neither a body nor a request id.
-  const server = createServer({ requireHostHeader: false }, app);
-  // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
-  server.requestTimeout = 0;
+  const server = createServer(
+    {
+      // Node's own refusal of a request without Host has neither a body nor a request id.
+      requireHostHeader: false,
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: headersMilliseconds,
+      connectionsCheckingInterval: headersMilliseconds / 10,
+      // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveMilliseconds,
+      ...messagesOf(app),
+    },
+    app,
+  );
+  // Node would drop those beyond it, and say nothing; ours are counted when they are there.
+  server.maxHeadersCount = 0;
+  server.maxConnections = connectionsMax;
   server.timeout = idleMilliseconds;
-  server.keepAliveTimeout = limits.keepAliveMilliseconds;
+  // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.
+  server.on('timeout', (socket: Socket) => {
+    if (!owesAnswer(socket)) socket.destroy();
+  });
+  server.on('connection', (socket) => watchReader(socket, responseIdleMilliseconds));
   // An expectation that is not known is ignored, not refused.
   server.on('checkExpectation', app);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+  server.on('checkContinue', (request, response) => {
+    noteExpectation(request, response);
+    app(request, response);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Amid a response, it would be taken for a part of that.
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy();
     else refuse(socket, problems[error.code ?? ''] ?? malformed);
   });
   return server;
 }
 
-function refuse(socket: Duplex, [status, detail]: [string, string]): void {
+/**
+ * The messages of a server as express wants them. It gives each that it gets its own prototype, which takes longer than
+ * all the rest of a request; those that have it already stay as they are.
+ */
+function messagesOf(app: Express) {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse extends ServerResponse<AppRequest> {}
+  Object.setPrototypeOf(AppRequest.prototype, app.request);
+  Object.setPrototypeOf(AppResponse.prototype, app.response);
+  Object.assign(app, { request: AppRequest.prototype, response: AppResponse.prototype });
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse };
+}
+
+/** The responses of each connection that are not over. */
+const responses = new WeakMap<Socket, Set<ServerResponse>>();
+
+function noteResponse(socket: Socket, response: ServerResponse): void {
+  const open = responses.get(socket) ?? new Set();
+  responses.set(socket, open.add(response));
+  response.on('close', () => open.delete(response));
+}
+
+/** Whether a request over the connection is not answered yet. */
+function owesAnswer(socket: Socket): boolean {
+  return (responses.get(socket)?.size ?? 0) > 0;
+}
+
+/** Whether a part of a response has gone out over it. */
+function isAnswering(socket: Socket): boolean {
+  return [...(responses.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+}
+
+/** Why a request does not get as far as the application, though it is HTTP. */
+function refusalOf({ httpVersion, headers, rawHeaders }: IncomingMessage): Problem | undefined {
+  if (httpVersion === '1.1' && headers.host === undefined) return malformed;
+  // Names and values, one after the other.
+  if (rawHeaders.length > 2 * limits.headers) return headerTooLarge;
+  return undefined;
+}
+
+function refusalText({ status, detail }: Problem, requestId: string): string {
   const body = JSON.stringify({ detail });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestIdOf(undefined)}\r\n\r\n${body}`,
-  );
+  const headers = {
+    Connection: 'close',
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    ...securityHeaders,
+    'x-request-id': requestId,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }

@@ -5,7 +5,8 @@ import type { ShapeError } from '../errors';
 export interface SentValues {
   query: Record<string, unknown>;
   path: Record<string, unknown>;
-  header: Record<string, unknown>;
+  /** By the names that the document gives them. */
+  header: object;
   body: unknown;
 }
 
@@ -47,9 +48,15 @@ function location(instancePath: string, sent: SentValues): (string | number)[] {
   for (const segment of instancePath.split('/').slice(1)) {
     const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
     if (loc.length === 0) loc.push(name === 'requestBody' ? 'body' : name);
+    else if (loc.length === 1 && loc[0] === 'header') loc.push(headerName(name, sent));
     else loc.push(Array.isArray(valueAt(loc, sent)) ? Number(name) : name);
   }
   return loc;
+}
+
+/** The validator has the names of headers in lower case. */
+function headerName(name: string, { header }: SentValues): string {
+  return Object.keys(header).find((declared) => declared.toLowerCase() === name) ?? name;
 }
 
 function valueAt(loc: (string | number)[], sent: SentValues): unknown {

@@ -21,22 +21,22 @@ export function jobHandlers(
   runner: FeedRunner,
 ): Pick<Handlers, 'getJob' | 'runJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'> {
   return {
-    async getJob({ path, reply }) {
-      return reply(200, jobBody(await getJob(db, path.job_id)));
+    async getJob({ path, caller, reply }) {
+      return reply(200, jobBody(await getJob(db, path.job_id, caller.partnerName)));
     },
 
-    async runJob({ path, reply }) {
-      return reply(200, jobBody(await runJob(db, runner, path.job_id)));
+    async runJob({ path, caller, reply }) {
+      return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
     },
 
-    async planJob({ path, query, reply }) {
+    async planJob({ path, query, caller, reply }) {
       const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      return reply(200, planBody(await planJob(db, runner, path.job_id, page)));
+      return reply(200, planBody(await planJob(db, runner, path.job_id, caller.partnerName, page)));
     },
 
-    async listJobIssues({ path, query, reply }) {
+    async listJobIssues({ path, query, caller, reply }) {
       const filter = { code: query.code, severity: query.severity };
-      const page = await listJobIssues(db, path.job_id, filter, {
+      const page = await listJobIssues(db, path.job_id, caller.partnerName, filter, {
         limit: defaulted(query.limit),
         cursor: query.cursor,
       });
@@ -48,8 +48,8 @@ export function jobHandlers(
       });
     },
 
-    async downloadJobRejects({ path, reply }) {
-      const rejects = await openRejects(db, runner, path.job_id);
+    async downloadJobRejects({ path, caller, reply }) {
+      const rejects = await openRejects(db, runner, path.job_id, caller.partnerName);
       return reply(200, rejects, {
         'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });

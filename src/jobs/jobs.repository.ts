@@ -2,6 +2,8 @@ import type { RowIssueCode, IssueSeverity } from '../etl/issue-codes';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import type { PartnerScope } from '../keys/caller';
 import type { Knex } from 'knex';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
@@ -30,14 +32,32 @@ export interface ValidationJobRow {
   issue_counts: RowIssueCount[];
 }
 
-/** The submission job with this number; null when there is none. */
-export async function findSubmissionJob(db: Database, jobId: number): Promise<SubmissionJobRow | null> {
-  return (await db<SubmissionJobRow>('submission_jobs').where('job_id', jobId).first()) ?? null;
+/** The submission job with this number; null when there is none in the scope. */
+export async function findSubmissionJob(
+  db: Database,
+  jobId: number,
+  scope: PartnerScope,
+): Promise<SubmissionJobRow | null> {
+  const jobs = db('submission_jobs').where('job_id', jobId).modify(within, scope);
+  return ((await jobs.first()) as SubmissionJobRow | undefined) ?? null;
 }
 
-/** The validation job with this number; null when there is none. */
-export async function findValidationJob(db: Database, jobId: number): Promise<ValidationJobRow | null> {
-  return (await db<ValidationJobRow>('validation_jobs').where('job_id', jobId).first()) ?? null;
+/** The validation job with this number; null when there is none in the scope. */
+export async function findValidationJob(
+  db: Database,
+  jobId: number,
+  scope: PartnerScope,
+): Promise<ValidationJobRow | null> {
+  const jobs = db('validation_jobs').where('job_id', jobId).modify(within, scope);
+  return ((await jobs.first()) as ValidationJobRow | undefined) ?? null;
+}
+
+function within(jobs: Knex.QueryBuilder, scope: PartnerScope): void {
+  if (scope === null) return;
+  void jobs.whereRaw(
+    'feed_id in (select feed_id from feeds join partners using (partner_id) where partner_name = ?)',
+    [scope],
+  );
 }
 
 /** Creates both jobs of a new feed. @returns their numbers */
@@ -111,6 +131,8 @@ export interface FeedToRun {
   feedId: number;
   partnerId: number;
   objectKey: string;
+  /** Of the raw file. */
+  sizeBytes: number;
 }
 
 /** The feed of a validation job that is there. */
@@ -123,6 +145,7 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       feedId: 'feeds.feed_id',
       partnerId: 'feeds.partner_id',
       objectKey: 'feeds.raw_file_object_key',
+      sizeBytes: 'feeds.size_bytes',
     })) as [FeedToRun];
   return feed;
 }
@@ -210,7 +233,7 @@ export async function failInterruptedRuns(db: Database): Promise<number[]> {
   const running = await db('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
   const interrupted: number[] = [];
   for (const jobId of running) {
-    if (await db.transaction((trx) => failInterruptedRun(trx, jobId))) interrupted.push(jobId);
+    if (await inTransaction(db, 'request', (trx) => failInterruptedRun(trx, jobId))) interrupted.push(jobId);
   }
   return interrupted;
 }

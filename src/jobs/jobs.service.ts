@@ -15,6 +15,7 @@ import type { RejectsRequest } from '../etl/rejects';
 import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
+import type { PartnerScope } from '../keys/caller';
 import { toPage, type Page } from '../page';
 import {
   findSubmissionJob,
@@ -28,7 +29,7 @@ import {
 
 /** Works on validation jobs, here or elsewhere. */
 export interface FeedRunner {
-  /** Runs a job to its end, and says how it went. */
+  /** Runs a job to its end, and says how it went. @throws unavailable when there is no room for it */
   run(jobId: number): Promise<RunOutcome>;
   /** Says what a run would do now. @throws unavailable */
   plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
@@ -52,16 +53,16 @@ export interface Job {
 }
 
 /** @throws job_not_found */
-export async function getJob(db: Database, id: string): Promise<Job> {
-  const job = await findJob(db, id);
+export async function getJob(db: Database, id: string, scope: PartnerScope): Promise<Job> {
+  const job = await findJob(db, id, scope);
   if (!job) throw jobNotFound(id);
   return job;
 }
 
-async function findJob(db: Database, id: string): Promise<Job | null> {
+async function findJob(db: Database, id: string, scope: PartnerScope): Promise<Job | null> {
   const submissionId = parseId('JS', id);
   if (submissionId !== undefined) {
-    const row = await findSubmissionJob(db, submissionId);
+    const row = await findSubmissionJob(db, submissionId, scope);
     return (
       row && {
         jobId: id,
@@ -78,7 +79,7 @@ async function findJob(db: Database, id: string): Promise<Job | null> {
     );
   }
   const validationId = parseId('JV', id);
-  const row = validationId === undefined ? null : await findValidationJob(db, validationId);
+  const row = validationId === undefined ? null : await findValidationJob(db, validationId, scope);
   return row && describeValidationJob(row);
 }
 
@@ -133,17 +134,26 @@ export function validationMessage(row: RunColumns): string {
  * Runs a validation job and waits for its end.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running, unavailable
  */
-export async function runJob(db: Database, runner: FeedRunner, id: string): Promise<Job> {
-  const { validationId } = await getJobToRun(db, id);
+export async function runJob(
+  db: Database,
+  runner: FeedRunner,
+  id: string,
+  scope: PartnerScope,
+): Promise<Job> {
+  const { validationId } = await getJobToRun(db, id, scope);
   const outcome = await runner.run(validationId);
   if (outcome === 'already_running') throw jobAlreadyRunning(id);
   if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
-  return getJob(db, id);
+  return getJob(db, id, scope);
 }
 
 /** @throws job_to_run_not_found, not_a_validation_job */
-async function getJobToRun(db: Database, id: string): Promise<{ job: Job; validationId: number }> {
-  const job = await findJob(db, id);
+async function getJobToRun(
+  db: Database,
+  id: string,
+  scope: PartnerScope,
+): Promise<{ job: Job; validationId: number }> {
+  const job = await findJob(db, id, scope);
   if (!job) throw jobToRunNotFound();
   if (job.type !== 'validation') throw notAValidationJob();
   return { job, validationId: parseId('JV', id)! };
@@ -170,10 +180,11 @@ export async function planJob(
   db: Database,
   runner: FeedRunner,
   id: string,
+  scope: PartnerScope,
   page: { limit: number; cursor?: string },
 ): Promise<JobPlan> {
   const afterRow = parsePosition(page.cursor);
-  const { job, validationId } = await getJobToRun(db, id);
+  const { job, validationId } = await getJobToRun(db, id, scope);
   const plan = await runner.plan(validationId, { afterRow, limit: page.limit + 1 });
   const { items: changes, nextCursor } = toPage(plan.changes, page.limit, ({ row }) => String(row));
   return {
@@ -207,11 +218,12 @@ export interface RowIssuePage extends Page<NumberedIssue> {
 export async function listJobIssues(
   db: Database,
   id: string,
+  scope: PartnerScope,
   filter: RowIssueFilter,
   page: { limit: number; cursor?: string },
 ): Promise<RowIssuePage> {
   const afterNumber = parsePosition(page.cursor);
-  const job = await getJob(db, id);
+  const job = await getJob(db, id, scope);
   const validationId = parseId('JV', id);
   if (validationId === undefined) return { items: [], issueCounts: [] };
   const rows = await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit + 1 });

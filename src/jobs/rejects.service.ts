@@ -3,6 +3,7 @@ import type { Database } from '../db/database';
 import { jobWithoutFinishedRun, rawFileUnusable, unavailable } from '../errors';
 import { FeedFailure } from '../etl/feed-failure';
 import { parseId } from '../ids';
+import type { PartnerScope } from '../keys/caller';
 import { findValidationJob, type ValidationJobRow } from './jobs.repository';
 import { getJob, type FeedRunner } from './jobs.service';
 
@@ -11,8 +12,13 @@ import { getJob, type FeedRunner } from './jobs.service';
  * its end or destroys it.
  * @throws job_not_found, no_finished_run, raw_file_unusable, unavailable
  */
-export async function openRejects(db: Database, runner: FeedRunner, id: string): Promise<Readable> {
-  const job = await getFinishedJob(db, id);
+export async function openRejects(
+  db: Database,
+  runner: FeedRunner,
+  id: string,
+  scope: PartnerScope,
+): Promise<Readable> {
+  const job = await getFinishedJob(db, id, scope);
   try {
     return await runner.rejects({
       jobId: job.job_id,
@@ -27,10 +33,10 @@ export async function openRejects(db: Database, runner: FeedRunner, id: string):
   }
 }
 
-async function getFinishedJob(db: Database, id: string): Promise<ValidationJobRow> {
-  await getJob(db, id);
+async function getFinishedJob(db: Database, id: string, scope: PartnerScope): Promise<ValidationJobRow> {
+  await getJob(db, id, scope);
   const validationId = parseId('JV', id);
-  const job = validationId === undefined ? null : await findValidationJob(db, validationId);
+  const job = validationId === undefined ? null : await findValidationJob(db, validationId, scope);
   if (job?.status !== 'completed' && job?.status !== 'failed') throw jobWithoutFinishedRun(id);
   return job;
 }

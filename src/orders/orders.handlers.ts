@@ -2,32 +2,50 @@ import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { orderWithoutItems } from '../errors';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
+import { doOnce } from '../idempotency/idempotency.service';
 import { formatId } from '../ids';
+import { requirePartner } from '../keys/caller';
 import type { OrderWithItems } from './orders.repository';
-import { createOrder, getOrder, listOrderPage, resolveOrderCursor } from './orders.service';
+import { createOrder, getOrder, listOrderPage, orderTogether, resolveOrderCursor } from './orders.service';
 
 /** The operations of orders. @param defaultCurrency - what a product without a currency counts as */
 export function orderHandlers(
   db: Database,
   defaultCurrency: string,
 ): Pick<Handlers, 'createOrder' | 'getOrder' | 'listOrders'> {
+  const createWithOthers = orderTogether(db, defaultCurrency);
   return {
-    async createOrder({ body, reply }) {
+    async createOrder({ body, sentBody, headers, caller, reply }) {
       const request = {
         partnerName: body.partner_name,
         customerReference: body.customer_reference ?? null,
         items: body.items.map(({ product_id, quantity }) => ({ productId: product_id, quantity })),
+        scope: caller.partnerName,
       };
-      const order = await createOrder(db, request, defaultCurrency);
-      return reply(201, toBody(order), { Location: `/orders/${formatId('OR', order.order_id)}` });
+      // Outranks what became of the key.
+      requirePartner(caller.partnerName, request.partnerName);
+      const outcome = await doOnce(
+        db,
+        idempotencyKeyOf({ caller, headers }),
+        { operationId: 'createOrder', value: sentBody },
+        async (trx) =>
+          toBody(await (trx ? createOrder(trx, request, defaultCurrency) : createWithOthers(request))),
+      );
+      const { responseBody } = outcome;
+      return reply(201, responseBody, {
+        Location: `/orders/${responseBody.order_id}`,
+        ...replayedHeader(outcome),
+      });
     },
 
-    async getOrder({ path, reply }) {
-      return reply(200, toBody(await getOrder(db, path.order_id)));
+    async getOrder({ path, caller, reply }) {
+      return reply(200, toBody(await getOrder(db, path.order_id, caller.partnerName)));
     },
 
-    async listOrders({ query, checked, reply }) {
+    async listOrders({ query, checked, caller, reply }) {
       const page = await listOrderPage(db, {
+        scope: caller.partnerName,
         partnerName: query.partner_name,
         afterOrderId: checked,
         limit: defaulted(query.limit),
@@ -48,7 +66,7 @@ export function orderChecks(db: Database) {
       const items = (body as { items?: unknown } | undefined)?.items;
       if (Array.isArray(items) && items.length === 0) throw orderWithoutItems();
     },
-    listOrders: ({ query }) => resolveOrderCursor(db, query.cursor),
+    listOrders: ({ query, caller }) => resolveOrderCursor(db, query.cursor, caller.partnerName),
   } satisfies Checks;
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import type { PartnerScope } from '../keys/caller';
 
 /** An order. Amounts are decimal texts, exact. */
 export interface OrderRow {
@@ -29,6 +30,8 @@ export type OrderWithItems = OrderRow & { items: OrderItemRow[] };
 /** What an order needs to know of a product. */
 export interface OrderableRow {
   product_id: number;
+  /** Of its supplier. */
+  partner_name: string;
   sku: string;
   product_name: string;
   price: string | null;
@@ -36,11 +39,12 @@ export interface OrderableRow {
   availability: string | null;
 }
 
-/** The products with these numbers; unknown numbers are left out. */
+/** The products with these numbers; numbers that are unknown are left out. */
 export async function findProductsToOrder(db: Database, productIds: number[]): Promise<OrderableRow[]> {
   const { rows } = await db.raw<{ rows: OrderableRow[] }>(
-    `select product_id, sku, product_name, price, currency, availability
-     from products where product_id = any (?)`,
+    `select product_id, partner_name, sku, product_name, price, currency, availability
+     from products join partners using (partner_id)
+     where product_id = any (?)`,
     [productIds],
   );
   return rows;
@@ -52,68 +56,116 @@ export type NewOrderItem = Pick<
   'product_id' | 'sku' | 'product_name' | 'quantity' | 'unit_price'
 >;
 
-/** One statement, so that an order without its items cannot exist. Line totals and their sum are exact decimals. */
-const insertOrderSql = `
-  with line as (
-    select position, product_id, sku, product_name, quantity, unit_price, unit_price * quantity as line_total
+/** An order to create. */
+export interface NewOrder {
+  partnerName: string;
+  customerReference: string | null;
+  currency: string;
+  items: NewOrderItem[];
+}
+
+/**
+ * One statement for any number of orders, so that an order without its items cannot exist. Line totals and their sum are
+ * exact decimals. Each order's number is drawn before its row: it tells whose the items are.
+ */
+const insertOrdersSql = `
+  with line as materialized (
+    select *, unit_price * quantity as line_total
     from unnest(
-      cast(:productIds as bigint[]), cast(:skus as text[]), cast(:productNames as text[]),
-      cast(:quantities as integer[]), cast(:unitPrices as numeric[])
-    ) with ordinality as given (product_id, sku, product_name, quantity, unit_price, position)
+      cast(:orderOfItem as integer[]), cast(:productIds as bigint[]), cast(:skus as text[]),
+      cast(:productNames as text[]), cast(:quantities as integer[]), cast(:unitPrices as numeric[])
+    ) with ordinality as given (given_order, product_id, sku, product_name, quantity, unit_price, position)
+  ), head as materialized (
+    select *, nextval(pg_get_serial_sequence('orders', 'order_id')) as order_id
+    from (
+      select given_order, partner_name, customer_reference, currency, sum(line_total) as total_amount
+      from unnest(
+        cast(:partnerNames as text[]), cast(:customerReferences as text[]), cast(:currencies as text[])
+      ) with ordinality as given (partner_name, customer_reference, currency, given_order)
+      join line using (given_order)
+      group by given_order, partner_name, customer_reference, currency
+      order by given_order
+    ) as sorted
   ), new_order as (
-    insert into orders (partner_name, customer_reference, currency, total_amount)
-    select :partnerName, :customerReference, :currency, sum(line_total) from line
+    insert into orders (order_id, partner_name, customer_reference, currency, total_amount)
+    overriding system value
+    select order_id, partner_name, customer_reference, currency, total_amount from head
     returning *
   ), new_item as (
     insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
     select order_id, product_id, sku, product_name, quantity, unit_price, line_total
-    from new_order cross join line
+    from head join line using (given_order)
     order by position
     returning *
   )
   select
-    new_order.*, new_item.order_item_id, new_item.product_id, new_item.sku, new_item.product_name,
-    new_item.quantity, new_item.unit_price, new_item.line_total
-  from new_order cross join new_item
-  order by new_item.order_item_id
+    order_id, partner_name, customer_reference, status, total_amount, currency, created_at,
+    order_item_id, product_id, sku, product_name, quantity, unit_price, line_total
+  from new_order join new_item using (order_id)
+  order by order_item_id
 `;
 
-/** Creates an order with its lines. */
-export async function insertOrder(
-  db: Database,
-  order: { partnerName: string; customerReference: string | null; currency: string; items: NewOrderItem[] },
-): Promise<OrderWithItems> {
-  const { items, ...head } = order;
-  const { rows } = await db.raw<{ rows: (OrderRow & OrderItemRow)[] }>(insertOrderSql, {
-    ...head,
+/** Creates orders with their lines, all of them or none. @returns them in the order given */
+export async function insertOrders(db: Database, orders: NewOrder[]): Promise<OrderWithItems[]> {
+  const items = orders.flatMap((order) => order.items);
+  const { rows } = await db.raw<{ rows: (OrderRow & OrderItemRow)[] }>(insertOrdersSql, {
+    partnerNames: orders.map((order) => order.partnerName),
+    customerReferences: orders.map((order) => order.customerReference),
+    currencies: orders.map((order) => order.currency),
+    orderOfItem: orders.flatMap((order, at) => order.items.map(() => at + 1)),
     productIds: items.map((item) => item.product_id),
     skus: items.map((item) => item.sku),
     productNames: items.map((item) => item.product_name),
     quantities: items.map((item) => item.quantity),
     unitPrices: items.map((item) => item.unit_price),
   } as never);
-  return { ...rows[0]!, items: rows };
+  const created: OrderWithItems[] = [];
+  for (const row of rows) {
+    if (created.at(-1)?.order_id === row.order_id) created.at(-1)!.items.push(row);
+    else created.push({ ...row, items: [row] });
+  }
+  return created;
 }
 
-/** The order with this number and its lines; null when there is none. */
-export async function findOrder(db: Database, orderId: number): Promise<OrderWithItems | null> {
-  const order = await db<OrderRow>('orders').where('order_id', orderId).first();
+/** The order with this number and its lines; null when there is none in the scope. */
+export async function findOrder(
+  db: Database,
+  orderId: number,
+  scope: PartnerScope,
+): Promise<OrderWithItems | null> {
+  const order = await db<OrderRow>('orders')
+    .where({ order_id: orderId, ...within(scope) })
+    .first();
   if (!order) return null;
   const [withItems] = await attachItems(db, [order]);
   return withItems!;
 }
 
-/** Whether there is an order with this number. */
-export async function orderExists(db: Database, orderId: number): Promise<boolean> {
-  return (await db('orders').where('order_id', orderId).first('order_id')) !== undefined;
+/** Whether there is an order with this number in the scope. */
+export async function orderExists(db: Database, orderId: number, scope: PartnerScope): Promise<boolean> {
+  const order = await db<OrderRow>('orders')
+    .where({ order_id: orderId, ...within(scope) })
+    .first('order_id');
+  return order !== undefined;
+}
+
+function within(scope: PartnerScope): { partner_name?: string } {
+  return scope === null ? {} : { partner_name: scope };
+}
+
+/** Which orders to list, and from where on. */
+export interface OrderListing {
+  scope: PartnerScope;
+  partnerName?: string;
+  /** The order after which the page starts. */
+  afterOrderId?: number;
+  limit: number;
 }
 
 /** Orders by time of creation, newest first; of orders of the same moment the one with the higher number first. */
-export async function listOrders(
-  db: Database,
-  page: { partnerName?: string; afterOrderId?: number; limit: number },
-): Promise<OrderWithItems[]> {
+export async function listOrders(db: Database, page: OrderListing): Promise<OrderWithItems[]> {
   const query = db<OrderRow>('orders')
+    .where(within(page.scope))
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'order_id', order: 'desc' },

@@ -1,5 +1,5 @@
 import { isOrderableAvailability } from '../availability';
-import type { Database } from '../db/database';
+import { isDatabaseUnavailable, type Database } from '../db/database';
 import {
   invalidCursor,
   mixedCurrencies,
@@ -8,15 +8,20 @@ import {
   productNotAvailable,
 } from '../errors';
 import { formatId, parseId } from '../ids';
+import type { PartnerScope } from '../keys/caller';
+import { limits } from '../limits';
 import { toPage, type Page } from '../page';
+import { together, type Settled } from '../together';
 import {
   findOrder,
   findProductsToOrder,
-  insertOrder,
+  insertOrders,
   listOrders,
   orderExists,
+  type NewOrder,
   type NewOrderItem,
   type OrderableRow,
+  type OrderListing,
   type OrderWithItems,
 } from './orders.repository';
 
@@ -25,6 +30,8 @@ export interface OrderRequest {
   partnerName: string;
   customerReference: string | null;
   items: { productId: string; quantity: number }[];
+  /** Whose products can be ordered. */
+  scope: PartnerScope;
 }
 
 /**
@@ -37,16 +44,79 @@ export async function createOrder(
   request: OrderRequest,
   defaultCurrency: string,
 ): Promise<OrderWithItems> {
-  const productIds = request.items.map((item) => parseId('PR', item.productId));
-  const known = productIds.filter((productId) => productId !== undefined);
+  const [outcome] = await createOrders(db, [request], defaultCurrency);
+  if ('error' in outcome!) throw outcome.error;
+  return outcome!.result;
+}
+
+/**
+ * Creates orders that come at the same time with one statement for their products and one for those that can be created.
+ * Each is created or refused by itself, as `createOrder` does.
+ */
+export function orderTogether(
+  db: Database,
+  defaultCurrency: string,
+): (request: OrderRequest) => Promise<OrderWithItems> {
+  return together(
+    {
+      tasksMax: limits.ordersTogether,
+      sizeMax: limits.orderItemsTogether,
+      sizeOf: ({ items }) => items.length,
+      goesMax: limits.orderStatements,
+      waitingMax: limits.databaseWaiting,
+    },
+    (requests) => createOrders(db, requests, defaultCurrency),
+  );
+}
+
+async function createOrders(
+  db: Database,
+  requests: OrderRequest[],
+  defaultCurrency: string,
+): Promise<Settled<OrderWithItems>[]> {
+  const productIds = requests.flatMap(({ items }) => items.map((item) => parseId('PR', item.productId)));
+  const known = [...new Set(productIds.filter((productId) => productId !== undefined))];
   const products = new Map(
     (await findProductsToOrder(db, known)).map((product) => [product.product_id, product]),
   );
+  const checked = requests.map((request): Settled<NewOrder> => {
+    try {
+      return { result: priceOrder(request, products, defaultCurrency) };
+    } catch (error) {
+      return { error };
+    }
+  });
+  const good = checked.flatMap((one) => ('result' in one ? [one.result] : []));
+  const created = await insertEach(db, good);
+  let next = 0;
+  return checked.map((one) => ('result' in one ? created[next++]! : one));
+}
 
+/** All at once; if the database refuses that, one by one: then only the one that it minds is refused. */
+async function insertEach(db: Database, orders: NewOrder[]): Promise<Settled<OrderWithItems>[]> {
+  if (orders.length === 0) return [];
+  try {
+    return (await insertOrders(db, orders)).map((result) => ({ result }));
+  } catch (error) {
+    // Nobody knows what became of them, and others would meet the same.
+    if (isDatabaseUnavailable(error)) throw error;
+    if (orders.length === 1) return [{ error }];
+  }
+  const settled: Settled<OrderWithItems>[] = [];
+  for (const order of orders) settled.push(...(await insertEach(db, [order])));
+  return settled;
+}
+
+/** The order with what it needs to know of its products. @throws as `createOrder` does */
+function priceOrder(
+  { partnerName, customerReference, items, scope }: OrderRequest,
+  products: ReadonlyMap<number, OrderableRow>,
+  defaultCurrency: string,
+): NewOrder {
   const currencies = new Set<string>();
-  const items = request.items.map(({ productId: id, quantity }): NewOrderItem => {
+  const priced = items.map(({ productId: id, quantity }): NewOrderItem => {
     const product = products.get(parseId('PR', id) ?? 0);
-    if (!product) throw orderedProductNotFound(id);
+    if (!product || (scope !== null && scope !== product.partner_name)) throw orderedProductNotFound(id);
     if (!isOrderable(product)) throw productNotAvailable(id);
     currencies.add(product.currency ?? defaultCurrency);
     const { product_id, sku, product_name, price } = product;
@@ -54,9 +124,7 @@ export async function createOrder(
   });
   const [currency, ...otherCurrencies] = currencies;
   if (otherCurrencies.length > 0) throw mixedCurrencies();
-
-  const { partnerName, customerReference } = request;
-  return insertOrder(db, { partnerName, customerReference, currency: currency!, items });
+  return { partnerName, customerReference, currency: currency!, items: priced };
 }
 
 function isOrderable(product: OrderableRow): product is OrderableRow & { price: string } {
@@ -65,26 +133,27 @@ function isOrderable(product: OrderableRow): product is OrderableRow & { price: 
 }
 
 /** @throws order_not_found */
-export async function getOrder(db: Database, id: string): Promise<OrderWithItems> {
+export async function getOrder(db: Database, id: string, scope: PartnerScope): Promise<OrderWithItems> {
   const orderId = parseId('OR', id);
-  const order = orderId === undefined ? null : await findOrder(db, orderId);
+  const order = orderId === undefined ? null : await findOrder(db, orderId, scope);
   if (!order) throw orderNotFound(id);
   return order;
 }
 
 /** Orders, newest first; those after `afterOrderId`, which `resolveOrderCursor` gives. */
-export async function listOrderPage(
-  db: Database,
-  page: { partnerName?: string; afterOrderId?: number; limit: number },
-): Promise<Page<OrderWithItems>> {
+export async function listOrderPage(db: Database, page: OrderListing): Promise<Page<OrderWithItems>> {
   const orders = await listOrders(db, { ...page, limit: page.limit + 1 });
   return toPage(orders, page.limit, ({ order_id }) => formatId('OR', order_id));
 }
 
 /** The order that a cursor names. @throws invalid_query unless there is one */
-export async function resolveOrderCursor(db: Database, cursor: unknown): Promise<number | undefined> {
+export async function resolveOrderCursor(
+  db: Database,
+  cursor: unknown,
+  scope: PartnerScope,
+): Promise<number | undefined> {
   if (cursor === undefined) return undefined;
   const orderId = typeof cursor === 'string' ? parseId('OR', cursor) : undefined;
-  if (orderId === undefined || !(await orderExists(db, orderId))) throw invalidCursor();
+  if (orderId === undefined || !(await orderExists(db, orderId, scope))) throw invalidCursor();
   return orderId;
 }

@@ -19,19 +19,25 @@ export function productHandlers(
   db: Database,
 ): Pick<Handlers, 'listProducts' | 'getProduct' | 'listProductsByFeed'> {
   return {
-    async listProducts({ query, checked, reply }) {
+    async listProducts({ query, checked, caller, reply }) {
       const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filter } = query;
-      const page = await listCatalog(db, { filter, start: checked, limit: defaulted(limit) });
+      const page = await listCatalog(db, {
+        scope: caller.partnerName,
+        filter,
+        start: checked,
+        limit: defaulted(limit),
+      });
       return reply(200, toBodyPage(page));
     },
 
-    async getProduct({ path, reply }) {
-      return reply(200, toBody(await getProduct(db, path.product_id)));
+    async getProduct({ path, caller, reply }) {
+      return reply(200, toBody(await getProduct(db, path.product_id, caller.partnerName)));
     },
 
-    async listProductsByFeed({ path, query, reply }) {
+    async listProductsByFeed({ path, query, caller, reply }) {
       const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      return reply(200, toBodyPage(await listProductsOfFeed(db, path.feed_id, page)));
+      const products = await listProductsOfFeed(db, path.feed_id, caller.partnerName, page);
+      return reply(200, toBodyPage(products));
     },
   };
 }
@@ -39,7 +45,7 @@ export function productHandlers(
 /** A wrong order of the list, or a wrong cursor, is 400. */
 export function productChecks(db: Database) {
   return {
-    listProducts: ({ query }) => resolveListingOrder(db, query),
+    listProducts: ({ query, caller }) => resolveListingOrder(db, query, caller.partnerName),
     listProductsByFeed({ query }) {
       if (query.cursor !== undefined) parseProductCursor(query.cursor);
     },

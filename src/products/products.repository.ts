@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import type { PartnerScope } from '../keys/caller';
 
 /** A product with its partner's name. `price` is a decimal text, exact. */
 export interface ProductRow {
@@ -24,6 +25,7 @@ export type SortOrder = (typeof sortOrders)[number];
 
 /** Which products to list, in which order, and from where on. */
 export interface ProductListing {
+  scope: PartnerScope;
   filter: {
     partner_name?: string;
     feed_id?: number;
@@ -38,71 +40,34 @@ export interface ProductListing {
   limit: number;
 }
 
-const columns = [
-  'products.product_id',
-  'products.feed_id',
-  'partners.partner_name',
-  'products.sku',
-  'products.product_name',
-  'products.description',
-  'products.brand',
-  'products.category',
-  'products.price',
-  'products.currency',
-  'products.availability',
-  'products.created_at',
-];
+/** What a `ProductRow` is made of, to select from something called `products`. */
+export const productColumns = `
+  product_id, feed_id,
+  (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name,
+  sku, product_name, description, brand, category, price, currency, availability, created_at
+`;
 
-function selectProducts(db: Database): Knex.QueryBuilder {
-  return db('products').join('partners', 'partners.partner_id', 'products.partner_id').select(columns);
+function within(products: Knex.QueryBuilder, scope: PartnerScope): void {
+  if (scope !== null) void products.whereRaw(ofPartnerSql, [scope]);
 }
 
-/** The product with this number; null when there is none. */
-export async function findProduct(db: Database, productId: number): Promise<ProductRow | null> {
-  const [row] = (await selectProducts(db).where('products.product_id', productId)) as ProductRow[];
+const ofPartnerSql = 'partner_id = (select partner_id from partners where partner_name = ?)';
+
+/** The product with this number; null when there is none in the scope. */
+export async function findProduct(
+  db: Database,
+  productId: number,
+  scope: PartnerScope,
+): Promise<ProductRow | null> {
+  const isInScope = scope === null ? '' : `and ${ofPartnerSql}`;
+  const bindings = scope === null ? [productId] : [productId, scope];
+  const sql = `select ${productColumns} from products where product_id = ? ${isInScope}`;
+  const [row] = await queryRows<ProductRow>(db, sql, bindings);
   return row ?? null;
 }
 
-/** Whether there is a product with this number. */
-export async function productExists(db: Database, productId: number): Promise<boolean> {
-  return (await db('products').where('product_id', productId).first('product_id')) !== undefined;
-}
-
-/** The products of a listing, at most `limit`. Nulls are last in both directions, ties are by product number. */
-export async function listProducts(db: Database, listing: ProductListing): Promise<ProductRow[]> {
-  const { filter, sort, afterProductId, limit } = listing;
-  const query = selectProducts(db).limit(limit);
-
-  for (const column of ['brand', 'category', 'availability', 'feed_id'] as const) {
-    const value = filter[column];
-    if (value !== undefined) void query.where(`products.${column}`, value);
-  }
-  if (filter.partner_name !== undefined) {
-    void query.whereRaw('products.partner_id = (select partner_id from partners where partner_name = ?)', [
-      filter.partner_name,
-    ]);
-  }
-  if (filter.sku !== undefined) {
-    // The index leads with the partner: one look-up per partner, of which there are few.
-    void query.whereRaw(
-      'products.partner_id = any (array(select partner_id from partners)) and products.sku = ?',
-      [filter.sku],
-    );
-  }
-  if (afterProductId !== undefined) void query.whereRaw(...startAfter(sort, afterProductId));
-
-  const isNullable = sort.field === 'price' || sort.field === 'brand' || sort.field === 'category';
-  void query.orderBy(`products.${sort.field}`, sort.order, isNullable ? 'last' : undefined);
-  if (sort.field !== 'product_id') void query.orderBy('products.product_id', sort.order);
-  return (await query) as ProductRow[];
-}
-
-function startAfter(sort: ProductListing['sort'], productId: number): [sql: string, bindings: Knex.Value[]] {
-  const comparison = sort.order === 'asc' ? '>' : '<';
-  if (sort.field === 'product_id') return [`products.product_id ${comparison} ?`, [productId]];
-  return [
-    `(products.created_at, products.product_id) ${comparison}
-       (select created_at, product_id from products where product_id = ?)`,
-    [productId],
-  ];
+/** Whether there is a product with this number in the scope. */
+export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
+  const product = db('products').where('product_id', productId).modify(within, scope);
+  return (await product.first('product_id')) !== undefined;
 }

@@ -7,10 +7,11 @@ import {
   productNotFound,
 } from '../errors';
 import { formatId, parseId } from '../ids';
+import type { PartnerScope } from '../keys/caller';
 import { toPage, type Page } from '../page';
+import { listProducts } from './products.listing';
 import {
   findProduct,
-  listProducts,
   productExists,
   sortFields,
   sortOrders,
@@ -21,9 +22,9 @@ import {
 } from './products.repository';
 
 /** @throws product_not_found */
-export async function getProduct(db: Database, id: string): Promise<ProductRow> {
+export async function getProduct(db: Database, id: string, scope: PartnerScope): Promise<ProductRow> {
   const productId = parseId('PR', id);
-  const product = productId === undefined ? null : await findProduct(db, productId);
+  const product = productId === undefined ? null : await findProduct(db, productId, scope);
   if (!product) throw productNotFound(id);
   return product;
 }
@@ -48,6 +49,7 @@ export type ListingStart = Pick<ProductListing, 'sort' | 'afterProductId'>;
 export async function resolveListingOrder(
   db: Database,
   { sort_by, order, cursor }: ListingOrder,
+  scope: PartnerScope,
 ): Promise<ListingStart> {
   if (sort_by !== undefined && !sortFields.includes(sort_by as SortField)) throw invalidSortBy(sortFields);
   if (order !== undefined && !sortOrders.includes(order as SortOrder)) throw invalidOrder(sortOrders);
@@ -60,7 +62,7 @@ export async function resolveListingOrder(
   if (sort_by !== undefined && sort_by !== 'product_id') throw cursorNeedsProductIdSort();
   const afterProductId = parseProductCursor(cursor);
   // By id a cursor is a position; in the default order it is a product, whose time of creation counts.
-  if (sort_by === undefined && !(await productExists(db, afterProductId))) throw invalidCursor();
+  if (sort_by === undefined && !(await productExists(db, afterProductId, scope))) throw invalidCursor();
   return { sort, afterProductId };
 }
 
@@ -75,13 +77,14 @@ export function parseProductCursor(cursor: unknown): number {
 export async function listCatalog(
   db: Database,
   query: {
+    scope: PartnerScope;
     filter: Omit<ProductListing['filter'], 'feed_id'> & { feed_id?: string };
     start: ListingStart;
     limit: number;
   },
 ): Promise<ProductPage> {
   const { feed_id, ...filter } = query.filter;
-  const listing = { ...query.start, limit: query.limit };
+  const listing = { scope: query.scope, ...query.start, limit: query.limit };
   if (feed_id === undefined) return readPage(db, { filter, ...listing });
   const feedId = parseId('FD', feed_id);
   if (feedId === undefined) return { items: [] };
@@ -92,12 +95,14 @@ export async function listCatalog(
 export async function listProductsOfFeed(
   db: Database,
   feed_id: string,
+  scope: PartnerScope,
   page: { limit: number; cursor?: string },
 ): Promise<ProductPage> {
   const afterProductId = page.cursor === undefined ? undefined : parseProductCursor(page.cursor);
   const feedId = parseId('FD', feed_id);
   if (feedId === undefined) return { items: [] };
   return readPage(db, {
+    scope,
     filter: { feed_id: feedId },
     sort: { field: 'product_id', order: 'asc' },
     afterProductId,

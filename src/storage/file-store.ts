@@ -4,7 +4,8 @@ import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises
 import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ConfigError, limits } from '../config';
+import { ConfigError } from '../config';
+import { limits } from '../limits';
 import {
   StorageError,
   storeErrors,
@@ -43,6 +44,13 @@ export class FileStore implements ObjectStore {
         },
       );
     }
+  }
+
+  async check(): Promise<void> {
+    const usable = constants.R_OK | constants.W_OK | constants.X_OK;
+    await guard('use its folders', () =>
+      Promise.all([access(this.root, usable), access(this.unfinished, usable)]),
+    );
   }
 
   async put(key: string, body: AsyncIterable<Buffer>): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { limits } from '../config';
+import { limits } from '../limits';
 
 /**
  * The key of a feed's raw file (specification, section 2): `raw/partners/<partner_slug>/feeds/<feed_id>/<file_name>`.
@@ -37,8 +37,9 @@ export function partnerSlug(partnerName: string): string {
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
     .slice(0, limits.keySlugCharacters)
-    .replace(/^-+|-+$/g, '');
+    .replace(/-$/, '');
   return slug || createHash('sha256').update(partnerName).digest('hex').slice(0, 12);
 }
 
@@ -54,5 +55,5 @@ export function safeFileName(fileName: string): string {
     stem += character;
   }
   // Cut at a point, the name would end in two.
-  return stem.replace(/\.+$/, '') + ending;
+  return stem.replace(/\.$/, '') + ending;
 }

@@ -33,6 +33,8 @@ export interface ObjectStore {
   readonly bucket: string;
   /** Prepares the store for use. Throws `ConfigError` when its settings are certainly wrong. */
   prepare(): Promise<void>;
+  /** Asks whether the store can be used now: one small question, given up with `signal`. */
+  check(signal: AbortSignal): Promise<void>;
   /** Streams `body` into the object. When `body` throws, nothing remains and the same error is thrown. */
   put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void>;
   /** Gives the object another key; replaces what is there. A copy may stay under the old key if the store fails then. */

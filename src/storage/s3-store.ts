@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { pipeline, Readable, Transform } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
   CopyObjectCommand,
@@ -13,7 +13,9 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { ConfigError, limits, type S3Config } from '../config';
+import { ConfigError, type S3Config } from '../config';
+import { limits } from '../limits';
+import { sendingPace, watchPace } from '../pace';
 import {
   storeErrors,
   watchErrors,
@@ -47,6 +49,11 @@ export class S3Store implements ObjectStore {
       requestHandler: new NodeHttpHandler({
         connectionTimeout: limits.s3ConnectMilliseconds,
         socketTimeout: limits.s3IdleMilliseconds,
+        requestTimeout: limits.s3AnswerMilliseconds,
+        throwOnRequestTimeout: true,
+        // How many there are is bounded elsewhere; one that waited here for a socket would be given up as unreachable.
+        httpAgent: { maxSockets: Infinity },
+        httpsAgent: { maxSockets: Infinity },
       }),
     });
   }
@@ -66,6 +73,12 @@ export class S3Store implements ObjectStore {
       if (name === 'CredentialsProviderError') throw wrong('S3_BUCKET: no credentials for it are found');
       throw failed('look at its bucket', error);
     }
+  }
+
+  /** A bucket that may not be looked at counts as one that cannot be used. */
+  async check(signal: AbortSignal): Promise<void> {
+    const head = new HeadBucketCommand({ Bucket: this.bucket });
+    await guard('look at its bucket', () => this.client.send(head, { abortSignal: signal }));
   }
 
   async put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void> {
@@ -118,7 +131,7 @@ export class S3Store implements ObjectStore {
         new Error(`It gave ${ContentLength} bytes when it was asked for ${Range}.`),
       );
     }
-    return content;
+    return watchStore(content);
   }
 
   async delete(key: string): Promise<void> {
@@ -183,6 +196,31 @@ export class S3Store implements ObjectStore {
       throw error;
     }
   }
+}
+
+/**
+ * The same content; one that comes byte by byte is given up: whoever reads it has a transaction open, or a client that
+ * waits. What the SDK gives may be a stream of its own, which checks the content: bytes are counted as they pass.
+ */
+function watchStore(content: Readable): Readable {
+  let bytes = 0;
+  const watched = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const store = {
+    bytes: () => bytes,
+    keepsUsWaiting: () => watched.readableLength === 0,
+    isGone: () => watched.destroyed,
+  };
+  const endWatch = watchPace(store, sendingPace(limits.s3IdleMilliseconds), () =>
+    watched.destroy(new Error('It sends its object too slowly.')),
+  );
+  // Whichever ends early takes the other with it; whoever reads learns of the error.
+  pipeline(content, watched, endWatch);
+  return watched;
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openDatabase, type DatabaseAddress } from '../db/database';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import { rollUpSales } from './sales-rollup';
+
+/**
+ * Adds orders to the sums of sales, now and then, until it is stopped; each process does. On a connection of its own: the
+ * first time takes longer than a request's statements may.
+ */
+export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): Promise<void> } {
+  const db = openDatabase(address, { applicationName: 'sales rollup', connectionsMax: 1 });
+  const stopping = new AbortController();
+  const rollUp = async () => {
+    try {
+      await rollUpSales(db, limits.salesRollupMilliseconds);
+    } catch (error) {
+      if (!stopping.signal.aborted) log.warn({ err: error }, 'sales could not be added up');
+    }
+  };
+  const rollUpOn = async () => {
+    for (;;) {
+      await rollUp();
+      await sleep(limits.salesRollupMilliseconds, undefined, { ref: false, signal: stopping.signal });
+    }
+  };
+  // It ends by the signal alone.
+  rollUpOn().catch(() => undefined);
+  return {
+    stop() {
+      stopping.abort();
+      return db.destroy();
+    },
+  };
+}

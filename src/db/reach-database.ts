@@ -1,0 +1,24 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError, type Config } from '../config';
+import type { DatabaseAddress } from './database';
+import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres';
+
+/**
+ * The database of the service, for a command: whether the service runs or not, a stopped embedded one is started for as
+ * long as it is needed.
+ * @throws ConfigError when there is none
+ */
+export async function reachDatabase(
+  config: Config,
+): Promise<{ address: DatabaseAddress; release: () => Promise<void> }> {
+  const nothing = () => Promise.resolve();
+  if (config.databaseUrl) return { address: { connectionString: config.databaseUrl }, release: nothing };
+  if (!existsSync(join(config.dataDir, 'postgres'))) {
+    throw new ConfigError(`Wrong setting DATA_DIR: there is no database in ${config.dataDir}.`);
+  }
+  const running = await findEmbeddedPostgres(config.dataDir);
+  if (running) return { address: running, release: nothing };
+  const postgres = await startEmbeddedPostgres(config.dataDir);
+  return { address: postgres.address, release: () => postgres.stop() };
+}

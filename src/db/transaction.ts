@@ -1,0 +1,87 @@
+import type { Knex } from 'knex';
+import { limits } from '../limits';
+import type { Database } from './database';
+
+/**
+ * What a transaction is for: a request; an upload, which it waits for between its statements for as long as that takes; or
+ * work over all rows of a feed.
+ */
+export type TransactionKind = 'request' | 'upload' | 'bulk';
+
+/** How long a statement may take, how long it may wait for a lock, how long the transaction may stand between statements. */
+function boundsOf(kind: TransactionKind): { statement: number; lock: number; idle: number } {
+  if (kind === 'bulk') {
+    const { databaseBulkMilliseconds: statement, databaseBulkIdleMilliseconds: idle } = limits;
+    return { statement, lock: statement, idle };
+  }
+  const { databaseQueryMilliseconds: statement, databaseLockMilliseconds: lock } = limits;
+  // 0 is no limit.
+  return { statement, lock, idle: kind === 'upload' ? 0 : limits.databaseIdleMilliseconds };
+}
+
+/**
+ * The settings hold for the transaction only, which is what a pooler in transaction mode can keep; it would refuse them
+ * at the start of a connection. Each is the server's word: the limits of the driver die with its process. The last one
+ * lets the server notice amid a statement, and not only after it, that its client was killed; not every system can.
+ */
+function boundSql(kind: TransactionKind): string {
+  const { statement, lock, idle } = boundsOf(kind);
+  const { idleSeconds, intervalSeconds, count } = limits.databaseKeepAlive;
+  return `
+    set local statement_timeout = ${statement};
+    set local lock_timeout = ${lock};
+    set local idle_in_transaction_session_timeout = ${idle};
+    set local tcp_keepalives_idle = ${idleSeconds};
+    set local tcp_keepalives_interval = ${intervalSeconds};
+    set local tcp_keepalives_count = ${count};
+    do $$
+    begin
+      set local client_connection_check_interval = ${limits.clientCheckMilliseconds};
+    exception when invalid_parameter_value then
+      null;
+    end $$;
+  `;
+}
+
+/**
+ * Does `work` in a transaction that the server ends by itself, and undoes, when its client is gone or does not go on:
+ * nobody's locks are held for ever.
+ * @throws whatever `work` throws; then nothing has happened
+ */
+export function inTransaction<T>(
+  db: Database,
+  kind: TransactionKind,
+  work: (trx: Knex.Transaction) => Promise<T>,
+): Promise<T> {
+  return db.transaction(async (trx) => {
+    await trx.raw(boundSql(kind));
+    return work(trx);
+  });
+}
+
+/** Does `work`, which only reads, in such a transaction of a request; all of its statements see the same moment. */
+export function inSnapshot<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  return db.transaction(
+    async (trx) => {
+      await trx.raw(boundSql('request'));
+      return work(trx);
+    },
+    { isolationLevel: 'repeatable read', readOnly: true },
+  );
+}
+
+/** Begins such a transaction, for a caller that rolls it back in any case. */
+export async function beginTransaction(
+  db: Database,
+  kind: TransactionKind,
+  isolationLevel?: 'repeatable read',
+): Promise<Knex.Transaction> {
+  const trx = await db.transaction(undefined, isolationLevel && { isolationLevel });
+  try {
+    await trx.raw(boundSql(kind));
+    return trx;
+  } catch (error) {
+    await trx.rollback().catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,208 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Caller } from '../keys/caller';
+import type { Log } from '../log';
+import type { OperationId } from './contract';
+import { asServiceError } from './error-response';
+
+/**
+ * How a request ended. `refused`: it was answered by 4xx or 503, as the document says. `failed`: by 500. `aborted`: the
+ * connection ended before the answer was sent, because the client gave up or the service had to stop. `truncated`: the
+ * answer had begun when its source failed, and the connection was cut.
+ */
+export type RequestOutcome = 'ok' | 'refused' | 'failed' | 'aborted' | 'truncated';
+
+/** A request that is over, as far as it can be counted. */
+export interface RequestRecord {
+  /** Absent: no operation was found, or what came in was no request. */
+  operation?: OperationId;
+  status: number;
+  outcome: RequestOutcome;
+  /** From its headers to the end of its answer; absent for what never was a request. */
+  seconds?: number;
+  /** What came in over the connection, headers included. */
+  bytesIn: number;
+}
+
+/** What the HTTP layer itself refuses: no request, too much of one, or one that does not come to its end. */
+export interface HttpRefusal {
+  requestId: string;
+  status: number;
+  error: string;
+  /** `aborted`: the client has ended its side of the connection amid the request. */
+  outcome: 'refused' | 'aborted';
+}
+
+/** What is known of a request once it has been worked on. */
+export interface Handled {
+  operation?: OperationId;
+  caller?: Caller;
+  /** As it was asked for, without its query. */
+  path: string;
+  status: number;
+  /** What was thrown on the way to the answer, if anything was. */
+  error?: unknown;
+  /** The answer's source failed amid it. */
+  truncated: boolean;
+}
+
+/** A line of the log: a request, or what never became one. */
+interface Line extends HttpOutcome {
+  requestId: string;
+  operation?: OperationId;
+  key?: string;
+  method?: string;
+  path?: string;
+  milliseconds?: number;
+}
+
+interface HttpOutcome {
+  status: number;
+  outcome: RequestOutcome;
+  /** Why it was refused. */
+  error?: string;
+}
+
+/** A connection, over which one request comes after the other. */
+interface Connection {
+  /** Bytes of the requests that are over. */
+  bytesRead: number;
+  bytesWritten: number;
+  /** What to do when it ends: one for each request that is not over. */
+  readonly open: Set<() => void>;
+  refusal?: HttpRefusal;
+}
+
+/** Refusals that are no thrown error. */
+const unthrown: Record<number, string> = {
+  404: 'route_not_found',
+  405: 'method_not_allowed',
+  416: 'range_not_satisfiable',
+};
+
+/** A path with more segments than this is none of ours. */
+const segmentsMax = 8;
+
+/**
+ * One line of the log for each request, when it is over. It has no key, no body and no query, and of the path only what
+ * cannot be a secret.
+ */
+export class RequestLog {
+  private readonly connections = new WeakMap<Socket, Connection>();
+  private readonly words: ReadonlySet<string>;
+  private readonly log: Log;
+
+  /**
+   * @param paths - those of the document: their words are shown
+   * @param observe - is told of each request too
+   */
+  constructor(
+    log: Log,
+    paths: readonly string[],
+    private readonly observe: (record: RequestRecord) => void = () => undefined,
+  ) {
+    this.words = new Set(paths.flatMap((path) => path.split('/')));
+    // No field of its lines has parts that could be a header; to look for one in each of them takes longer than the rest.
+    this.log = log.child({}, { redact: [] });
+  }
+
+  /** Watches a request from now on. @returns to be called once, when it is worked on and its answer is handed over */
+  watch(request: IncomingMessage, response: ServerResponse, requestId: string): (handled: Handled) => void {
+    const startedAt = performance.now();
+    const { socket } = request;
+    const connection = this.connectionOf(socket);
+    let handled: Handled | undefined;
+    // Not `writableFinished`: it is true of an answer that was given to a connection which is closed.
+    let isFinished = false;
+    let isOver = false;
+    const write = (handled: Handled) => {
+      this.write(socket, connection, {
+        ...outcomeOf(handled, isFinished, connection.refusal),
+        requestId,
+        operation: handled.operation,
+        key: handled.caller?.keyName,
+        method: request.method,
+        path: this.shownPath(handled.path),
+        milliseconds: performance.now() - startedAt,
+      });
+    };
+    const end = () => {
+      if (isOver) return;
+      isOver = true;
+      connection.open.delete(end);
+      if (handled) write(handled);
+    };
+    connection.open.add(end);
+    response.on('finish', () => (isFinished = true)).on('close', end);
+    return (how) => {
+      handled = how;
+      if (isOver) write(how);
+    };
+  }
+
+  /** Tells of a refusal by the HTTP layer. One amid a request is that request's end, and has no line of its own. */
+  refused(socket: Socket, refusal: HttpRefusal): void {
+    const connection = this.connectionOf(socket);
+    if (connection.open.size > 0) connection.refusal = refusal;
+    else this.write(socket, connection, refusal);
+  }
+
+  private write(socket: Socket, connection: Connection, line: Line): void {
+    const bytesIn = socket.bytesRead - connection.bytesRead;
+    const bytesOut = socket.bytesWritten - connection.bytesWritten;
+    connection.bytesRead += bytesIn;
+    connection.bytesWritten += bytesOut;
+    const { requestId, operation, key, method, path, status, outcome, error, milliseconds } = line;
+    this.log.info(
+      {
+        request_id: requestId,
+        key,
+        operation,
+        method,
+        path,
+        status,
+        outcome,
+        error,
+        duration_ms: milliseconds && Math.round(milliseconds),
+        bytes_in: bytesIn,
+        bytes_out: bytesOut,
+      },
+      'request',
+    );
+    this.observe({ operation, status, outcome, seconds: milliseconds && milliseconds / 1000, bytesIn });
+  }
+
+  /** A key may stand in a path by mistake: whatever is neither a word of ours nor an identifier is not shown. */
+  private shownPath(path: string): string {
+    const isShown = (segment: string) => this.words.has(segment) || /^[A-Z]{2}\d{5,15}$/.test(segment);
+    return path
+      .split('/', segmentsMax)
+      .map((segment) => (isShown(segment) ? segment : '*'))
+      .join('/');
+  }
+
+  private connectionOf(socket: Socket): Connection {
+    const known = this.connections.get(socket);
+    if (known) return known;
+    const connection: Connection = { bytesRead: 0, bytesWritten: 0, open: new Set() };
+    this.connections.set(socket, connection);
+    // One listener for all: a request that waits behind another on its connection does not learn of the end by itself.
+    socket.once('close', () => {
+      for (const end of [...connection.open]) end();
+    });
+    return connection;
+  }
+}
+
+function outcomeOf(
+  { status, error, truncated }: Handled,
+  isSent: boolean,
+  refusal: HttpRefusal | undefined,
+): HttpOutcome {
+  if (refusal) return refusal;
+  if (truncated) return { status, outcome: 'truncated' };
+  if (!isSent) return { status, outcome: 'aborted' };
+  if (status < 400) return { status, outcome: 'ok' };
+  if (status === 500) return { status, outcome: 'failed' };
+  return { status, outcome: 'refused', error: asServiceError(error)?.code ?? unthrown[status] };
+}

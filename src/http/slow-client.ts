@@ -1,0 +1,36 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { limits } from '../limits';
+import { requestTimedOut, type ServiceError } from '../errors';
+import { sendingPace, watchPace } from '../pace';
+
+/** The server's `timeout`, which Node hands to each of its connections. */
+const patienceWith = ({ socket }: IncomingMessage) => socket.timeout ?? limits.requestIdleMilliseconds;
+
+/**
+ * Tells, once, when a client sends its body too slowly. A pause of our own, while what has come in is not read yet, does
+ * not count.
+ * @returns ends the watch
+ */
+export function watchSender(request: IncomingMessage, giveUp: (error: ServiceError) => void): () => void {
+  const client = {
+    bytes: () => request.socket.bytesRead,
+    keepsUsWaiting: () => request.readableLength === 0,
+    isGone: () => request.destroyed,
+  };
+  return watchPace(client, sendingPace(patienceWith(request)), () => giveUp(requestTimedOut()));
+}
+
+/**
+ * Cuts the connection of a client that takes nothing of its responses for so long. What those are made of is given up with
+ * it: a file, a place in the ETL thread, memory. One watch for all requests of a connection.
+ */
+export function watchReader(socket: Socket, milliseconds: number): void {
+  const client = {
+    bytes: () => socket.bytesWritten - socket.writableLength,
+    keepsUsWaiting: () => socket.writableLength > 0,
+    isGone: () => socket.destroyed,
+  };
+  const endWatch = watchPace(client, { bytesMin: 1, milliseconds }, () => socket.destroy());
+  socket.once('close', endWatch);
+}

@@ -1,0 +1,119 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import type { ProductListing } from './products.repository';
+
+/** A condition on `products`. */
+export interface Condition {
+  sql: string;
+  bindings: Knex.Value[];
+}
+
+/** One value of what an index holds. */
+export interface IndexedValue {
+  key: string;
+  value: Knex.Value;
+}
+
+/** A listing as the indexes have it. */
+export interface Search {
+  sort: ProductListing['sort'];
+  afterProductId?: number;
+  limit: number;
+  /** An index has the order within this. */
+  range?: IndexedValue;
+  /** The filters that this index does not have. */
+  rest: Condition[];
+  /** All filters. */
+  filters: Condition[];
+  /** Those whose index has the product number next. */
+  numbered: IndexedValue[];
+  /** So little matches that it can be sorted. */
+  isFew: boolean;
+}
+
+type Filter = 'partner' | 'feed' | 'sku' | 'brand' | 'category' | 'availability';
+
+/** The filters within which an index has an order; of several, the first one leaves the fewest products. */
+const ranges: Partial<Record<ProductListing['sort']['field'], readonly Filter[]>> = {
+  created_at: ['partner'],
+  product_id: ['feed', 'category', 'brand', 'partner'],
+};
+
+/** An index has no room for more characters of a text that can be longer. */
+export const indexedCharacters = 600;
+
+/** What an index holds of a field. */
+export const indexedKey = (field: string) =>
+  field === 'product_name' || field === 'category' ? `left(${field}, ${indexedCharacters})` : field;
+
+/** What a listing looks for; undefined when nothing can match. */
+export async function toSearch(
+  db: Database,
+  { scope, filter, sort, afterProductId, limit }: ProductListing,
+): Promise<Search | undefined> {
+  const partnerName = scope ?? filter.partner_name;
+  if (filter.partner_name !== undefined && filter.partner_name !== partnerName) return undefined;
+  const partnerId = await findPartner(db, partnerName, filter.feed_id);
+  if (partnerId === null) return undefined;
+
+  // Products of one brand, sorted by brand, are in the order of their numbers.
+  const isOneValue =
+    (sort.field === 'brand' || sort.field === 'category') && filter[sort.field] !== undefined;
+  const field = isOneValue ? 'product_id' : sort.field;
+
+  const filters = new Map<Filter, IndexedValue>();
+  if (filter.sku !== undefined) filters.set('sku', { key: 'sku', value: filter.sku });
+  if (filter.feed_id !== undefined) filters.set('feed', { key: 'feed_id', value: filter.feed_id });
+  // That of a feed says nothing new; but by time, there is an order within partners only.
+  if (partnerId !== undefined && (filter.feed_id === undefined || field === 'created_at')) {
+    filters.set('partner', { key: 'partner_id', value: partnerId });
+  }
+  for (const name of ['brand', 'category', 'availability'] as const) {
+    const value = filter[name];
+    if (value === undefined) continue;
+    const indexed = name === 'category' ? [...value].slice(0, indexedCharacters).join('') : value;
+    filters.set(name, { key: indexedKey(name), value: indexed });
+  }
+
+  const isLong = filter.category !== undefined && filter.category.length >= indexedCharacters;
+  const more = isLong ? [equal({ key: 'category', value: filter.category! })] : [];
+  const range = ranges[field]?.find((name) => filters.has(name));
+  return {
+    sort: { field, order: sort.order },
+    afterProductId,
+    limit,
+    range: range && filters.get(range),
+    rest: [...filters]
+      .filter(([name]) => name !== range)
+      .map(([, value]) => equal(value))
+      .concat(more),
+    filters: [...filters.values()].map(equal).concat(more),
+    numbered: ranges.product_id!.flatMap((name) => filters.get(name) ?? []),
+    // One for each partner at most.
+    isFew: filters.has('sku'),
+  };
+}
+
+function equal({ key, value }: IndexedValue): Condition {
+  return { sql: `${key} = ?`, bindings: [value] };
+}
+
+/**
+ * The partner of this name, or of this feed.
+ * @returns null when there is none, or they are not the same; undefined when neither is asked for
+ */
+async function findPartner(
+  db: Database,
+  partnerName: string | undefined,
+  feedId: number | undefined,
+): Promise<number | null | undefined> {
+  if (partnerName === undefined && feedId === undefined) return undefined;
+  const { rows } = await db.raw<{ rows: [{ by_name: number | null; by_feed: number | null }] }>(
+    `select (select partner_id from partners where partner_name = :partnerName) as by_name,
+       (select partner_id from feeds where feed_id = :feedId) as by_feed`,
+    { partnerName: partnerName ?? null, feedId: feedId ?? null },
+  );
+  const [{ by_name, by_feed }] = rows;
+  if (partnerName === undefined) return by_feed;
+  return feedId === undefined || by_feed === by_name ? by_name : null;
+}

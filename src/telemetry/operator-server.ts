@@ -1,0 +1,66 @@
+import { createServer, type Server } from 'node:http';
+import { securityHeaders } from '../http/security-headers';
+import type { Log } from '../log';
+import type { Metrics } from './metrics';
+import type { Readiness } from './readiness';
+
+interface Answer {
+  status: number;
+  mediaType?: string;
+  text: string;
+}
+
+/**
+ * The HTTP server for those who operate this process, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz`
+ * for orchestrators. It asks for no key, and is no part of the document.
+ */
+export function createOperatorServer(metrics: Metrics, readiness: Readiness, log: Log): Server {
+  const pages = new Map<string | undefined, () => Promise<Answer>>([
+    [
+      '/metrics',
+      async () => {
+        const { mediaType, text } = await metrics.text();
+        return { status: 200, mediaType, text };
+      },
+    ],
+    // That it answers is the answer: the event loop turns.
+    ['/livez', () => Promise.resolve(json(200, { status: 'alive' }))],
+    [
+      '/readyz',
+      async () => {
+        const report = await readiness.report();
+        return json(report.status === 'ready' ? 200 : 503, report);
+      },
+    ],
+  ]);
+
+  return createServer((request, response) => {
+    const answer = async (): Promise<Answer> => {
+      const page = pages.get(request.url?.split('?', 1)[0]);
+      if (!page) return json(404, { detail: 'Not Found' });
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        response.setHeader('Allow', 'GET, HEAD');
+        return json(405, { detail: 'Method Not Allowed' });
+      }
+      try {
+        return await page();
+      } catch (error) {
+        log.error({ err: error, page: request.url }, 'an operator was not answered');
+        return json(500, { detail: 'Internal server error' });
+      }
+    };
+    void answer().then(({ status, mediaType = 'application/json', text }) => {
+      const headers = {
+        ...securityHeaders,
+        'Content-Type': mediaType,
+        'Content-Length': Buffer.byteLength(text),
+      };
+      response.writeHead(status, headers).end(text);
+      request.resume();
+    });
+  });
+}
+
+function json(status: number, body: object): Answer {
+  return { status, text: JSON.stringify(body) };
+}

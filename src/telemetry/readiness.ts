@@ -1,0 +1,70 @@
+import { limits } from '../limits';
+import { isDatabaseReachable } from '../health/health.service';
+import type { DatabaseAddress } from '../db/database';
+import type { ObjectStore } from '../storage/object-store';
+
+/** Whether the process can take work, and why not. */
+export interface ReadinessReport {
+  status: 'starting' | 'ready' | 'not_ready' | 'draining';
+  /** What does not answer; there when the status is `not_ready`. */
+  missing?: ('database' | 'object_store')[];
+}
+
+/** What a process needs to take work. */
+export interface Dependencies {
+  address: DatabaseAddress;
+  objectStore: Pick<ObjectStore, 'check'>;
+}
+
+/** Whether this process should be sent requests, for `/readyz`. */
+export class Readiness {
+  private dependencies?: Dependencies;
+  private last?: { report: Promise<ReadinessReport>; until: number };
+
+  /** @param stopping - aborted when the process begins to stop */
+  constructor(private readonly stopping: AbortSignal) {}
+
+  /** Everything has started. */
+  open(dependencies: Dependencies): void {
+    this.dependencies = dependencies;
+  }
+
+  /**
+   * Takes no longer than `limits.readinessCheckMilliseconds` and asks nobody more often than every
+   * `limits.readinessHoldsMilliseconds`, however many ask it. Never throws.
+   */
+  async report(): Promise<ReadinessReport> {
+    if (this.stopping.aborted) return { status: 'draining' };
+    if (!this.dependencies) return { status: 'starting' };
+    if (!this.last || performance.now() > this.last.until) {
+      const report = look(this.dependencies);
+      this.last = { report, until: Infinity };
+      const { last } = this;
+      void report.then(() => (last.until = performance.now() + limits.readinessHoldsMilliseconds));
+    }
+    return this.last.report;
+  }
+}
+
+async function look({ address, objectStore }: Dependencies): Promise<ReadinessReport> {
+  const [database, store] = await Promise.all([isDatabaseReachable(address), isUsable(objectStore)]);
+  if (database && store) return { status: 'ready' };
+  const missing: ReadinessReport['missing'] = [];
+  if (!database) missing.push('database');
+  if (!store) missing.push('object_store');
+  return { status: 'not_ready', missing };
+}
+
+async function isUsable(objectStore: Dependencies['objectStore']): Promise<boolean> {
+  const signal = AbortSignal.timeout(limits.readinessCheckMilliseconds);
+  const givenUp = new Promise<never>((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason)),
+  );
+  try {
+    // A file system that hangs heeds no signal.
+    await Promise.race([objectStore.check(signal), givenUp]);
+    return true;
+  } catch {
+    return false;
+  }
+}
