@@ -34,8 +34,15 @@ describe('loadConfig', () => {
       uploadBytesMax: 1024 * mebibyte,
       defaultCurrency: 'USD',
       shutdownSeconds: 25,
+      rateLimit: undefined,
+      connectionsMax: 1000,
+      concurrentUploads: 4,
+      concurrentDownloads: 16,
+      concurrentRuns: 4,
+      databaseConnections: 20,
       servicePages: true,
       logLevel: 'info',
+      metrics: undefined,
     });
   });
 
@@ -74,9 +81,35 @@ describe('loadConfig', () => {
       ['DEFAULT_CURRENCY', { DEFAULT_CURRENCY: 'EUR' }, { defaultCurrency: 'EUR' }],
       ['SHUTDOWN_SECONDS', { SHUTDOWN_SECONDS: '3' }, { shutdownSeconds: 3 }],
       ['SHUTDOWN_SECONDS of none', { SHUTDOWN_SECONDS: '0' }, { shutdownSeconds: 0 }],
+      [
+        'RATE_LIMIT_REQUESTS, in a minute',
+        { RATE_LIMIT_REQUESTS: '600' },
+        { rateLimit: { requests: 600, seconds: 60 } },
+      ],
+      [
+        'RATE_LIMIT_SECONDS',
+        { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_SECONDS: '1' },
+        { rateLimit: { requests: 5, seconds: 1 } },
+      ],
+      ['MAX_CONNECTIONS', { MAX_CONNECTIONS: '5000' }, { connectionsMax: 5000 }],
+      ['MAX_CONCURRENT_UPLOADS', { MAX_CONCURRENT_UPLOADS: '2' }, { concurrentUploads: 2 }],
+      ['MAX_CONCURRENT_DOWNLOADS', { MAX_CONCURRENT_DOWNLOADS: '3' }, { concurrentDownloads: 3 }],
+      ['MAX_CONCURRENT_RUNS', { MAX_CONCURRENT_RUNS: '1' }, { concurrentRuns: 1 }],
+      ['DATABASE_CONNECTIONS', { DATABASE_CONNECTIONS: '50' }, { databaseConnections: 50 }],
       ['SERVICE_PAGES, on', { SERVICE_PAGES: 'on' }, { servicePages: true }],
       ['SERVICE_PAGES, off', { SERVICE_PAGES: 'off' }, { servicePages: false }],
       ['LOG_LEVEL', { LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
+      ['METRICS_PORT', { METRICS_PORT: '9464' }, { metrics: { host: '127.0.0.1', port: 9464 } }],
+      [
+        'METRICS_PORT, which is no public one',
+        { METRICS_PORT: '0', PORT: '0', HOST: '0.0.0.0' },
+        { metrics: { host: '127.0.0.1', port: 0 } },
+      ],
+      [
+        'METRICS_HOST',
+        { METRICS_PORT: '9464', METRICS_HOST: '10.0.0.2', HOST: '10.0.0.1' },
+        { host: '10.0.0.1', metrics: { host: '10.0.0.2', port: 9464 } },
+      ],
     ])('%s', (_what, env, expected) => {
       expect(loadConfig(env)).toMatchObject(expected);
     });
@@ -142,8 +175,17 @@ describe('loadConfig', () => {
     'MAX_UPLOAD_BYTES',
     'DEFAULT_CURRENCY',
     'SHUTDOWN_SECONDS',
+    'RATE_LIMIT_REQUESTS',
+    'RATE_LIMIT_SECONDS',
+    'MAX_CONNECTIONS',
+    'MAX_CONCURRENT_UPLOADS',
+    'MAX_CONCURRENT_DOWNLOADS',
+    'MAX_CONCURRENT_RUNS',
+    'DATABASE_CONNECTIONS',
     'SERVICE_PAGES',
     'LOG_LEVEL',
+    'METRICS_PORT',
+    'METRICS_HOST',
   ])('takes an empty or blank %s for unset', (name) => {
     expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
     expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
@@ -170,10 +212,25 @@ describe('loadConfig', () => {
       ['SHUTDOWN_SECONDS', '-1'],
       ['SHUTDOWN_SECONDS', '1.5'],
       ['SHUTDOWN_SECONDS', 'soon'],
+      ['RATE_LIMIT_REQUESTS', '0'],
+      ['RATE_LIMIT_REQUESTS', '1000001'],
+      ['MAX_CONNECTIONS', '0'],
+      ['MAX_CONNECTIONS', '65536'],
+      ['MAX_CONCURRENT_UPLOADS', '0'],
+      ['MAX_CONCURRENT_UPLOADS', '101'],
+      ['MAX_CONCURRENT_DOWNLOADS', '0'],
+      ['MAX_CONCURRENT_DOWNLOADS', '1001'],
+      ['MAX_CONCURRENT_RUNS', '0'],
+      ['MAX_CONCURRENT_RUNS', '7'],
+      ['DATABASE_CONNECTIONS', '1'],
+      ['DATABASE_CONNECTIONS', '201'],
       ['SERVICE_PAGES', 'no'],
       ['SERVICE_PAGES', 'OFF'],
       ['LOG_LEVEL', 'loud'],
       ['LOG_LEVEL', 'INFO!'],
+      ['METRICS_PORT', 'abc'],
+      ['METRICS_PORT', '65536'],
+      ['METRICS_PORT', '8080'],
     ])('%s=%j', (name, value) => {
       expect(named(problems({ [name]: value }))).toEqual([name]);
     });
@@ -201,11 +258,6 @@ describe('loadConfig', () => {
       expect(named(problems({ S3_BUCKET: 'feeds', [name]: value }))).toEqual([name]);
     });
 
-    it('DATABASE_URL without API_KEYS: no key can be generated for several processes', () => {
-      expect(named(problems({ DATABASE_URL: 'postgresql://host/db' }))).toEqual(['API_KEYS']);
-      expect(named(problems({ DATABASE_URL: 'postgresql://host/db', API_KEYS: ' ' }))).toEqual(['API_KEYS']);
-    });
-
     it.each([
       ['S3_ENDPOINT', 'https://s3.example.org'],
       ['S3_REGION', 'eu-central-1'],
@@ -214,6 +266,24 @@ describe('loadConfig', () => {
       expect(named(problems({ [name]: value }))).toEqual(['S3_BUCKET']);
       expect(problems({ [name]: value })[0]).toContain(name);
     });
+
+    it.each(['0', '3601'])('RATE_LIMIT_SECONDS=%j', (value) => {
+      const env = { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_SECONDS: value };
+      expect(named(problems(env))).toEqual(['RATE_LIMIT_SECONDS']);
+    });
+
+    it('RATE_LIMIT_SECONDS without RATE_LIMIT_REQUESTS: nobody would be limited', () => {
+      const lines = problems({ RATE_LIMIT_SECONDS: '60' });
+
+      expect(named(lines)).toEqual(['RATE_LIMIT_REQUESTS']);
+      expect(lines[0]).toContain('RATE_LIMIT_SECONDS');
+    });
+  });
+
+  it('refuses METRICS_PORT where it is that of PORT, and METRICS_HOST without it', () => {
+    expect(named(problems({ PORT: '9464', METRICS_PORT: '9464' }))).toEqual(['METRICS_PORT']);
+    expect(named(problems({ METRICS_HOST: '10.0.0.1' }))).toEqual(['METRICS_PORT']);
+    expect(problems({ PORT: '0', METRICS_PORT: '0' })).toEqual([]);
   });
 
   it('lists all that is wrong, a line each', () => {
@@ -221,9 +291,7 @@ describe('loadConfig', () => {
 
     const lines = problems({ ...wrong, S3_ENDPOINT: 'nowhere', DATABASE_URL: 'nothing' });
 
-    expect(named(lines)).toEqual(
-      [...Object.keys(wrong), 'S3_ENDPOINT', 'S3_BUCKET', 'DATABASE_URL', 'API_KEYS'].sort(),
-    );
+    expect(named(lines)).toEqual([...Object.keys(wrong), 'S3_ENDPOINT', 'S3_BUCKET', 'DATABASE_URL'].sort());
   });
 
   it('tells what was expected', () => {
@@ -261,6 +329,13 @@ describe('ensureDataDir', () => {
 
     expect(statSync(join(dataDir, 'kept')).isDirectory()).toBe(true);
   });
+
+  it.each(['/proc/data', '/proc/a/b', '/proc'])(
+    'refuses %s, where nothing can be created, instead of trying for ever',
+    (dataDir) => {
+      expect(() => ensureDataDir(at(dataDir))).toThrow(/^Wrong setting DATA_DIR: .*cannot be used/);
+    },
+  );
 
   it.each(['file', 'file/data'])(
     'refuses %s, which a file is in the way of, with a line that names DATA_DIR',

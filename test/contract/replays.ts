@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { claimKey } from '../../src/idempotency/idempotency.repository';
 import { claimRun } from '../../src/jobs/jobs.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';
@@ -7,6 +9,7 @@ import { startFailingApp } from '../support/failing-app';
 import { startFakeDatabase } from '../support/fake-database';
 import { formType } from '../support/multipart';
 import { operations, type Operation } from '../support/operations';
+import { withStoredKey } from '../support/partner-keys';
 import { sendRaw, type RawRequest } from '../support/raw-request';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { rawFilePath } from '../support/stored';
@@ -25,8 +28,12 @@ export interface State {
   impatientUrl: string;
   /** The database does not answer. */
   withoutDatabase: ApiClient;
+  /** Its key has used up its only request. */
+  exhausted: ApiClient;
   /** About to stop. */
   draining: ApiClient;
+  /** With a key that is limited to another partner than that of the examples. */
+  limited: ApiClient;
   /** Every handler throws. */
   failing: ApiClient;
 }
@@ -53,8 +60,10 @@ export async function startState(): Promise<State> {
   await withoutFiles.api.uploadFeed('sku,product_name\nA,A\n');
   for (const feedId of [lost.feedId, 'FD00002']) await rm(await rawFilePath(withoutFiles, feedId));
 
-  const impatient = await startTestService({ requestIdleMilliseconds: 100 });
+  const impatient = await startTestService({ server: { idleMilliseconds: 100 } });
   const nowhere = await startFakeDatabase((connection) => connection.end());
+  const exhausted = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
+  await exhausted.api.get('/orders');
   const draining = await startAppAt(service.address);
   await draining.app.drain();
   return {
@@ -63,7 +72,9 @@ export async function startState(): Promise<State> {
     withoutFiles: withoutFiles.api,
     impatientUrl: impatient.url,
     withoutDatabase: (await startAppAt(nowhere.address)).api,
+    exhausted: exhausted.api,
     draining: draining.api,
+    limited: await withStoredKey(service, 'Birch & Sons'),
     failing: await startFailingApp(() => Promise.reject(new Error('a fault'))),
   };
 }
@@ -107,6 +118,13 @@ export const replays: Record<string, Replay> = {
     api.upload({ partnerName, csv: `sku,product_name,${'x'.repeat(262_144)}\n` }),
   'uploadFeed 400 malformed_multipart': ({ api }) => postForm(api, '/feeds/upload', 'no part'),
   'uploadFeed 422 missing_parts': ({ api }) => api.upload({}),
+  'uploadFeed 409 example': ({ service, api }) =>
+    whileKeyIsHeld(service, () => uploadWithKey(api, 'held', exampleFile)),
+  'uploadFeed 422 wrong_key': ({ api }) => uploadWithKey(api, '', exampleFile),
+  'uploadFeed 422 used_key': async ({ api }) => {
+    await uploadWithKey(api, 'used for an upload', exampleFile);
+    return uploadWithKey(api, 'used for an upload', `${exampleFile}LAMP-1,Head lamp,,,,,,\n`);
+  },
   'uploadFeed 422 blank_partner_name': ({ api }) => api.upload({ partnerName: '', csv: exampleFile }),
 
   'getFeedProfile 200 example': ({ api }) => api.get('/feeds/profile'),
@@ -223,7 +241,16 @@ export const replays: Record<string, Replay> = {
   'createOrder 400 malformed_json': ({ api }) =>
     api.send('POST', '/orders', { headers: { 'content-type': 'application/json' }, body: '{' }),
   'createOrder 404 example': ({ api }) => api.post('/orders', orderOf('PR00099')),
-  'createOrder 409 example': ({ api }) => api.post('/orders', orderOf('PR00003')),
+  'createOrder 409 not_available': ({ api }) => api.post('/orders', orderOf('PR00003')),
+  'createOrder 409 in_progress': ({ service, api }) =>
+    whileKeyIsHeld(service, () => api.post('/orders', orderOf('PR00001'), { 'idempotency-key': 'held' })),
+  'createOrder 422 wrong_key': ({ api }) =>
+    api.post('/orders', orderOf('PR00001'), { 'idempotency-key': '' }),
+  'createOrder 422 used_key': async ({ api }) => {
+    const headers = { 'idempotency-key': 'used for an order' };
+    await api.post('/orders', orderOf('PR00001'), headers);
+    return api.post('/orders', orderOf('PR00002'), headers);
+  },
   'createOrder 422 quantity': ({ api }) =>
     api.post('/orders', { partner_name: partnerName, items: [{ product_id: 'PR00001', quantity: 0 }] }),
   'createOrder 422 missing_field': ({ api }) => api.post('/orders', { items: orderOf('PR00001').items }),
@@ -253,12 +280,14 @@ export const replays: Record<string, Replay> = {
 function ofEveryOperation(): Record<string, Replay> {
   const byStatus: Record<string, (operation: Operation, state: State) => Promise<ApiResponse>> = {
     401: (operation, { api }) => sendExample(api.withKey('wrong'), operation),
+    403: (operation, { limited }) => sendExample(limited, operation),
     408: ({ method, path }, { impatientUrl }) =>
       sendOpen(impatientUrl, { method, path, chunks: ['{'], headers: { 'content-length': 100 } }),
     413: ({ method, path }, { service }) =>
       sendOpen(service.url, { method, path, headers: { 'content-length': 2 * 1024 ** 3 } }),
     415: ({ method, path }, { api }) =>
       api.send(method, path, { headers: { 'content-type': 'text/plain' }, body: 'x' }),
+    429: (operation, { exhausted }) => sendExample(exhausted, operation),
     500: (operation, { failing }) => sendExample(failing, operation),
     503: (operation, { draining }) => sendExample(draining, operation),
   };
@@ -288,6 +317,23 @@ function sendExample(api: ApiClient, { method, examplePath, exampleBody }: Opera
 
 function sendHalfCharacter(api: ApiClient, { method, path }: Operation): Promise<ApiResponse> {
   return api.send(method, path.replace(/\{.+?\}/, '%E0%A4%A'));
+}
+
+function uploadWithKey(api: ApiClient, key: string, csv: string): Promise<ApiResponse> {
+  const body = new FormData();
+  body.set('partner_name', partnerName);
+  body.set('file', new Blob([csv], { type: 'text/csv' }), 'feed.csv');
+  return api.send('POST', '/feeds/upload', { headers: { 'idempotency-key': key }, body });
+}
+
+/** Sends a request while another one holds the key `held`. */
+async function whileKeyIsHeld({ db }: TestService, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
+  const claim = await db.transaction();
+  const apiKeyDigest = createHash('sha256').update(testKey).digest();
+  await claimKey(claim, { apiKeyDigest, text: 'held' });
+  const answer = await send();
+  await claim.rollback();
+  return answer;
 }
 
 function postForm(api: ApiClient, path: string, body: string): Promise<ApiResponse> {

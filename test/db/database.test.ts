@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
-import { isDatabaseUnavailable, openDatabase, type Database } from '../../src/db/database';
+import { isDatabaseUnavailable, openDatabase, queryRows, type Database } from '../../src/db/database';
 import { afterFile } from '../support/after-file';
 import { createTestDatabase } from '../support/database';
 
@@ -26,6 +26,23 @@ describe('a pool with a limit', () => {
 
     expect(isDatabaseUnavailable(error)).toBe(true);
     expect((await db.raw<{ rows: unknown[] }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  it('gives a connection that the server has ended at a commit to nobody', async () => {
+    await observer.raw(`
+      create function end_session() returns trigger language plpgsql as
+        $$ begin perform pg_terminate_backend(pg_backend_pid()); return new; end $$;
+      create constraint trigger end_session after insert on partners
+        deferrable initially deferred for each row execute function end_session();
+    `);
+
+    const error = await db
+      .transaction((trx) => trx('partners').insert({ partner_name: 'Cut' }))
+      .then(() => 'no error', theError);
+    await observer.raw('drop trigger end_session on partners');
+
+    expect(isDatabaseUnavailable(error)).toBe(true);
+    expect(await db('partners').pluck('partner_name')).toEqual([]);
   });
 
   it('undoes a transaction amid which a statement was given up', async () => {
@@ -66,4 +83,34 @@ it('a pool without one waits', async () => {
   const { rows } = await observer.raw<{ rows: unknown[] }>('select pg_sleep(0.6), 1 as one');
 
   expect(rows).toEqual([expect.objectContaining({ one: 1 })]);
+});
+
+describe('a statement that is written out', () => {
+  it('reads rows of the transaction that it is given, and is heard of like any other', async () => {
+    const heard: unknown[] = [];
+    const note = ({ sql, bindings }: { sql: string; bindings: unknown[] }) => heard.push([sql, bindings]);
+
+    const rows = await db.transaction(async (trx) => {
+      await trx.raw('create temporary table own (number bigint) on commit drop');
+      await trx.raw('insert into own values (1), (2), (3)');
+      db.on('query', note);
+      return queryRows(trx, 'select number from own where number > ? and number < ?', [1, 3]);
+    });
+    db.off('query', note);
+
+    expect(rows).toEqual([{ number: 2 }]);
+    expect(heard[0]).toEqual(['select number from own where number > $1 and number < $2', [1, 3]]);
+  });
+
+  it('is given up like any other, gives its connection back, and leaves a broken one to nobody', async () => {
+    const slow = await queryRows(db, 'select pg_sleep(?)', [2]).then(() => 'no error', theError);
+    expect(isDatabaseUnavailable(slow)).toBe(true);
+
+    const wrong = await queryRows(db, 'select ? / 0', [1]).then(() => 'no error', theError);
+    expect(wrong).toMatchObject({ code: '22012' });
+    expect(isDatabaseUnavailable(wrong)).toBe(false);
+
+    // There is only one connection.
+    expect(await queryRows(db, 'select ?::int as one', [1])).toEqual([{ one: 1 }]);
+  });
 });

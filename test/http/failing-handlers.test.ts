@@ -1,6 +1,7 @@
 import type { ApiClient } from '../support/api-client';
 import { documentedResponses } from '../support/documented';
 import { startFailingApp } from '../support/failing-app';
+import { expectSecurityHeaders } from '../support/security-headers';
 import { operations } from '../support/operations';
 
 const fallible = operations.filter(({ operationId }) =>
@@ -27,5 +28,6 @@ describe.each([
       body: { detail: 'Internal server error' },
     });
     expect(answer.headers.get('content-type')).toBe('application/json');
+    expectSecurityHeaders(answer.headers);
   });
 });

@@ -1,5 +1,8 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
 import { connect } from 'node:net';
+import { eventually } from '../support/eventually';
+import { expectSecurityHeaders } from '../support/security-headers';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;
@@ -17,6 +20,27 @@ async function sendBytes(bytes: string): Promise<string> {
   return answer;
 }
 
+describe('a connection over which an answer is under way', () => {
+  it('is cut when what follows is no request, instead of a refusal amid the answer', async () => {
+    const large = `sku,product_name\n${'A,A\n'.repeat(2_000_000)}`;
+    const { feedId } = await service.api.uploadFeed(large);
+    const { port, hostname } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET /feeds/${feedId}/raw HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\n\r\n`);
+    await once(socket, 'readable');
+    socket.write('no request\r\n\r\n');
+    let text = '';
+    socket
+      .setEncoding('latin1')
+      .on('data', (chunk: string) => (text += chunk))
+      .on('error', () => undefined);
+    await once(socket, 'close');
+
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(text).not.toContain('Malformed');
+  });
+});
+
 describe('a request that is not HTTP, or too much of it', () => {
   it.each([
     ['is malformed', 'NOT A REQUEST\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],
@@ -33,6 +57,12 @@ describe('a request that is not HTTP, or too much of it', () => {
       '431 Request Header Fields Too Large',
       'Request header is too large.',
     ],
+    [
+      'has too many headers',
+      `GET /health HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(100)}\r\n`,
+      '431 Request Header Fields Too Large',
+      'Request header is too large.',
+    ],
   ])('is refused like any other, because it %s', async (_, bytes, status, detail) => {
     const answer = await sendBytes(bytes);
 
@@ -40,8 +70,41 @@ describe('a request that is not HTTP, or too much of it', () => {
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n`));
     expect(head).toMatch(/\r\nContent-Type: application\/json\r\n/);
     expect(head).toMatch(/\r\nx-request-id: [0-9a-f-]{36}$/);
+    const lines = head!.split('\r\n').slice(1);
+    const fields = lines.map((line) => line.split(': ') as [string, string]);
+    expectSecurityHeaders(new Headers(fields));
     expect(JSON.parse(body!)).toEqual({ detail });
   });
+});
+
+it('takes a request with as many headers as it may have', async () => {
+  const headers = `host: x\r\nconnection: close\r\n${'a: b\r\n'.repeat(97)}x-request-id: the-last\r\n`;
+
+  const answer = await sendBytes(`GET /health HTTP/1.1\r\n${headers}\r\n`);
+
+  expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  expect(answer).toContain('x-request-id: the-last');
+});
+
+it('closes a connection beyond those that it may have, until one of them ends', async () => {
+  const { url } = await startTestService({ server: { connectionsMax: 2 } });
+  const { port, hostname } = new URL(url);
+  const open = () => connect(Number(port), hostname).on('error', () => undefined);
+  const sockets = [open(), open()];
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  const beyond = open();
+  beyond.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
+  await new Promise((resolve) => beyond.once('close', resolve));
+
+  sockets[0]!.destroy();
+
+  await eventually('there is room', () =>
+    fetch(`${url}/health`).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+  sockets[1]!.destroy();
 });
 
 it('ignores an expectation that it does not know', async () => {

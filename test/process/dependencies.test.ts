@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/config';
+import { limits } from '../../src/limits';
 import type { DatabaseAddress } from '../../src/db/database';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { closedPort } from '../support/dead-ends';
@@ -178,17 +178,21 @@ describe('a PostgreSQL that does not answer any more', () => {
     },
   );
 
-  it.concurrent('does not concern a run, which may wait longer than a request', async () => {
-    const service = await startUsedService();
-    const feed = await service.api.uploadFeed(csv);
-    const held = await HeldProducts.of(embeddedAddress(service.dataDir));
-    const { answer } = await held.run(service.api, feed);
+  it.concurrent(
+    'does not concern a run, which may wait longer than a request',
+    async () => {
+      const service = await startUsedService();
+      const feed = await service.api.uploadFeed(csv);
+      const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+      const { answer } = await held.run(service.api, feed);
 
-    await sleep(limits.databaseQueryMilliseconds + 1_000);
-    await held.release();
+      await sleep(limits.databaseQueryMilliseconds + 1_000);
+      await held.release();
 
-    expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
-  });
+      expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    },
+    45_000,
+  );
 
   it.concurrent(
     'does not keep the service from stopping within 30 seconds',
@@ -203,7 +207,7 @@ describe('a PostgreSQL that does not answer any more', () => {
       expect((await service.exit).code).toBe(0);
       expect(databaseProcesses(service.dataDir)).toEqual([]);
     },
-    45_000,
+    60_000,
   );
 });
 

@@ -37,6 +37,12 @@ describe('a wrong setting stops the start with one line that names it, and leave
   it.concurrent.each<[string, string, () => Env | Promise<Env>]>([
     ['PORT', 'that is no number', () => ({ PORT: 'abc' })],
     ['PORT', 'that is taken', async () => ({ PORT: await busyPort() })],
+    ['METRICS_PORT', 'that is taken', async () => ({ METRICS_PORT: await busyPort() })],
+    [
+      'METRICS_HOST',
+      'that is not an address of this machine',
+      () => ({ METRICS_PORT: '0', METRICS_HOST: '203.0.113.1' }),
+    ],
     [
       'HOST',
       'that is not an address of this machine',
@@ -78,6 +84,7 @@ describe('a wrong setting stops the start with one line that names it, and leave
         return { DATA_DIR: join(file, 'data') };
       },
     ],
+    ['DATA_DIR', 'where nothing can be created', () => ({ DATA_DIR: '/proc/data' })],
   ])('%s %s', async (name, _what, env) => {
     const service = spawnService({ env: await env() });
 

@@ -63,6 +63,12 @@ describe('the first start with nothing configured', () => {
     });
   });
 
+  if (isRoot) {
+    it('warns root, and says what to do', () => {
+      expect(service.stdout).toMatch(/"level":40,.*"msg":"running as root: [^"]*an ordinary account/);
+    });
+  }
+
   it('keeps its PostgreSQL off the network', () => {
     const [server] = postmasters(service.dataDir);
     const pid = readFileSync(join(clusterOf(service.dataDir), 'postmaster.pid'), 'utf8').split('\n');
@@ -159,6 +165,8 @@ if (isRoot && isPublic('dist/src/main.js') && isPublic('node_modules/.bin')) {
 
       await service.api.loadFeed(csv);
       expect((await service.api.get('/products')).body.count).toBe(1);
+      expect(statSync(`/proc/${service.pid}`).uid).toBe(nobody.uid);
+      expect(service.stdout).not.toContain('root');
       const [server] = postmasters(service.dataDir);
       expect(statSync(`/proc/${server}`).uid).toBe(nobody.uid);
       expect((await service.stop()).code).toBe(0);

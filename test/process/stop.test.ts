@@ -182,6 +182,8 @@ describe('a run in flight', () => {
     const response = await answer;
     expect(response?.status).toBe(200);
     expect(response?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    // Its client goes elsewhere.
+    expect(response?.headers.get('connection')).toBe('close');
     expect((await service.exit).code).toBe(0);
     expect(databaseProcesses(service.dataDir)).toEqual([]);
   });
@@ -200,7 +202,7 @@ describe('a run in flight', () => {
       expect(code).toBe(0);
       const seconds = (performance.now() - signalled) / 1000;
       expect(seconds).toBeGreaterThan(0.9);
-      expect(seconds).toBeLessThan(8);
+      expect(seconds).toBeLessThan(30);
       expect(databaseProcesses(service.dataDir)).toEqual([]);
 
       const { api } = await startService({ env: { DATA_DIR: service.dataDir } });

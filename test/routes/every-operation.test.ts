@@ -1,3 +1,4 @@
+import { contentSecurityPolicy } from '../../src/docs/docs.page';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';
 import { createTestDatabase } from '../support/database';
@@ -7,6 +8,7 @@ import { startFakeDatabase } from '../support/fake-database';
 import { allowedMethods, operations, type Operation } from '../support/operations';
 import { loadProducts } from '../support/products';
 import { startService } from '../support/process';
+import { expectSecurityHeaders } from '../support/security-headers';
 import { sendRaw, type RawResponse } from '../support/raw-request';
 import { startTestService, testKey, type TestService } from '../support/service';
 
@@ -17,6 +19,18 @@ const aUuid = expect.stringMatching(
 const unauthorized = { status: 401, body: { detail: 'Invalid or missing API key' } };
 const internalError = { status: 500, body: { detail: 'Internal server error' } };
 const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
+
+/** Security headers that an operation declares itself. */
+const lasting = { 'cache-control': 'public, max-age=31536000, immutable' };
+const ownHeaders: Record<string, Parameters<typeof expectSecurityHeaders>[1]> = {
+  downloadFeedFile: { 'cache-control': 'private, no-cache' },
+  getOpenapiYaml: { 'cache-control': 'no-cache' },
+  getOpenapiJson: { 'cache-control': 'no-cache' },
+  getDocsPage: { 'cache-control': 'no-cache', 'content-security-policy': contentSecurityPolicy },
+  getDocsStyles: lasting,
+  getDocsScript: lasting,
+  getDocsInitializer: lasting,
+};
 
 const keyed = operations.filter(({ needsKey }) => needsKey);
 /** They answer from what the process knows. */
@@ -76,12 +90,11 @@ describe('every operation', () => {
 
       expect(response.status).toBe(operation.success);
       const isJson = operation.mediaType === 'application/json';
+      expectSecurityHeaders(response.headers, ownHeaders[operation.operationId]);
       const isText = operation.mediaType.startsWith('text/');
       expect(response.headers.get('content-type')).toBe(
         isText ? `${operation.mediaType}; charset=utf-8` : operation.mediaType,
       );
-      // Nothing that is not JSON may be taken for anything but what it says.
-      expect(response.headers.get('x-content-type-options')).toBe(isJson ? null : 'nosniff');
       expect(response.headers.get('x-request-id')).toEqual(aUuid);
       expect(response.headers.get('x-powered-by')).toBeNull();
       expect(response.body).toEqual(expect.any(isJson ? Object : String));
@@ -131,6 +144,7 @@ describe('every operation', () => {
       const response = await sendExample(service.api.withKey(key), operation);
 
       expect(answer(response)).toEqual(unauthorized);
+      expectSecurityHeaders(response.headers);
       expect(response.headers.get('content-type')).toBe('application/json');
       expect(response.headers.get('x-request-id')).toEqual(aUuid);
       expect(await storedRows()).toEqual(before);
@@ -255,6 +269,7 @@ describe('every operation', () => {
           const response = await sendRaw(service.url, { method, path, headers });
 
           expect(response.status).toBe(404);
+          expectSecurityHeaders(new Headers(response.headers as Record<string, string>));
           expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Not Found"}');
           expect(response.headers['content-type']).toBe('application/json');
           expect(response.headers['x-request-id']).toEqual(aUuid);
@@ -303,6 +318,7 @@ describe('every operation', () => {
           const response = await sendRaw(service.url, { method, path, headers });
 
           expect(response.status).toBe(405);
+          expectSecurityHeaders(new Headers(response.headers as Record<string, string>));
           expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Method Not Allowed"}');
           expect(response.headers.allow?.split(', ').sort()).toEqual(allowedMethods(path));
           expect(response.headers['content-type']).toBe('application/json');
@@ -437,6 +453,56 @@ describe('every operation', () => {
     ])('may not be %j: a new UUID stands in for it', async (requestId) => {
       expect(await send(requests[0]!, requestId)).toEqual(aUuid);
     });
+  });
+
+  describe('429', () => {
+    const tooMany = { status: 429, body: { detail: 'Too many requests with this API key.' } };
+    let limited: TestService;
+    beforeAll(async () => {
+      limited = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
+      await limited.api.get('/feeds/profile');
+    });
+
+    it.each(keyed)(
+      '$title refuses a key that has used up its requests, and says for how long',
+      async (operation) => {
+        const response = await sendExample(limited.api, operation);
+
+        expect(answer(response)).toEqual(tooMany);
+        const seconds = response.headers.get('retry-after');
+        expect(seconds).toMatch(/^[1-9]\d*$/);
+        expect(Number(seconds)).toBeLessThanOrEqual(3600);
+        expect(response.headers.get('content-type')).toBe('application/json');
+        expect(response.headers.get('x-request-id')).toEqual(aUuid);
+        for (const table of ['feeds', 'orders']) expect(await limited.db(table)).toEqual([]);
+      },
+    );
+
+    it.each(withBody)(
+      '$title answers before the body has come in, or is looked at',
+      async ({ method, examplePath }) => {
+        const response = await sendRaw(limited.url, {
+          method,
+          path: examplePath,
+          headers: { 'x-api-key': testKey, 'content-type': 'text/plain', 'content-length': 1_000 },
+          chunks: ['{'],
+          unfinished: true,
+        });
+
+        expect(parsed(response)).toEqual(tooMany);
+      },
+    );
+
+    it.each(keyed)('$title refuses a wrong key as ever', async (operation) => {
+      expect(answer(await sendExample(limited.api.withKey('wrong-key'), operation))).toEqual(unauthorized);
+    });
+
+    it.each(operations.filter(({ needsKey }) => !needsKey))(
+      '$title needs no key, and has no such limit',
+      async (operation) => {
+        expect((await sendExample(limited.api, operation)).status).toBe(operation.success);
+      },
+    );
   });
 
   describe('500', () => {

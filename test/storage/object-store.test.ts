@@ -30,6 +30,10 @@ describe.each(openers)('%s', (_name, open) => {
     expect(got).toHaveProperty('missing', true);
   };
 
+  it('can be used, and says so', async () => {
+    await expect(store.check(AbortSignal.timeout(5_000))).resolves.toBeUndefined();
+  });
+
   describe('put and get', () => {
     it.each([
       ['nothing at all', 0],

@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
 import {
   HeadObjectCommand,
   type ListMultipartUploadsCommandOutput,
   type ListObjectsV2CommandOutput,
 } from '@aws-sdk/client-s3';
-import { limits } from '../../src/config';
+import { limits } from '../../src/limits';
 import { StorageError } from '../../src/storage/object-store';
 import type { S3Store } from '../../src/storage/s3-store';
+import { afterFile } from '../support/after-file';
 import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
-import { closedPort, interruptedServer, silentServer } from '../support/dead-ends';
+import { closedPort, interruptedServer, silentServer, tricklingServer } from '../support/dead-ends';
 import { openTestS3Store } from '../support/s3-store';
 
 const newKey = () => `test/${randomUUID()}/feed.csv`;
@@ -50,7 +56,32 @@ function interfere(
   );
 }
 
+/** A store that says the checksum of its object, as some do unasked; a wrong one, if it is told to. */
+async function checksummingServer(wrong = false): Promise<string> {
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE((crc32(content) ^ (wrong ? 1 : 0)) >>> 0);
+  const server = createServer((_request, response) => {
+    response.setHeader('x-amz-checksum-crc32', checksum.toString('base64'));
+    response.end(content);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function readAll(stream: Readable): Promise<Buffer> {
+  return Buffer.concat((await stream.toArray()) as Buffer[]);
+}
+
 describe('S3Store', () => {
+  it('reads an object whose checksum the store says, and gives up one that is not of its checksum', async () => {
+    const right = openTestS3Store({ endpoint: await checksummingServer() });
+    const wrong = openTestS3Store({ endpoint: await checksummingServer(true) });
+
+    expect(await readAll(await right.get('any'))).toEqual(content);
+    await expect(readAll(await wrong.get('any'))).rejects.toThrow(/[Cc]hecksum/);
+  });
+
   it('shows its bucket, and keeps the media type', async () => {
     const store = openTestS3Store();
     const key = newKey();
@@ -216,6 +247,47 @@ describe('S3Store', () => {
 
       await expect(store.get('a.csv').then(sha256)).rejects.toThrow();
     });
+  });
+
+  describe('with a server that sends byte by byte', () => {
+    const changeable: { s3IdleMilliseconds: number; s3AnswerMilliseconds: number } = limits;
+    afterEach(() => jest.restoreAllMocks());
+
+    it('an answer that does not begin is given up', async () => {
+      jest.replaceProperty(changeable, 's3AnswerMilliseconds', 200);
+      const port = await tricklingServer('HTTP/1.1 200 OK\r\nx-slow: '.padEnd(10_000, 'x'));
+      const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
+
+      const error = await store.get('a.csv').catch(theError);
+
+      expect(error).toBeInstanceOf(StorageError);
+      expect(error).toHaveProperty('missing', false);
+    });
+
+    it('an object is given up', async () => {
+      jest.replaceProperty(changeable, 's3IdleMilliseconds', 300);
+      const head = 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n';
+      const store = openTestS3Store({
+        endpoint: `http://127.0.0.1:${await tricklingServer('x'.repeat(10_000), head)}`,
+      });
+
+      await expect(store.get('a.csv').then(sha256)).rejects.toThrow('It sends its object too slowly.');
+    });
+  });
+
+  it('an object is not given up while it is we who do not read it', async () => {
+    const changeable: { s3IdleMilliseconds: number } = limits;
+    const store = openTestS3Store();
+    const key = newKey();
+    const body = randomContent(2 * mebibyte);
+    await store.put(key, inChunks(body), 'text/csv');
+    jest.replaceProperty(changeable, 's3IdleMilliseconds', 200);
+    const object = await store.get(key);
+
+    await sleep(600);
+
+    expect(await sha256(object)).toBe(await sha256(body));
+    jest.restoreAllMocks();
   });
 
   it('an object that breaks off in the middle is an error, not a short object', async () => {

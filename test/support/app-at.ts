@@ -1,3 +1,4 @@
+import { authenticateAny } from '../../src/keys/authenticate';
 import { unavailable } from '../../src/errors';
 import type { AddressInfo } from 'node:net';
 import { createApp, type App } from '../../src/app';
@@ -18,15 +19,24 @@ import { proxyOf } from './through-prism';
  */
 export async function startAppAt(
   address: DatabaseAddress,
+  pool: { connectionsMax?: number; queryMilliseconds?: number } = {},
 ): Promise<{ api: ApiClient; url: string; app: App }> {
-  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10 });
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10, ...pool });
+  const claims = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   const objectStore = new FileStore(createTestFolder());
   await objectStore.prepare();
   const app = await createApp({
-    config: { uploadBytesMax: 1024 * 1024, defaultCurrency: 'USD', servicePages: true },
-    apiKeys: [testKey],
+    config: {
+      uploadBytesMax: 1024 * 1024,
+      defaultCurrency: 'USD',
+      servicePages: true,
+      concurrentUploads: 10,
+      concurrentDownloads: 10,
+    },
+    authenticate: authenticateAny([testKey], db),
     address,
     db,
+    claims,
     objectStore,
     runner: {
       run: () => Promise.resolve('unavailable'),
@@ -43,6 +53,7 @@ export async function startAppAt(
     server.closeAllConnections();
     server.close();
     await app.drain();
+    await claims.destroy();
     await db.destroy();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -9,6 +9,8 @@ export interface DatabaseLine {
   url: string;
   cut(): Promise<void>;
   mend(): Promise<void>;
+  /** From now on a commit gets to the database, and nothing comes back any more over its connection. */
+  loseAnswersOfCommits(): void;
 }
 
 /** Opens a line to a database of the shared server. It is cut after the file. */
@@ -19,6 +21,7 @@ export async function openDatabaseLine({
   database,
 }: DatabaseAddress): Promise<DatabaseLine> {
   const sockets = new Set<Socket>();
+  let losesAnswers = false;
   const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
@@ -26,7 +29,10 @@ export async function openDatabaseLine({
   };
   const server = createServer((near) => {
     const far = track(connect(join(host!, `.s.PGSQL.${port}`)));
-    track(near).pipe(far).pipe(near);
+    track(near).on('data', (chunk: Buffer) => {
+      if (losesAnswers && chunk.includes('COMMIT')) far.unpipe(near).resume();
+    });
+    near.pipe(far).pipe(near);
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
   });
@@ -40,5 +46,10 @@ export async function openDatabaseLine({
     if (server.listening) await new Promise((resolve) => server.close(resolve));
   }
   afterFile(cut);
-  return { url: `postgresql://${user}@127.0.0.1:${near}/${database}`, cut, mend: () => listen(near) };
+  return {
+    url: `postgresql://${user}@127.0.0.1:${near}/${database}`,
+    cut,
+    mend: () => listen(near),
+    loseAnswersOfCommits: () => (losesAnswers = true),
+  };
 }

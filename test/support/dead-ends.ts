@@ -26,6 +26,25 @@ export async function silentServer(): Promise<number> {
   return port;
 }
 
+/** A server that answers every connection with `head` at once, and then with `text`, a byte every 20 ms. @returns its port */
+export async function tricklingServer(text: string, head = ''): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).resume();
+    socket.write(head);
+    let at = 0;
+    const timer = setInterval(() => socket.write(text[at++]!), 20);
+    socket.on('close', () => clearInterval(timer));
+  });
+  const port = await listen(server);
+  afterFile(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return port;
+}
+
 /** An HTTP server whose every answer promises `promised` bytes, gives `given`, then hangs up or falls silent. @returns its port */
 export async function interruptedServer(promised: number, given: Buffer, then: 'hang up' | 'fall silent') {
   const server = createHttpServer((_request, response) => {

@@ -10,6 +10,7 @@ export interface DocumentedResponse {
   status: number;
   /** `none`: without a body. */
   mediaType: string;
+  /** Those that every such response has. */
   headers: Record<string, OpenAPIV3.SchemaObject>;
   schema?: OpenAPIV3.SchemaObject;
   /** By name; the only one is called `example`. Empty for a response without a body. */
@@ -42,10 +43,10 @@ export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ opera
       operationId,
       status: Number(status),
       headers: Object.fromEntries(
-        Object.entries(headers).map(([name, header]) => [
-          name,
-          resolve<OpenAPIV3.SchemaObject>(resolve<OpenAPIV3.HeaderObject>(header).schema!),
-        ]),
+        Object.entries(headers)
+          .map(([name, header]) => [name, resolve<OpenAPIV3.HeaderObject>(header)] as const)
+          .filter(([, { required }]) => required)
+          .map(([name, { schema }]) => [name, resolve<OpenAPIV3.SchemaObject>(schema!)]),
       ),
     };
     const bodies = Object.entries(content).map(([mediaType, media]) => ({

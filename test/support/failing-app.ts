@@ -1,7 +1,9 @@
+import { authenticateConfigured } from '../../src/keys/authenticate';
 import type { Document } from 'openapi-backend';
 import type { AddressInfo } from 'node:net';
 import document from '../../generated/openapi.json';
 import type { AllChecks, Handlers } from '../../src/http/contract';
+import { RequestLog } from '../../src/http/request-log';
 import { createRouter } from '../../src/http/router';
 import { createHttpServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
@@ -15,15 +17,18 @@ import { proxyOf } from './through-prism';
 /** Serves the document with handlers that fail, each in the same way; it is stopped after the file. */
 export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
   const handlers = Object.fromEntries(operations.map(({ operationId }) => [operationId, fail]));
+  const log = createLog('silent');
   const route = await createRouter({
     document: document as unknown as Document,
     handlers: handlers as unknown as Handlers,
     checks: {} as AllChecks,
-    isValidKey: (key) => key === testKey,
+    authenticate: authenticateConfigured([testKey]),
+    countRequest: () => Promise.resolve(),
     uploadBytesMax: 1024 * 1024,
     verifyResponses: true,
     isDraining: () => false,
-    log: createLog('silent'),
+    log,
+    requestLog: new RequestLog(log, []),
   });
   const server = createHttpServer(route);
   recordResponses(server);

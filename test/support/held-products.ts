@@ -9,18 +9,30 @@ export interface RunInFlight {
   answer: Promise<ApiResponse | undefined>;
 }
 
+/** Keeps everybody from writing to a table, until the client is ended. Reading goes on. */
+async function holdTable(address: DatabaseAddress, table: 'products' | 'orders'): Promise<Client> {
+  const client = new Client({ ...address, application_name: 'test hold' });
+  // Tests kill databases.
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query(`begin; lock table ${table} in exclusive mode`);
+  return client;
+}
+
+/** Keeps every order of one database from being created. @returns what lets them go on, at the latest after the file */
+export async function holdOrders(address: DatabaseAddress): Promise<() => Promise<void>> {
+  const client = await holdTable(address, 'orders');
+  const release = () => client.end().catch(() => undefined);
+  afterFile(release);
+  return release;
+}
+
 /** Keeps every run of one database from changing products: it stays in flight for as long as a test needs. */
 export class HeldProducts {
   private constructor(private readonly client: Client) {}
 
   static async of(address: DatabaseAddress): Promise<HeldProducts> {
-    const client = new Client({ ...address, application_name: 'test hold' });
-    // Tests kill databases.
-    client.on('error', () => undefined);
-    await client.connect();
-    // Reading goes on.
-    await client.query('begin; lock table products in exclusive mode');
-    const held = new HeldProducts(client);
+    const held = new HeldProducts(await holdTable(address, 'products'));
     afterFile(() => held.release());
     return held;
   }

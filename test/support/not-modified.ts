@@ -23,6 +23,8 @@ export function describeNotModified(path: string, service: () => TestService): v
           expect(headers.get('cache-control')).toEqual(expect.any(String));
           expect(headers.get('x-request-id')).toEqual(expect.any(String));
           expect(headers.get('content-type')).toBeNull();
+          // It would replace the one of the copy.
+          expect(headers.get('content-security-policy')).toBeNull();
         }
       }
     });

@@ -2,7 +2,7 @@ import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ApiResponse } from './api-client';
 import { formType } from './multipart';
-import { testKey, type TestService } from './service';
+import { testKey } from './service';
 
 /**
  * An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. It goes past Prism, which would
@@ -11,11 +11,13 @@ import { testKey, type TestService } from './service';
 export class OpenUpload {
   /** The answer, which may come before the body has ended. */
   readonly response: Promise<ApiResponse>;
+  /** Resolves when the body is asked for, of a client that waits for that (`expect: 100-continue`). */
+  readonly continued: Promise<void>;
   private readonly request: ClientRequest;
 
   /** Sends the head of the request; chunked unless `headers` have a Content-Length. */
-  constructor({ url }: TestService, headers: Record<string, string> = {}) {
-    this.request = request(`${url}/feeds/upload`, {
+  constructor({ url }: { url?: string }, headers: Record<string, string> = {}) {
+    this.request = request(`${url!}/feeds/upload`, {
       method: 'POST',
       agent: false,
       headers: { 'x-api-key': testKey, 'content-type': formType, ...headers },
@@ -24,6 +26,7 @@ export class OpenUpload {
       this.request.on('error', reject);
       this.request.on('response', (message) => void readResponse(message).then(resolve, reject));
     });
+    this.continued = new Promise((resolve) => this.request.on('continue', resolve));
     // Of a request that is cut off nobody awaits the answer.
     this.response.catch(() => undefined);
     this.request.flushHeaders();

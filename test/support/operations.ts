@@ -63,6 +63,15 @@ export function allowedMethods(sentPath: string): string[] {
   return [...new Set(declared.includes('GET') ? [...declared, 'HEAD'] : declared)].sort();
 }
 
+/** The parameters of an operation: those of its path item, and its own. */
+export function parametersOf({ path, method }: Operation): OpenAPIV3.ParameterObject[] {
+  const item = document.paths[path]!;
+  const operation = item[method.toLowerCase() as 'get']!;
+  return [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(
+    resolve<OpenAPIV3.ParameterObject>,
+  );
+}
+
 function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject): string {
   const [mediaType, another] = Object.keys(resolve<OpenAPIV3.ResponseObject>(response).content ?? {});
   if (mediaType === undefined || another !== undefined) throw new Error('one media type is expected');

@@ -22,6 +22,8 @@ export interface Exit {
 export interface ProcessOptions {
   /** The whole environment, but for the search path; `PORT=0` and a data folder unless they are given. */
   env?: Record<string, string>;
+  /** The key that its client sends; absent: that of the settings, or the one that it prints. */
+  key?: string;
   /** Run it as this account. */
   account?: { uid: number; gid: number };
   cwd?: string;
@@ -68,6 +70,11 @@ export class ServiceProcess {
       /^ *address +(http\S+)$/m.exec(this.stdoutText))?.[1];
   }
 
+  /** The address of its metrics and probes; undefined before it listens there. */
+  get operatorUrl(): string | undefined {
+    return /"metrics_url":"(http[^"]+)"/.exec(this.stdoutText)?.[1];
+  }
+
   /** The key that it was given, or has printed. */
   get key(): string | undefined {
     return this.givenKey ?? /^ *API key +(\S+)\n/m.exec(this.stdoutText)?.[1];
@@ -102,7 +109,7 @@ export class ServiceProcess {
 }
 
 /** Spawns the service as it was built (`make dist/.built`), without waiting for anything. */
-export function spawnService({ env = {}, account, cwd = project }: ProcessOptions = {}): ServiceProcess {
+export function spawnService({ env = {}, key, account, cwd = project }: ProcessOptions = {}): ServiceProcess {
   const main = join(project, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
@@ -121,7 +128,7 @@ export function spawnService({ env = {}, account, cwd = project }: ProcessOption
     ...account,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const service = new ServiceProcess(child, dataDir, env.API_KEYS);
+  const service = new ServiceProcess(child, dataDir, key ?? env.API_KEYS);
   afterFile(async () => {
     if (service.isRunning) await service.stop('SIGKILL');
     await removeDatabaseServer(dataDir);

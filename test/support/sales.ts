@@ -1,3 +1,4 @@
+import { rollUpSales } from '../../src/analytics/sales-rollup';
 import type { FeedRow } from './products';
 import { loadProducts } from './products';
 import { startTestService, type TestService } from './service';
@@ -5,7 +6,7 @@ import { startTestService, type TestService } from './service';
 /** One line of an order: the price of a product and how many of it. */
 export type Line = [price: string, quantity: number];
 
-/** A service for analytics, whose orders are made as a test needs them. */
+/** A service for analytics, whose orders are made as a test needs them; every other one is in the sums of sales. */
 export interface SalesService extends TestService {
   /** Orders products of these prices. The order counts as created at `createdAt`, if that is given. */
   sell(
@@ -17,9 +18,13 @@ export interface SalesService extends TestService {
   clear(): Promise<void>;
 }
 
+/** The sums of sales. */
+export const salesTables = ['sales_by_partner', 'sales_by_day', 'sales_by_partner_and_day'];
+
 export async function startSalesService(): Promise<SalesService> {
   const service = await startTestService();
   const products = new Map<string, string>();
+  let sold = 0;
 
   async function productOf(price: string, currency: string | undefined): Promise<string> {
     const sku = `${price} ${currency}`;
@@ -41,15 +46,16 @@ export async function startSalesService(): Promise<SalesService> {
       }
       const { status, body } = await service.api.post('/orders', { partner_name: partnerName, items });
       if (status !== 201) throw new Error(`order: ${status} ${JSON.stringify(body)}`);
-      if (createdAt === undefined) return;
-      await service
-        .db('orders')
-        .where({ order_id: Number(body.order_id.slice(2)) })
-        .update({ created_at: createdAt });
+      if (createdAt !== undefined) {
+        await service
+          .db('orders')
+          .where({ order_id: Number(body.order_id.slice(2)) })
+          .update({ created_at: createdAt });
+      }
+      if (++sold % 2 === 1) await rollUpSales(service.db);
     },
     async clear() {
-      await service.db('order_items').delete();
-      await service.db('orders').delete();
+      for (const table of [...salesTables, 'order_items', 'orders']) await service.db(table).delete();
     },
   };
 }

@@ -1,11 +1,14 @@
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
-import type { Database, DatabaseAddress } from '../../src/db/database';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { limits } from '../../src/limits';
 import { openRejects } from '../../src/etl/rejects';
 import { planFeed } from '../../src/etl/plan-feed';
-import { runFeed, type RunContext } from '../../src/etl/run-feed';
-import { createHttpServer } from '../../src/http/server';
-import { createLog } from '../../src/log';
+import { runFeed, type RunContext, type RunOutcome } from '../../src/etl/run-feed';
+import { loadConfig, type RateLimit } from '../../src/config';
+import { createHttpServer, type ServerOptions } from '../../src/http/server';
+import { authenticateAny } from '../../src/keys/authenticate';
+import { createLog, type Log } from '../../src/log';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile } from './after-file';
@@ -25,10 +28,12 @@ export interface TestService {
   /** Where the local object store keeps its objects; empty when another store was given. */
   dataDir: string;
   /** Runs a job in this thread, as the ETL thread would. */
-  run: (jobId: number) => ReturnType<typeof runFeed>;
+  run: (jobId: number) => Promise<RunOutcome>;
 }
 
 export const testKey = 'test-key';
+/** Another key that is as good. */
+export const otherKey = 'other-test-key';
 
 /**
  * Starts the application on a free port; it is stopped after the file. Responses that break the document become 500s.
@@ -40,26 +45,43 @@ export async function startTestService(
     uploadBytesMax?: number;
     defaultCurrency?: string;
     servicePages?: boolean;
-    requestIdleMilliseconds?: number;
+    log?: Log;
+    /** Gives another way to the database, which the application then takes on a pool of its own. */
+    reachDatabase?: (address: DatabaseAddress) => Promise<DatabaseAddress>;
+    rateLimit?: RateLimit;
+    concurrentUploads?: number;
+    concurrentDownloads?: number;
+    server?: ServerOptions;
   } = {},
 ): Promise<TestService> {
-  const { address, db } = await createTestDatabase();
+  const { address: directAddress, db: ownDb } = await createTestDatabase();
+  const { address, db } = options.reachDatabase
+    ? openWay(await options.reachDatabase(directAddress))
+    : { address: directAddress, db: ownDb };
   const dataDir = options.objectStore ? '' : createTestFolder();
   const objectStore = options.objectStore ?? new FileStore(dataDir);
   await objectStore.prepare();
-  const log = createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
+  const log = options.log ?? createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
   const context: RunContext = { db, objectStore, log };
-  const run = (jobId: number) => runFeed(jobId, context);
+  const run = async (jobId: number) => (await runFeed(jobId, context)).outcome;
 
+  const claims = openDatabase(address, {
+    applicationName: 'upload keys',
+    connectionsMax: options.concurrentUploads ?? 10,
+  });
   const app = await createApp({
     config: {
       uploadBytesMax: options.uploadBytesMax ?? 64 * 1024 * 1024,
       defaultCurrency: options.defaultCurrency ?? 'USD',
       servicePages: options.servicePages ?? true,
+      rateLimit: options.rateLimit,
+      concurrentUploads: options.concurrentUploads ?? 100,
+      concurrentDownloads: options.concurrentDownloads ?? 100,
     },
-    apiKeys: [testKey],
+    authenticate: authenticateAny([testKey, otherKey], db),
     address,
     db,
+    claims,
     objectStore,
     runner: {
       run,
@@ -69,23 +91,33 @@ export async function startTestService(
     log,
     verifyResponses: true,
   });
-  const server = createHttpServer(app.handle, options.requestIdleMilliseconds);
+  const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
   recordResponses(server, options.servicePages);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();
     server.close();
     await app.drain();
+    await claims.destroy();
     objectStore.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     api: new ApiClient(url, testKey, await proxyOf(url)),
     url,
-    db,
-    address,
+    db: ownDb,
+    address: directAddress,
     objectStore,
     dataDir,
     run,
   };
+}
+
+/** A pool as the service has it. It is closed after the file. */
+function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Database } {
+  const { databaseQueryMilliseconds: queryMilliseconds } = limits;
+  const { databaseConnections: connectionsMax } = loadConfig({});
+  const db = openDatabase(address, { applicationName: 'api', connectionsMax, queryMilliseconds });
+  afterFile(() => db.destroy());
+  return { address, db };
 }

@@ -10,7 +10,7 @@ export const cutConnection = 'perform pg_terminate_backend(pg_backend_pid());';
  */
 export async function whileWritesDo<T>(
   { db }: TestService,
-  table: 'products' | 'validation_jobs',
+  table: 'partners' | 'products' | 'validation_jobs' | 'orders' | 'idempotency_keys',
   statement: string,
   work: () => Promise<T>,
   when: 'immediate' | 'deferred' = 'immediate',

@@ -1,9 +1,16 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { claimKey } from '../../../src/idempotency/idempotency.repository';
 import { claimRun } from '../../../src/jobs/jobs.repository';
+import { digestOf, generateKey } from '../../../src/keys/key-format';
+import { insertKey } from '../../../src/keys/keys.repository';
 import { startTestService, testKey } from '../../support/service';
 
 const root = join(__dirname, '..', '..', '..');
+
+/** Of a partner of its own. */
+const limitedKey = generateKey();
 
 const seededFeed =
   'sku,product_name,price,currency,availability\n' +
@@ -21,7 +28,12 @@ async function runDredd(url: string): Promise<{ code: number | null; output: str
   ];
   const dredd = spawn(join(root, 'node_modules', '.bin', 'dredd'), args, {
     cwd: root,
-    env: { ...process.env, DREDD_API_KEY: testKey, DREDD_SEEDED_FEED: seededFeed },
+    env: {
+      ...process.env,
+      DREDD_API_KEY: testKey,
+      DREDD_LIMITED_KEY: limitedKey,
+      DREDD_SEEDED_FEED: seededFeed,
+    },
   });
   let output = '';
   dredd.stdout.on('data', (chunk) => (output += String(chunk)));
@@ -40,21 +52,28 @@ describe('Dredd', () => {
       const { status } = await service.api.post('/orders', { partner_name: 'Acme Outdoor', items });
       expect(status).toBe(201);
     }
-    // JV00002 is running as long as its claim is held.
-    const run = await service.db.transaction();
-    await claimRun(run, 2);
+    await insertKey(service.db, {
+      key_name: 'limited',
+      key_digest: digestOf(limitedKey),
+      partner_name: 'Other',
+    });
+    // JV00002 is running, and the key `in use` is, as long as their claims are held.
+    const claims = await service.db.transaction();
+    await claimRun(claims, 2);
+    const apiKeyDigest = createHash('sha256').update(testKey).digest();
+    await claimKey(claims, { apiKeyDigest, text: 'in use' });
 
     const { code, output } = await runDredd(service.url);
 
-    await run.rollback();
+    await claims.rollback();
     expect(output).not.toContain('fail: ');
     const [, passing, failing, errors, skipped, total] =
       /complete: (\d+) passing, (\d+) failing, (\d+) errors, (\d+) skipped, (\d+) total/
         .exec(output)!
         .map(Number);
     expect({ code, failing, errors }).toEqual({ code: 0, failing: 0, errors: 0 });
-    // 500 and 503 of the twenty operations that need a key, 408 of the three that have a body.
-    expect(skipped).toBe(43);
+    // 429, 500 and 503 of the twenty operations that need a key, 408 of the three that have a body.
+    expect(skipped).toBe(63);
     expect(passing! + skipped!).toBe(total);
     expect(passing).toBeGreaterThan(75);
   });

@@ -14,6 +14,7 @@ import { manyProducts } from '../../support/many-products';
 import { filePart, partnerPart, uploadParts } from '../../support/multipart';
 import { sendRaw } from '../../support/raw-request';
 import { openTestS3Store } from '../../support/s3-store';
+import { expectSecurityHeaders } from '../../support/security-headers';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { rawFilePath, storedFeed } from '../../support/stored';
 
@@ -58,7 +59,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(headers.get('repr-digest')).toBe(`sha-256=:${digest(csv, 'base64')}:`);
       expect(headers.get('accept-ranges')).toBe('bytes');
       expect(headers.get('content-disposition')).toBe('attachment; filename=feed.csv');
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expectSecurityHeaders(headers, { 'cache-control': 'private, no-cache' });
       expect(headers.get('content-range')).toBeNull();
     });
 
@@ -265,6 +266,8 @@ describe('GET /feeds/{feed_id}/raw', () => {
         expect(status).toBe(304);
         expect(bytes.length).toBe(0);
         expect(sent.get('etag')).toBe(etag);
+        const own = { 'cache-control': 'private, no-cache', 'content-security-policy': null };
+        expectSecurityHeaders(sent, own);
         expect(sent.get('content-type')).toBeNull();
         expect(sent.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
       }

@@ -367,6 +367,13 @@ describe('POST /feeds/inspect', () => {
       ['white space', ' \r\n\t\n\u3000'],
       ['a byte order mark', '\ufeff'],
       ['300 KB of blank lines', many('\r\n')],
+      ['300 KB of white space of three bytes a character', many('\u3000')],
+      ['300 KB of blank lines before its header', `${many('\r\n')}sku,product_name\n1,Tent\n`],
+      ['300 KB of blank lines before text', `${many('\n')}${many('x')}`],
+      [
+        '300 KB of white space of three bytes a character before its header',
+        `${many('\u3000')}\nsku,product_name\n`,
+      ],
       ['UTF-16', Buffer.from('\ufeffsku,product_name\n', 'utf16le')],
       ['Latin-1', withBytes('sku,product_name\n1,Caf', [0xe9], '\n')],
       ['a character cut at its end', withBytes('sku,product_name\n1,', [0xf0, 0x9f])],

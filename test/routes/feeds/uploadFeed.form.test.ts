@@ -205,6 +205,13 @@ describe('POST /feeds/upload', () => {
     it('refuses a partner_name of 100,000 characters', () =>
       refuses([partnerPart('x'.repeat(100_000)), filePart()], [tooLong(expect.stringMatching(/^x{256,}$/))]));
 
+    it.each([0, 1, 2])('calls a partner_name too long wherever it is cut: %d', (offset) =>
+      refuses(
+        [partnerPart(`${'x'.repeat(offset)}${'€'.repeat(30_000)}`), filePart()],
+        [tooLong(expect.stringMatching(/^x*€{256,}/))],
+      ),
+    );
+
     it.each([
       'Ac\u0000me',
       'Ac\nme',
@@ -223,6 +230,34 @@ describe('POST /feeds/upload', () => {
       const part = partnerPart();
       const headers = [...part.headers, 'Content-Type: text/plain; charset=x-klingon'];
       return refuses([{ ...part, headers }, filePart()], [wrong('partner_name')]);
+    });
+
+    const notText = {
+      type: 'string_type',
+      loc: ['body', 'partner_name'],
+      msg: 'Input should be a valid string',
+      input: null,
+    };
+    it.each<[string, number[]]>([
+      ['a byte of Latin-1', [0x43, 0x61, 0x66, 0xe9]],
+      ['a lone continuation byte', [0x41, 0x80, 0x42]],
+      ['an overlong form', [0x41, 0xc0, 0xaf]],
+      ['a surrogate', [0x41, 0xed, 0xa0, 0x80]],
+      ['a character cut at its end', [0x41, 0xe2, 0x82]],
+      ['UTF-16', [0xff, 0xfe, 0x41, 0x00]],
+      ['the sign that stands for such bytes, U+FFFD', [0x41, 0xef, 0xbf, 0xbd]],
+    ])('refuses a partner_name that is not UTF-8: %s', async (_what, bytes) => {
+      const part = fieldPart('partner_name', Buffer.from(bytes));
+
+      await refuses([part, filePart()], [notText]);
+      await refuses([filePart(largeCsv), part], [notText]);
+    });
+
+    it('refuses a partner_name that is not in the character set that it names', async () => {
+      const part = fieldPart('partner_name', Buffer.from([0x41, 0xff]));
+      const headers = [...part.headers, 'Content-Type: text/plain; charset=shift_jis'];
+
+      await refuses([{ ...part, headers }, filePart()], [notText]);
     });
 
     const octets = 'Content-Type: application/octet-stream';

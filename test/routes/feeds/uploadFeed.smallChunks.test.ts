@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { filePart, formBody, formType, partnerPart } from '../../support/multipart';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { rawFilePath } from '../../support/stored';
@@ -32,7 +33,10 @@ async function uploadSeconds(bytes: number): Promise<number> {
   let answer: string | undefined;
 
   const upload = uploadByteByByte(body).then((text) => (answer = text));
-  while (answer === undefined) expect((await service.api.get('/health')).status).toBe(200);
+  while (answer === undefined) {
+    expect((await service.api.get('/health')).status).toBe(200);
+    await sleep(10);
+  }
   const seconds = (performance.now() - begun) / 1000;
 
   expect(await upload).toMatch(/^HTTP\/1\.1 201 /);
@@ -43,15 +47,17 @@ async function uploadSeconds(bytes: number): Promise<number> {
 
 describe('POST /feeds/upload', () => {
   it('costs no more per byte when a file of four times the size comes byte by byte', async () => {
-    await uploadSeconds(50_000);
-    const short = await uploadSeconds(50_000);
-    const long = await uploadSeconds(200_000);
+    await uploadSeconds(20_000);
+    // What else the machine does only adds: the least of two is nearest to the work itself.
+    const short = Math.min(await uploadSeconds(20_000), await uploadSeconds(20_000));
+    const long = Math.min(await uploadSeconds(80_000), await uploadSeconds(80_000));
 
     // Work that grows with the square of the chunks takes sixteen times as long.
     expect(long / short).toBeLessThan(10);
   });
 
   it('keeps what came byte by byte, also beyond what the header row may have', async () => {
-    expect(await uploadSeconds(400_000)).toBeGreaterThan(0);
+    // The comparison with what was sent is its own.
+    await expect(uploadSeconds(300_000)).resolves.toEqual(expect.any(Number));
   });
 });

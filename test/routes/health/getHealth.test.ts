@@ -175,6 +175,8 @@ describe('GET /health', () => {
       expect(performance.now() - start).toBeLessThan(soon);
       for (const { status, body } of answers)
         expect({ status, body }).toEqual({ status: 200, body: unhealthy });
+      // They share one look; a busy machine may let some come after it.
+      expect(database.accepted()).toBeLessThan(5);
       await eventually('they are closed', () => expect(database.open.size).toBe(0));
     });
 

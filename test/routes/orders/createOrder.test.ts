@@ -134,6 +134,17 @@ describe('POST /orders', () => {
       expect((await service.api.get(`/orders/${body.order_id}`)).body).toEqual(body);
     });
 
+    it('waits for nobody who changes its products', async () => {
+      const product = await load('24.50');
+      const change = await service.db.transaction();
+      await change.raw('select * from products for update');
+
+      const { items } = await ordered([{ product_id: product, quantity: 2 }]);
+
+      expect(items).toMatchObject([{ product_id: product, line_total: 49 }]);
+      await change.rollback();
+    });
+
     it('stores the order and its items', async () => {
       const product = await load('19.9999', { currency: 'CHF' });
 
@@ -149,6 +160,7 @@ describe('POST /orders', () => {
           total_amount: '59.9997',
           currency: 'CHF',
           created_at: expect.any(Date),
+          transaction_id: expect.stringMatching(/^\d+$/),
         },
       ]);
       expect(await service.db('order_items').where({ order_id: Number(order_id.slice(2)) })).toEqual([

@@ -356,6 +356,60 @@ describe('GET /products', () => {
       });
     });
 
+    describe('texts that are longer than an index holds', () => {
+      /** Of four bytes each, and of no pattern: nothing compresses them. */
+      const beginning = Array.from({ length: 998 }, (_, at) =>
+        String.fromCodePoint(0x20000 + ((at * 7919) % 40_000)),
+      ).join('');
+      let service: TestService;
+      beforeAll(async () => {
+        service = await startTestService();
+        await loadProducts(
+          service,
+          ['zz', 'b', 'ab', 'b', 'aa'].map((end, index) => ({
+            sku: `${index + 1}`,
+            product_name: beginning + end,
+            category: beginning + end,
+          })),
+          'Long',
+        );
+        await loadProducts(
+          service,
+          [
+            { sku: '6', product_name: [...beginning].slice(0, 600).join(''), category: 'A' },
+            { sku: '7', product_name: 'A', category: [...beginning].slice(0, 600).join('') },
+          ],
+          'Short',
+        );
+      });
+
+      const skus = async (query: Query) =>
+        (await list(service, query)).body.items.map((item: { sku: string }) => item.sku).join('');
+
+      it.each([
+        ['product_name', 'asc', '7653241'],
+        ['product_name', 'desc', '1423567'],
+        ['category', 'asc', '6753241'],
+        ['category', 'desc', '1423576'],
+      ])('are sorted by %s %s to the last character', async (sort_by, order, expected) => {
+        expect(await skus({ sort_by, order })).toBe(expected);
+        for (let limit = 1; limit <= 7; limit++) {
+          expect(await skus({ sort_by, order, limit: `${limit}` })).toBe(expected.slice(0, limit));
+        }
+        expect(await skus({ sort_by, order, partner_name: 'Long', limit: '2' })).toBe(
+          expected.replace(/[67]/g, '').slice(0, 2),
+        );
+      });
+
+      it('are compared to the last character by a filter', async () => {
+        expect(await skus({ category: `${beginning}b`, order: 'asc' })).toBe('24');
+        expect(await skus({ category: `${beginning}b`, sort_by: 'product_id', order: 'asc' })).toBe('24');
+        expect(await skus({ category: `${beginning}b`, sort_by: 'category' })).toBe('42');
+        expect(await skus({ category: [...beginning].slice(0, 600).join('') })).toBe('7');
+        expect(await skus({ category: beginning })).toBe('');
+      });
+    });
+
     describe('paging', () => {
       let service: TestService;
       /** By number. Two feeds of 24, each loaded at one moment; the first one counts as loaded later. */

@@ -1,19 +1,21 @@
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/limits';
 import { FileStore } from '../../src/storage/file-store';
 import { createTestFolder } from '../support/folder';
 import { HeldProducts } from '../support/held-products';
-import { filePart, formBody, goodCsv, partnerPart, uploadParts } from '../support/multipart';
+import { filePart, formBody, formType, goodCsv, partnerPart, uploadParts } from '../support/multipart';
 import { OpenUpload } from '../support/open-upload';
 import { sendRaw } from '../support/raw-request';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
-const requestIdleMilliseconds = 1_000;
+const idleMilliseconds = 1_000;
 const timedOut = { detail: 'The request took too long to arrive.' };
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ requestIdleMilliseconds });
+  service = await startTestService({ server: { idleMilliseconds } });
 });
 
 /** Large enough that it is being stored before its end has come. */
@@ -54,13 +56,68 @@ describe('a client that stops sending, and stays', () => {
   });
 });
 
+describe('a client that sends byte by byte, and is never silent', () => {
+  /** Sends it until there is an answer. */
+  async function trickle(socket: Socket, text: string): Promise<string> {
+    let answer = '';
+    socket.on('data', (chunk) => (answer += String(chunk)));
+    for (let at = 0; !answer && at < text.length; at++) {
+      socket.write(text[at]!);
+      await sleep(idleMilliseconds / 10);
+    }
+    socket.destroy();
+    return answer;
+  }
+  const openSocket = () => {
+    const { port, hostname } = new URL(service.url);
+    return connect(Number(port), hostname);
+  };
+
+  it.each([
+    ['an order', '/orders', 'application/json', '{"partner_name":"', 1_000],
+    ['an upload', '/feeds/upload', formType, formBody([partnerPart(), filePart(goodCsv)]).toString(), 10_000],
+    [
+      'an inspection',
+      '/feeds/inspect',
+      formType,
+      formBody([partnerPart(), filePart(goodCsv)]).toString(),
+      10_000,
+    ],
+  ])('%s is told 408, and nothing of it remains', async (_what, path, contentType, text, length) => {
+    const before = await stored(service);
+    const socket = openSocket();
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\ncontent-type: ${contentType}\r\n` +
+        `content-length: ${length}\r\n\r\n`,
+    );
+
+    const answer = await trickle(socket, text.padEnd(length, ' '));
+
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+    expect(answer.endsWith(JSON.stringify(timedOut))).toBe(true);
+    expect(await stored(service)).toEqual(before);
+  });
+
+  it('its headers is told 408', async () => {
+    const impatient = await startTestService({ server: { headersMilliseconds: 300 } });
+    const { port, hostname } = new URL(impatient.url);
+    const socket = connect(Number(port), hostname);
+
+    const answer = await trickle(socket, `GET /health HTTP/1.1\r\nhost: x\r\nx-slow: ${'x'.repeat(1000)}`);
+
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+    expect(answer.endsWith(JSON.stringify(timedOut))).toBe(true);
+  });
+});
+
 describe('a request is not given up', () => {
-  it('while its body comes, however slowly', async () => {
-    const form = formBody([partnerPart('Slow'), filePart(goodCsv)]);
+  it('while its body comes at twice the least pace, for as long as it takes', async () => {
+    const form = formBody([partnerPart('Slow'), filePart(goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(200))]);
     const upload = new OpenUpload(service);
-    for (let at = 0; at < form.length; at += 40) {
-      await upload.write(form.subarray(at, at + 40));
-      await sleep(requestIdleMilliseconds / 4);
+    const pieceBytes = limits.bytesPerSecondMin / 2;
+    for (let at = 0; at < form.length; at += pieceBytes) {
+      await upload.write(form.subarray(at, at + pieceBytes));
+      await sleep(idleMilliseconds / 4);
     }
     upload.end();
 
@@ -70,12 +127,12 @@ describe('a request is not given up', () => {
   it('while it is we who pause', async () => {
     class SlowStore extends FileStore {
       override async put(key: string, body: AsyncIterable<Buffer>): Promise<void> {
-        await sleep(3 * requestIdleMilliseconds);
+        await sleep(3 * idleMilliseconds);
         await super.put(key, body);
       }
     }
     const objectStore = new SlowStore(createTestFolder());
-    const slow = await startTestService({ objectStore, requestIdleMilliseconds });
+    const slow = await startTestService({ objectStore, server: { idleMilliseconds } });
 
     const { status } = await uploadParts(slow.api, partnerPart(), filePart(largeCsv.repeat(20)));
 
@@ -87,7 +144,7 @@ describe('a request is not given up', () => {
     const held = await HeldProducts.of(service.address);
     const { answer } = await held.run(service.api, feed);
 
-    await sleep(3 * requestIdleMilliseconds);
+    await sleep(3 * idleMilliseconds);
     await held.release();
 
     expect((await answer)?.body).toMatchObject({ status: 'completed' });

@@ -1,0 +1,37 @@
+import { startSalesRollup } from '../../src/analytics/sales-rollup.service';
+import type { DatabaseAddress } from '../../src/db/database';
+import { createLog } from '../../src/log';
+import { afterFile } from '../support/after-file';
+import { closedPort } from '../support/dead-ends';
+import { eventually } from '../support/eventually';
+import { startTestService } from '../support/service';
+
+/** Starts what each process does. @returns what it logs */
+function start(address: DatabaseAddress): string[] {
+  const logged: string[] = [];
+  const rollup = startSalesRollup(address, createLog('warn', { write: (line) => void logged.push(line) }));
+  afterFile(() => rollup.stop());
+  return logged;
+}
+
+it('orders get into the sums of sales by themselves, with several processes at it', async () => {
+  const { api, db, address } = await startTestService();
+  await api.loadFeed('sku,product_name,price\nTENT-2,Tent,189.90\n');
+  await api.post('/orders', { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] });
+
+  const logs = [start(address), start(address)];
+
+  await eventually('the order is in the sums', async () => {
+    expect(await db('sales_by_partner').select('partner_name', 'units_sold', 'total_sales')).toEqual([
+      { partner_name: 'Acme', units_sold: 2, total_sales: '379.8000' },
+    ]);
+  });
+  expect(logs.flat()).toEqual([]);
+});
+
+it('a database that is away is logged, and nothing else happens', async () => {
+  const logged = start({ host: '127.0.0.1', port: await closedPort(), user: 'x', database: 'x' });
+
+  await eventually('it is logged', () => logged.length > 0);
+  expect(JSON.parse(logged[0]!)).toMatchObject({ level: 40, msg: 'sales could not be added up' });
+});

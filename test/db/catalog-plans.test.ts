@@ -1,0 +1,200 @@
+import { Client } from 'pg';
+import { combinations, unknownParameters, type Combination } from '../../scripts/bench/catalog-combinations';
+import { fillCatalog, filterValues } from '../../scripts/bench/catalog-data';
+import { openDatabase, type Database } from '../../src/db/database';
+import {
+  getProduct,
+  listCatalog,
+  listProductsOfFeed,
+  resolveListingOrder,
+} from '../../src/products/products.service';
+import { afterFile } from '../support/after-file';
+import { createTestDatabase } from '../support/database';
+
+/** Enough that the planner has something to choose between, and that the whole is dear. */
+const products = 200_000;
+const sortedMax = 10_000;
+/** What a walk by time may read for a page of ten, and one row for each partition of the page. */
+const readMax = 13_000;
+
+/** A node of a plan, as EXPLAIN has it in JSON. */
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: PlanNode[];
+}
+
+interface Statement {
+  sql: string;
+  bindings: unknown[];
+}
+
+let db: Database;
+let client: Client;
+beforeAll(async () => {
+  const test = await createTestDatabase();
+  db = openDatabase(test.address, { applicationName: 'test', connectionsMax: 1 });
+  afterFile(() => db.destroy());
+  client = new Client(test.address);
+  await client.connect();
+  afterFile(() => client.end());
+  await fillCatalog(products, (sql) => client.query(sql));
+}, 120_000);
+
+/** The statements that `work` sends. */
+async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: Statement[] }> {
+  const statements: Statement[] = [];
+  const note = ({ sql, bindings }: Partial<Statement> & { sql: string }) =>
+    void statements.push({ sql, bindings: bindings ?? [] });
+  db.on('query', note);
+  try {
+    return { result: await work(), statements };
+  } finally {
+    db.off('query', note);
+  }
+}
+
+/** What is wrong with the plans of the statements, which are carried out once more, in the same order. */
+async function faultsOf(statements: Statement[]): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { sql, bindings } of statements) {
+    if (!/^\s*select/.test(sql)) {
+      // Several statements at once take no values.
+      await (bindings.length > 0 ? client.query(sql, bindings) : client.query(sql));
+      continue;
+    }
+    const explain = `explain (analyze, timing off, format json) ${sql}`;
+    const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(explain, bindings);
+    const [{ Plan: plan }] = rows[0]!['QUERY PLAN'];
+    const wrong = nodesOf(plan).flatMap(faultsOfNode);
+    if (wrong.length > 0) {
+      faults.push(
+        `${wrong.join('; ')}\n${sql}\n${JSON.stringify(bindings)}\n${JSON.stringify(plan, null, 1)}`,
+      );
+    }
+  }
+  return faults;
+}
+
+const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+function faultsOfNode(node: PlanNode): string[] {
+  const { 'Node Type': type, 'Relation Name': relation, 'Actual Loops': loops } = node;
+  const faults: string[] = [];
+  if (relation === 'products') {
+    if (type === 'Seq Scan') faults.push('a sequential scan');
+    const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+    const read = (node['Actual Rows'] + removed) * loops;
+    if (read > readMax) faults.push(`${read} rows read`);
+  }
+  if (/Sort$/.test(type)) {
+    const sorted = node.Plans![0]!['Actual Rows'] * loops;
+    if (sorted > sortedMax) faults.push(`${sorted} rows sorted`);
+  }
+  return faults;
+}
+
+/** A page as the service reads it. */
+async function list({ query, scope }: Combination, cursor?: string) {
+  const { sort_by, order, ...filter } = query;
+  const start = await resolveListingOrder(db, { sort_by, order, cursor }, scope);
+  return listCatalog(db, { scope, filter, start, limit: 10 });
+}
+
+/** The numbers of the same products by one plain statement, whatever that takes. */
+async function plainly({ query, scope }: Combination, limit: number): Promise<string[]> {
+  const { sort_by = 'created_at', order, feed_id, partner_name, ...columns } = query;
+  const matching = db('products')
+    .join('partners', 'partners.partner_id', 'products.partner_id')
+    .where(Object.fromEntries(Object.entries(columns).map(([name, value]) => [`products.${name}`, value])))
+    .orderByRaw(`${sort_by} ${order} nulls last, product_id ${order}`)
+    .limit(limit);
+  if (feed_id !== undefined) void matching.where('feed_id', Number(feed_id.slice(2)));
+  for (const name of [partner_name, scope ?? undefined]) {
+    if (name !== undefined) void matching.where({ partner_name: name });
+  }
+  const numbers: number[] = await matching.pluck('product_id');
+  return numbers.map((number) => `PR${String(number).padStart(5, '0')}`);
+}
+
+describe('a page of a large catalog', () => {
+  const some = combinations().filter((_, at) => at % 29 === 0);
+  it.each(some.map((each) => [each.name, each] as const))(
+    'is as it should be: %s',
+    async (_, combination) => {
+      const wanted = await plainly(combination, 20);
+      const idsOf = ({ items }: { items: { product_id: number }[] }) =>
+        items.map(({ product_id }) => `PR${String(product_id).padStart(5, '0')}`);
+
+      const first = await list(combination);
+      expect(idsOf(first)).toEqual(wanted.slice(0, 10));
+      if (!combination.hasLaterPages || first.nextCursor === undefined) return;
+      expect(idsOf(await list(combination, first.nextCursor))).toEqual(wanted.slice(10));
+    },
+  );
+});
+
+describe('the plans of the catalog', () => {
+  it('are looked at for every parameter of the document', () => {
+    expect(unknownParameters).toEqual([]);
+  });
+
+  it('neither scan the table nor sort much, for any combination of filters, sort and cursor', async () => {
+    const faults: string[] = [];
+    const report = (name: string, found: string[]) =>
+      faults.push(...found.map((fault) => `${name}: ${fault}`));
+    for (const combination of combinations()) {
+      const first = await statementsOf(() => list(combination));
+      report(combination.name, await faultsOf(first.statements));
+      const { nextCursor } = first.result;
+      if (!combination.hasLaterPages || nextCursor === undefined) continue;
+      const later = await statementsOf(() => list(combination, nextCursor));
+      report(`${combination.name}, a later page`, await faultsOf(later.statements));
+    }
+    // One plan says more than a thousand.
+    expect({ names: faults.map((fault) => fault.split('\n')[0]), plan: faults[0] }).toEqual({
+      names: [],
+      plan: undefined,
+    });
+  }, 300_000);
+
+  it('of a later page read only this page, wherever it starts', async () => {
+    for (const scope of [null, 'Large']) {
+      for (const sort_by of [undefined, 'product_id']) {
+        for (const order of ['asc', 'desc']) {
+          const query = { order, ...(sort_by === undefined ? {} : { sort_by }) };
+          const combination = { query, scope, hasLaterPages: true, name: '' };
+          const cursor = `PR${products / 2}`;
+
+          const { statements } = await statementsOf(() => list(combination, cursor));
+          const sql = statements.at(-1)!;
+          const { rows } = await client.query(
+            `explain (analyze, timing off, format json) ${sql.sql}`,
+            sql.bindings,
+          );
+          const read = nodesOf(rows[0]['QUERY PLAN'][0].Plan)
+            .filter((node) => node['Relation Name'] === 'products')
+            .reduce((sum, node) => sum + node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0), 0);
+          expect(read).toBeLessThanOrEqual(12);
+        }
+      }
+    }
+  });
+
+  it.each(Object.entries(filterValues))('of a feed and of one product (%s) neither', async (_, values) => {
+    for (const scope of [null, values.partner_name]) {
+      for (const cursor of [undefined, `PR${products / 2}`]) {
+        const { statements } = await statementsOf(() =>
+          listProductsOfFeed(db, values.feed_id, scope, { limit: 100, cursor }),
+        );
+        expect(await faultsOf(statements)).toEqual([]);
+      }
+      const { statements } = await statementsOf(() => getProduct(db, 'PR00001', scope).catch(() => null));
+      expect(await faultsOf(statements)).toEqual([]);
+    }
+  });
+});

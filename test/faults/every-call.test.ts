@@ -1,0 +1,184 @@
+import { rollUpSales } from '../../src/analytics/sales-rollup';
+import { failInterruptedRuns } from '../../src/jobs/jobs.repository';
+import { ApiClient, type ApiResponse } from '../support/api-client';
+import { findBroken } from '../support/invariants';
+import { filePart, formBody, formType, partnerPart, uploadParts } from '../support/multipart';
+import { PostgresProxy, type DatabaseCall, type Fate } from '../support/postgres-proxy';
+import { startTestService, testKey, type TestService } from '../support/service';
+
+// Hundreds of faults each; on a busy machine they take their time.
+jest.setTimeout(120_000);
+
+let service: TestService;
+let api: ApiClient;
+let proxy: PostgresProxy;
+beforeAll(async () => {
+  service = await startTestService({
+    reachDatabase: async (address) => {
+      proxy = await PostgresProxy.to(address);
+      return proxy.address;
+    },
+  });
+  // Past Prism: an answer that never comes is part of the test.
+  api = new ApiClient(service.url, testKey);
+  await api.loadFeed('sku,product_name,price\nTENT-2,Tent,189.90\n', 'Orders');
+});
+
+async function expectIntact(): Promise<void> {
+  // What every process does every few seconds.
+  await failInterruptedRuns(service.db);
+  await rollUpSales(service.db);
+  const system = { db: service.db, objectStore: service.objectStore, apis: [api] };
+  expect(await findBroken(system, { orphans: true })).toEqual([]);
+}
+
+const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
+const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] };
+const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
+let partners = 0;
+const newPartner = () => `Partner ${++partners}`;
+
+/** A piece of work: `send` is what a client does, over again when it fails; `check` says that it came out right. */
+interface Work {
+  prepare?: () => Promise<string>;
+  send: (target: string) => Promise<ApiResponse>;
+  check: (answer: ApiResponse) => void;
+  /** What it creates, one at a time. */
+  creates?: 'feeds' | 'orders';
+  /** Also when it was sent twice. */
+  createsOnce?: true;
+}
+
+const works: [string, Work][] = [
+  [
+    'an upload whose file comes first',
+    {
+      creates: 'feeds',
+      send: () => uploadParts(api, filePart(csv), partnerPart(newPartner())),
+      check: ({ status }) => expect(status).toBe(201),
+    },
+  ],
+  [
+    'a run',
+    {
+      prepare: async () => (await api.uploadFeed(csv, newPartner())).jobId,
+      send: (jobId) => api.post(`/jobs/${jobId}/run`),
+      check({ status, body }) {
+        expect({ status, job: body.status }).toEqual({ status: 200, job: 'completed' });
+        const { processed, skipped, inserted, unchanged } = body.summary as Record<string, number>;
+        expect({ processed, skipped, loaded: inserted! + unchanged! }).toEqual({
+          processed: 3,
+          skipped: 1,
+          loaded: 2,
+        });
+      },
+    },
+  ],
+  [
+    'an order',
+    {
+      creates: 'orders',
+      send: () => api.post('/orders', order),
+      check: ({ status, body }) =>
+        expect({ status, total: body.total_amount }).toEqual({ status: 201, total: 379.8 }),
+    },
+  ],
+];
+
+let keys = 0;
+/** Each time it is sent, and sent again, it is with one key: the answer of the first time may be given once more. */
+const keyed: [string, Work][] = [
+  [
+    'an order with an Idempotency-Key',
+    {
+      prepare: () => Promise.resolve(`order ${++keys}`),
+      creates: 'orders',
+      createsOnce: true,
+      send: (key) => api.post('/orders', order, { 'idempotency-key': key }),
+      check: ({ status, body }) =>
+        expect({ status, total: body.total_amount }).toEqual({ status: 201, total: 379.8 }),
+    },
+  ],
+  [
+    'an upload with an Idempotency-Key',
+    {
+      prepare: () => Promise.resolve(`upload ${++keys}`),
+      creates: 'feeds',
+      createsOnce: true,
+      send: (key) =>
+        api.send('POST', '/feeds/upload', {
+          headers: { 'content-type': formType, 'idempotency-key': key },
+          body: formBody([partnerPart(key), filePart(csv)]),
+        }),
+      check: ({ status }) => expect(status).toBe(201),
+    },
+  ],
+];
+
+/** Lets the call with this number have the fate; the calls of the health check do not count. @returns the calls there were */
+function failCall(number: number, fate: Fate): { calls: DatabaseCall[] } {
+  const seen = { calls: [] as DatabaseCall[] };
+  proxy.onCall = (call) => {
+    if (!['api', 'upload keys'].includes(call.applicationName)) return 'pass';
+    seen.calls.push(call);
+    return seen.calls.length === number ? fate : 'pass';
+  };
+  return seen;
+}
+
+/** Does the work on connections that are yet to be opened, with one call failing, and then without. */
+async function doWithFailure(
+  { prepare, send, check, creates, createsOnce }: Work,
+  number: number,
+  fate: Fate,
+) {
+  proxy.onCall = () => 'pass';
+  const target = (await prepare?.()) ?? '';
+  const count = async () => (creates ? (await service.db(creates)).length : 0);
+  const before = await count();
+  await proxy.hangUp();
+  const seen = failCall(number, fate);
+  const answer = await send(target);
+  const isReached = seen.calls.length >= number;
+  proxy.onCall = () => 'pass';
+  // Of a statement that is lost nothing is there; of one whose answer is lost nobody knows.
+  if (creates && fate === 'lose') expect((await count()) - before).toBe(answer.status === 503 ? 0 : 1);
+  const retry = async () => {
+    check(await send(target));
+    if (createsOnce) expect((await count()) - before).toBe(1);
+  };
+  return { answer, isReached, retry };
+}
+
+/** What a client may be told: that it worked, that the run failed, or that it should try again. */
+function expectClearAnswer({ status, body, headers }: ApiResponse): void {
+  if (status === 503) {
+    expect({ status, body }).toEqual(unavailable);
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  } else expect([200, 201]).toContain(status);
+}
+
+describe.each<[string, Fate]>([
+  ['before the server gets it', 'lose'],
+  ['after the server has done it', 'lose answer'],
+])('the connection to PostgreSQL is cut at the Nth call, %s, for every N', (_when, fate) => {
+  it.each([...works, ...keyed])(
+    '%s is answered clearly, leaves nothing broken, and works when it is sent again',
+    async (_what, work) => {
+      for (let number = 1; ; number++) {
+        const { answer, isReached, retry } = await doWithFailure(work, number, fate);
+        try {
+          expectClearAnswer(answer);
+          await expectIntact();
+          await retry();
+        } catch (error) {
+          throw new Error(`call ${number}: ${(error as Error).message}`, { cause: error });
+        }
+        if (!isReached) {
+          expect(number).toBeGreaterThan(2);
+          return work.check(answer);
+        }
+      }
+    },
+  );
+});

@@ -1,0 +1,227 @@
+import { Readable } from 'node:stream';
+import { FileStore } from '../../src/storage/file-store';
+import { StorageError, type ObjectStore } from '../../src/storage/object-store';
+import { ApiClient, type ApiResponse } from '../support/api-client';
+import { createTestFolder } from '../support/folder';
+import { findBroken } from '../support/invariants';
+import { filePart, partnerPart, uploadParts } from '../support/multipart';
+import { S3Front, type S3Fate } from '../support/s3-front';
+import { startTestService, testKey, type TestService } from '../support/service';
+
+// Hundreds of faults each; on a busy machine they take their time.
+jest.setTimeout(120_000);
+
+const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
+/** Two parts, as S3 has them. */
+const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(530);
+const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] };
+
+/** A service, past Prism, on a store whose calls can be made to fail. */
+interface Subject {
+  service: TestService;
+  api: ApiClient;
+  /** Past whatever makes calls fail. */
+  objectStore: ObjectStore;
+  /** What the next requests ask of the store has this fate from the call with this number on; 0 mends it. @returns how many there were */
+  failFrom(number: number, fate: string): () => number;
+}
+
+async function localSubject(): Promise<Subject> {
+  const objectStore = new FileStore(createTestFolder());
+  let onCall: () => string = () => 'pass';
+  const failing = new Proxy(objectStore, {
+    get(store, name: keyof FileStore) {
+      const value: unknown = Reflect.get(store, name);
+      if (typeof value !== 'function' || !['put', 'get', 'move', 'delete'].includes(name)) return value;
+      return async (...given: unknown[]) => {
+        const fate = onCall();
+        const fail = () => new StorageError(`${name}: ${fate}`, false, undefined);
+        if (fate === 'fails') throw fail();
+        const result = await (value as (...args: unknown[]) => Promise<unknown>).apply(store, given);
+        if (fate === 'is done and fails') {
+          if (result instanceof Readable) result.destroy();
+          throw fail();
+        }
+        return result;
+      };
+    },
+  });
+  const service = await startTestService({ objectStore: failing });
+  const api = new ApiClient(service.url, testKey);
+  return {
+    service,
+    api,
+    objectStore,
+    failFrom(number, fate) {
+      let calls = 0;
+      onCall = () => (++calls === number ? fate : 'pass');
+      return () => calls;
+    },
+  };
+}
+
+async function s3Subject(): Promise<Subject> {
+  const front = await S3Front.open();
+  const service = await startTestService({ objectStore: front.store() });
+  const fates: Record<string, { fate: S3Fate; once: boolean }> = {
+    'is refused (403)': { fate: { status: 403 }, once: true },
+    'is refused (503), and all that follow': { fate: { status: 503 }, once: false },
+    'is cut off in its middle, and all that follow': { fate: 'cut amid', once: false },
+    'is cut off': { fate: 'hang up', once: true },
+    'loses its answer': { fate: 'lose answer', once: true },
+  };
+  return {
+    service,
+    api: new ApiClient(service.url, testKey),
+    objectStore: service.objectStore,
+    failFrom(number, name) {
+      const { fate, once } = fates[name] ?? { fate: 'pass', once: true };
+      let calls = 0;
+      front.onRequest = () => {
+        calls++;
+        return (once ? calls === number : calls >= number) ? fate : 'pass';
+      };
+      return () => calls;
+    },
+  };
+}
+
+/** Of these nobody sees anything: the request is sent again. */
+const cutOnce = new Set(['is cut off', 'loses its answer']);
+
+let partners = 0;
+const newPartner = () => `Partner ${++partners}`;
+const unavailable = { detail: 'Service temporarily unavailable' };
+
+/** What a client does with the service, and does again when it fails. */
+interface Work {
+  prepare?: (subject: Subject) => Promise<string>;
+  send: (subject: Subject, target: string) => Promise<ApiResponse>;
+  check: (answer: ApiResponse) => void;
+  /** What the answer is when the store fails for good. */
+  failure: (answer: ApiResponse) => void;
+}
+
+function expectUnavailable({ status, body, headers }: ApiResponse): void {
+  expect({ status, body }).toEqual({ status: 503, body: unavailable });
+  expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+}
+
+const upload = (content: string): Work => ({
+  send: ({ api }) => uploadParts(api, filePart(content), partnerPart(newPartner())),
+  check: ({ status }) => expect(status).toBe(201),
+  failure: expectUnavailable,
+});
+
+const run: Work = {
+  prepare: async ({ api }) => (await api.uploadFeed(csv, newPartner())).jobId,
+  send: ({ api }, jobId) => api.post(`/jobs/${jobId}/run`),
+  check({ status, body }) {
+    expect({ status, job: body.status }).toEqual({ status: 200, job: 'completed' });
+    expect(body.summary).toMatchObject({ processed: 3, skipped: 1 });
+  },
+  failure({ status, body }) {
+    expect({ status, job: body.status }).toEqual({ status: 200, job: 'failed' });
+    expect(body.message).toMatch(/^ETL processing failed: The raw file could not be read/);
+  },
+};
+
+const download: Work = {
+  prepare: async ({ api }) => (await api.uploadFeed(csv, newPartner())).feedId,
+  send: ({ api }, feedId) => api.get(`/feeds/${feedId}/raw`),
+  check: ({ status, body }) => expect({ status, body: body as unknown }).toEqual({ status: 200, body: csv }),
+  failure: expectUnavailable,
+};
+
+const createOrder: Work = {
+  prepare: async ({ api }) => {
+    await api.loadFeed(csv);
+    return '';
+  },
+  send: ({ api }) => api.post('/orders', order),
+  check: ({ status }) => expect(status).toBe(201),
+  failure: () => fail('An order has nothing to do with the store.'),
+};
+
+async function expectIntact({ service, api, objectStore }: Subject): Promise<void> {
+  expect(await findBroken({ db: service.db, objectStore, apis: [api] }, { orphans: true })).toEqual([]);
+}
+
+/** Does the work with one call failing, for each of its calls, and again without. @returns the calls */
+async function failEvery(subject: Subject, work: Work, fate: string): Promise<number> {
+  for (let number = 1; ; number++) {
+    subject.failFrom(0, 'none');
+    const target = (await work.prepare?.(subject)) ?? '';
+    const calls = subject.failFrom(number, fate);
+    const answer = await work.send(subject, target);
+    const isReached = calls() >= number;
+    subject.failFrom(0, 'none');
+    if (!isReached) {
+      work.check(answer);
+      return number - 1;
+    }
+    try {
+      // Some calls of the store may fail without harm.
+      if (cutOnce.has(fate)) work.check(answer);
+      else if (answer.status >= 300 || answer.body.status === 'failed') work.failure(answer);
+      await expectIntact(subject);
+      work.check(await work.send(subject, target));
+    } catch (error) {
+      throw new Error(`call ${number}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+}
+
+describe('the Nth call of the local store', () => {
+  let subject: Subject;
+  beforeAll(async () => {
+    subject = await localSubject();
+  });
+
+  describe.each(['fails', 'is done and fails'])('%s, for every N', (fate) => {
+    it.each<[string, Work, number]>([
+      ['an upload', upload(csv), 2],
+      ['a run', run, 1],
+      ['a download', download, 1],
+      ['an order', createOrder, 0],
+    ])(
+      '%s is answered clearly, leaves nothing broken, and works when it is sent again',
+      async (_what, work, calls) => {
+        expect(await failEvery(subject, work, fate)).toBe(calls);
+      },
+    );
+  });
+});
+
+describe('the Nth request to S3', () => {
+  let subject: Subject;
+  beforeAll(async () => {
+    jest.spyOn(console, 'warn').mockReturnValue();
+    subject = await s3Subject();
+  });
+  afterAll(() => jest.restoreAllMocks());
+
+  describe.each([
+    'is refused (403)',
+    'is refused (503), and all that follow',
+    'is cut off in its middle, and all that follow',
+    'is cut off',
+    'loses its answer',
+  ])('%s, for every N', (fate) => {
+    it.each<[string, Work, number]>([
+      // Put, head, copy, delete.
+      ['an upload', upload(csv), 4],
+      ['a run', run, 1],
+    ])(
+      '%s is answered clearly, leaves nothing broken, and works when it is sent again',
+      async (_what, work, calls) => {
+        expect(await failEvery(subject, work, fate)).toBe(calls);
+      },
+    );
+  });
+
+  it('is refused (403), for every N of an upload in parts: it is answered clearly, leaves nothing broken, and works when it is sent again', async () => {
+    // Create, two parts and complete, in the place of the put.
+    expect(await failEvery(subject, upload(largeCsv), 'is refused (403)')).toBe(7);
+  });
+});

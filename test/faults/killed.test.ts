@@ -1,0 +1,211 @@
+import { createTestDatabase } from '../support/database';
+import type { Database } from '../../src/db/database';
+import { FileStore } from '../../src/storage/file-store';
+import type { ObjectStore } from '../../src/storage/object-store';
+import { eventually } from '../support/eventually';
+import { createTestFolder } from '../support/folder';
+import { findBroken } from '../support/invariants';
+import { filePart, formBody, partnerPart } from '../support/multipart';
+import { OpenUpload } from '../support/open-upload';
+import { PostgresProxy, type DatabaseCall } from '../support/postgres-proxy';
+import { startService, type ServiceProcess } from '../support/process';
+import { S3Front, type S3Request } from '../support/s3-front';
+import { testKey } from '../support/service';
+
+const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
+/** More than one part of an upload to S3. */
+const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(600);
+/** Several pieces of a COPY. */
+const manyRows = csv + Array.from({ length: 5_000 }, (_, at) => `S${at},Product ${at},1\n`).join('');
+
+/** A service that is killed and started again, on a database and a store that stay. */
+interface World {
+  db: Database;
+  proxy: PostgresProxy;
+  objectStore: ObjectStore;
+  env: Record<string, string>;
+  service: ServiceProcess;
+}
+
+async function startWorld(storeEnv: Record<string, string>, objectStore: ObjectStore): Promise<World> {
+  const { address, db } = await createTestDatabase();
+  const proxy = await PostgresProxy.to(address);
+  const env = { ...storeEnv, DATABASE_URL: proxy.url, API_KEYS: testKey };
+  return { db, proxy, objectStore, env, service: await startService({ env }) };
+}
+
+/** Kills the service with what it was doing held where it is, and starts it again. Nothing must be broken then. */
+async function killAndRestart(world: World): Promise<void> {
+  await world.service.stop('SIGKILL');
+  world.service = await startService({ env: world.env });
+  const { db, objectStore, service } = world;
+  expect(await findBroken({ db, objectStore, apis: [service.api] }, { orphans: true })).toEqual([]);
+}
+
+const says =
+  (text: string, applicationName = 'api') =>
+  (call: DatabaseCall) =>
+    call.applicationName === applicationName && call.sql.toLowerCase().includes(text);
+
+let partners = 0;
+const newPartner = () => `Partner ${++partners}`;
+
+/** The feeds of a partner. */
+const feedsOf = async ({ db }: World, partnerName: string): Promise<number[]> =>
+  db('feeds')
+    .join('partners', 'partners.partner_id', 'feeds.partner_id')
+    .where('partner_name', partnerName)
+    .pluck('feed_id');
+
+/** Where an upload is when the process is killed, how it is brought there, and whether the feed exists then. */
+type UploadPhase = [string, { hold?: (world: World) => Promise<void>; isThere?: boolean; content?: string }];
+
+const holdStatement =
+  (text: string, what: 'call' | 'answer' = 'call') =>
+  ({ proxy }: World) =>
+    proxy.hold(says(text), what).reached;
+
+/** One on the local store, and one on S3. */
+let local: World;
+let s3: World;
+let front: S3Front;
+beforeAll(async () => {
+  const folder = createTestFolder();
+  local = await startWorld({ DATA_DIR: folder }, new FileStore(folder));
+  front = await S3Front.open();
+  s3 = await startWorld(front.env, front.store());
+});
+
+/** Holds the first request to S3 of this kind. @returns when it is held */
+async function holdRequest(isHeld: (request: S3Request) => boolean): Promise<void> {
+  await new Promise<void>((resolve) => {
+    front.onRequest = (request) => {
+      if (!isHeld(request)) return 'pass';
+      resolve();
+      return 'hold amid';
+    };
+  });
+  front.onRequest = () => 'pass';
+}
+
+describe('the process is killed amid an upload', () => {
+  const phases: UploadPhase[] = [
+    ['before its first byte is stored', { hold: holdStatement('nextval') }],
+    ['when its object is stored, before the transaction', { hold: holdStatement('begin;') }],
+    ['when its rows are written, before the commit', { hold: holdStatement('commit;') }],
+    ['after the commit, before the answer', { hold: holdStatement('commit;', 'answer'), isThere: true }],
+  ];
+
+  /** Uploads as far as the phase says, kills, and looks. Then the client sends it again. */
+  async function expectSafe(
+    world: World,
+    { hold, isThere = false, content = csv }: UploadPhase[1],
+  ): Promise<void> {
+    const partner = newPartner();
+    const held = hold!(world);
+    const form = formBody([partnerPart(partner), filePart(content)]);
+    const upload = new OpenUpload(world.service);
+    const written = upload.write(form).catch(() => undefined);
+    upload.end();
+    await held;
+
+    await killAndRestart(world);
+
+    await written;
+    await expect(upload.response).rejects.toThrow();
+    expect(await feedsOf(world, partner)).toHaveLength(isThere ? 1 : 0);
+    const { job } = await world.service.api.loadFeed(csv, partner);
+    expect(job.summary).toMatchObject({ processed: 3, inserted: 2, skipped: 1 });
+    expect(await feedsOf(world, partner)).toHaveLength(isThere ? 2 : 1);
+  }
+
+  describe('to the local store', () => {
+    it.each(phases)('%s', async (_what, phase) => {
+      await expectSafe(local, phase);
+    });
+
+    it('amid its body', async () => {
+      const { objectStore, service } = local;
+      const partner = newPartner();
+      const form = formBody([partnerPart(partner), filePart(largeCsv)]);
+      const upload = new OpenUpload(service);
+      await upload.write(form.subarray(0, form.length / 2));
+      await eventually('it is being stored', async () => {
+        for await (const _ of objectStore.listUnfinished()) return true;
+        return false;
+      });
+
+      await killAndRestart(local);
+
+      expect(await feedsOf(local, partner)).toEqual([]);
+    });
+  });
+
+  describe('to S3', () => {
+    it.each<[string, (request: S3Request) => boolean]>([
+      ['amid its body, in one piece', ({ method }) => method === 'PUT'],
+      ['amid its parts', ({ url }) => url.includes('partNumber=2')],
+      [
+        'before its parts are put together',
+        ({ url, method }) => method === 'POST' && url.includes('uploadId'),
+      ],
+      ['before its size is verified', ({ method }) => method === 'HEAD'],
+    ])('%s', async (what, isHeld) => {
+      const content = what.includes('parts') ? largeCsv : csv;
+      await expectSafe(s3, { hold: () => holdRequest(isHeld), content });
+    });
+  });
+});
+
+describe('the process is killed amid a run', () => {
+  const holdEtl =
+    (text: string, what: 'call' | 'answer' = 'call') =>
+    () =>
+      local.proxy.hold(says(text, 'etl'), what).reached;
+
+  it.each<[string, () => Promise<void>, 'queued' | 'failed' | 'completed']>([
+    ['after its claim', holdEtl('pg_try_advisory_xact_lock', 'answer'), 'queued'],
+    ['after it is shown as running', holdEtl('run_count + 1', 'answer'), 'failed'],
+    ['while it copies', () => local.proxy.hold(({ kind }) => kind === 'copy data').reached, 'failed'],
+    ['after it has written the products', holdEtl('insert into products', 'answer'), 'failed'],
+    ['before its commit', holdEtl('commit;'), 'failed'],
+    ['after its commit, before the answer', holdEtl('commit;', 'answer'), 'completed'],
+  ])('%s', (_what, hold, status) => expectSafe(local, hold, status));
+
+  it('while it reads', () => expectSafe(s3, () => holdRequest(({ method }) => method === 'GET'), 'failed'));
+
+  /** Runs a job as far as `hold` says, kills, and looks. Then the client runs it again. */
+  async function expectSafe(
+    world: World,
+    hold: () => Promise<void>,
+    status: 'queued' | 'failed' | 'completed',
+  ): Promise<void> {
+    const feed = await world.service.api.uploadFeed(manyRows, newPartner());
+    const held = hold();
+    const answer = world.service.api.post(`/jobs/${feed.jobId}/run`).then(
+      () => 'an answer',
+      () => 'none',
+    );
+    await held;
+
+    await killAndRestart(world);
+
+    expect(await answer).toBe('none');
+    const { api } = world.service;
+    expect((await api.get(`/jobs/${feed.jobId}`)).body.status).toBe(status);
+    const feedStatus = { queued: 'processing', failed: 'failed', completed: 'processed' }[status];
+    expect((await api.get(`/feeds/${feed.feedId}`)).body.status).toBe(feedStatus);
+    const isLoaded = status === 'completed';
+    const again = await api.post(`/jobs/${feed.jobId}/run`);
+    expect(again.body).toMatchObject({
+      status: 'completed',
+      summary: {
+        processed: 5_003,
+        skipped: 1,
+        updated: 0,
+        inserted: isLoaded ? 0 : 5_002,
+        unchanged: isLoaded ? 5_002 : 0,
+      },
+    });
+  }
+});

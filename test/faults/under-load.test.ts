@@ -1,0 +1,152 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { FileStore } from '../../src/storage/file-store';
+import { databaseUrl } from '../support/empty-database';
+import { eventually } from '../support/eventually';
+import { createTestFolder } from '../support/folder';
+import { findBroken } from '../support/invariants';
+import { Load } from '../support/load';
+import { filePart, formBody, partnerPart } from '../support/multipart';
+import { OpenUpload } from '../support/open-upload';
+import {
+  embeddedAddress,
+  postmasters,
+  signalDatabase,
+  startService,
+  startUsedService,
+  type ServiceProcess,
+} from '../support/process';
+import { testKey } from '../support/service';
+
+/** A service that brings a PostgreSQL, which can be killed, and one that is but its client. */
+let host: ServiceProcess;
+let address: DatabaseAddress;
+let service: ServiceProcess;
+let folder: string;
+let load: Load;
+
+beforeAll(async () => {
+  host = await startUsedService();
+  address = embeddedAddress(host.dataDir);
+  folder = createTestFolder();
+  service = await startService({
+    env: {
+      DATA_DIR: folder,
+      DATABASE_URL: databaseUrl(address),
+      API_KEYS: testKey,
+      SHUTDOWN_SECONDS: '10',
+      MAX_CONCURRENT_UPLOADS: '20',
+    },
+  });
+});
+
+const largeCsv = `sku,product_name\n${'TENT-2,Two-person tent\n'.repeat(20_000)}`;
+
+beforeEach(async () => {
+  load = await Load.start(() => service.api);
+  await someWorkIsDone(20);
+});
+afterEach(() => load.stop());
+
+async function someWorkIsDone(much: number): Promise<void> {
+  const before = load.done;
+  await eventually('work is done', () => load.done >= before + much, 20);
+}
+
+const health = async () => (await service.api.get('/health')).body.database as string;
+
+/** Lets the clients end, and looks at everything. */
+async function expectIntact(): Promise<void> {
+  await load.stop();
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
+  try {
+    expect(await load.findBroken(db)).toEqual([]);
+    await eventually('no run says that it goes on', () => nothingRuns(db), 15);
+    const apis = service.isRunning ? [service.api] : [];
+    const system = { db, objectStore: new FileStore(folder), apis };
+    expect(await findBroken(system, { orphans: true })).toEqual([]);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** What a run leaves whose connection was lost, the service puts right by itself, within seconds. */
+async function nothingRuns(db: Database): Promise<boolean> {
+  return (await db('validation_jobs').where('status', 'running').pluck('job_id')).length === 0;
+}
+
+describe('under load, PostgreSQL', () => {
+  it('ends every session, five times', async () => {
+    const client = new Client(address);
+    await client.connect();
+    for (let times = 1; times <= 5; times++) {
+      await client.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name in ('api', 'etl', 'health')",
+      );
+      await someWorkIsDone(5);
+    }
+    await client.end();
+
+    expect(await health()).toBe('connected');
+    await expectIntact();
+  });
+
+  it('is killed with SIGKILL and started again', async () => {
+    for (const pid of postmasters(host.dataDir)) process.kill(pid, 'SIGKILL');
+    await eventually('it is unreachable', async () => (await health()) === 'unreachable');
+    await host.stop('SIGKILL');
+    host = await startService({ env: { DATA_DIR: host.dataDir } });
+
+    await eventually('it is reachable', async () => (await health()) === 'connected');
+    await someWorkIsDone(10);
+    await expectIntact();
+  });
+
+  it('stands still for a while', async () => {
+    signalDatabase(host.dataDir, 'SIGSTOP');
+    // A look that had its connection already may still say that it is there.
+    await eventually('it is unreachable', async () => (await health()) === 'unreachable');
+    signalDatabase(host.dataDir, 'SIGCONT');
+
+    await eventually('it is reachable', async () => (await health()) === 'connected');
+    await someWorkIsDone(10);
+    await expectIntact();
+    // Nobody had to wait for long.
+    expect(load.answers.get('order 503')).toBeUndefined();
+  });
+});
+
+describe('under load, SIGTERM', () => {
+  it('lets what is in flight end, refuses the rest, and ends the service with 0 within its time', async () => {
+    const form = formBody([partnerPart('In flight'), filePart(largeCsv)]);
+    const uploads = Array.from({ length: 5 }, () => new OpenUpload(service));
+    await Promise.all(uploads.map((upload) => upload.write(form.subarray(0, form.length - 20))));
+    await eventually('they are in flight', () => inFlight() === uploads.length);
+    const signalled = performance.now();
+
+    service.kill('SIGTERM');
+    await eventually('no new work is taken', () => (load.answers.get('order none') ?? 0) > 0);
+    for (const upload of uploads) {
+      await upload.write(form.subarray(form.length - 20));
+      upload.end();
+    }
+
+    const answers = await Promise.all(uploads.map((upload) => upload.response));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    const { code, stderr } = await service.exit;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(performance.now() - signalled).toBeLessThan(30_000);
+    await expectIntact();
+  });
+
+  /** Files that are longer than those of the other clients, and not complete. */
+  function inFlight(): number {
+    const unfinished = join(folder, 'objects/unfinished');
+    const sizes = readdirSync(unfinished).map(
+      (name) => statSync(join(unfinished, name), { throwIfNoEntry: false })?.size,
+    );
+    return sizes.filter((size) => size !== undefined && size > 100_000).length;
+  }
+});

@@ -1,0 +1,223 @@
+import { operations } from '../support/operations';
+import { sendRaw } from '../support/raw-request';
+import { startTestService, testKey, type TestService } from '../support/service';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  await service.api.loadFeed('sku,product_name,price,currency\nTENT-2,Tent,10,EUR\n');
+});
+
+const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
+const ofOrder = JSON.stringify(order).slice(1);
+
+/** Posts a JSON text as it is. */
+const post = (json: string | Buffer, path = '/orders') =>
+  service.api.send('POST', path, { headers: { 'content-type': 'application/json' }, body: json });
+
+const orders = async () => Number((await service.db('orders').count('* as count'))[0]!.count);
+const pristine = Object.getOwnPropertyNames(Object.prototype);
+
+afterEach(() => {
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(pristine);
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+});
+
+describe('a body that names properties of every object', () => {
+  it.each([
+    ['__proto__', `{"__proto__":{"polluted":1},${ofOrder}`],
+    [
+      '__proto__ in an item',
+      `{"partner_name":"A","items":[{"__proto__":{"polluted":1},"product_id":"PR00001","quantity":1}]}`,
+    ],
+    ['constructor.prototype', `{"constructor":{"prototype":{"polluted":1}},${ofOrder}`],
+    ['methods', `{"toString":null,"hasOwnProperty":1,"valueOf":{},"toJSON":"x",${ofOrder}`],
+  ])('is an order with fields that are ignored: %s', async (_what, json) => {
+    const { status, body } = await post(json);
+
+    expect(status).toBe(201);
+    expect(Object.keys(body)).not.toContain('polluted');
+  });
+
+  it.each([
+    ['the fields are in __proto__', `{"__proto__":${JSON.stringify(order)}}`, ['partner_name', 'items']],
+    ['the name is in __proto__', `{"__proto__":{"partner_name":"A"},"items":[]}`, undefined],
+    [
+      'an item has its fields in __proto__',
+      `{"partner_name":"A","items":[{"__proto__":{"product_id":"PR00001","quantity":1}}]}`,
+      ['product_id', 'quantity'],
+    ],
+  ])('has no field by inheritance: %s', async (_what, json, missing) => {
+    const { status, body } = await post(json);
+
+    // No items at all come first.
+    expect(status).toBe(missing ? 422 : 400);
+    if (missing) expect((body.detail as { loc: string[] }[]).map(({ loc }) => loc.at(-1))).toEqual(missing);
+  });
+
+  it.each(operations.filter(({ method }) => method === 'GET'))(
+    '$title ignores them in the query',
+    async ({ examplePath }) => {
+      const { status } = await service.api.get(
+        `${examplePath}?__proto__[polluted]=1&a[__proto__][polluted]=1&constructor[prototype][polluted]=1&constructor.prototype.polluted=1&__proto__.polluted=1`,
+      );
+
+      expect([200, 404, 409]).toContain(status);
+    },
+  );
+
+  it.each(['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', '__defineGetter__'])(
+    'a %s where a parameter is expected is a value like any other',
+    async (name) => {
+      expect((await service.api.get(`/products?sort_by=${name}`)).status).toBe(400);
+      expect((await service.api.get(`/analytics/sales-over-time?grain=${name}`)).status).toBe(422);
+      expect((await service.api.get(`/products?sku=${name}`)).body).toMatchObject({ count: 0 });
+      expect((await service.api.get(`/products/${name}`)).status).toBe(404);
+      expect((await service.api.get(`/jobs/${name}`)).status).toBe(404);
+      expect((await service.api.get(`/${name}`)).status).toBe(404);
+    },
+  );
+});
+
+describe('a JSON bomb', () => {
+  const mebibyte = 1024 * 1024;
+  const inOrder = (value: string) => `{"x":${value},${ofOrder}`;
+
+  it.each<[string, string | Buffer, number]>([
+    ['1 MiB of [', '['.repeat(mebibyte), 400],
+    ['1 MiB of {"a":', '{"a":'.repeat(mebibyte / 5), 400],
+    ['1 MiB of [ and ]', '['.repeat(mebibyte / 2) + ']'.repeat(mebibyte / 2), 422],
+    ['170,000 objects in each other', `${'{"a":'.repeat(170_000)}1${'}'.repeat(170_000)}`, 422],
+    ['deep nesting in a field that is ignored', inOrder('['.repeat(1_000) + ']'.repeat(1_000)), 422],
+    [
+      'deep nesting in partner_name',
+      `{"partner_name":${'['.repeat(1_000)}${']'.repeat(1_000)},"items":[]}`,
+      422,
+    ],
+    ['one byte over 1 MiB', JSON.stringify({ ...order, x: 'x'.repeat(mebibyte) }), 413],
+    ['90,000 keys', `{${Array.from({ length: 90_000 }, (_, at) => `"k${at}":1`).join()},${ofOrder}`, 201],
+    ['340,000 empty items', `{"partner_name":"A","items":[${'{},'.repeat(340_000)}{}]}`, 422],
+    ['half a million zeros as items', `{"partner_name":"A","items":[${'0,'.repeat(500_000)}0]}`, 422],
+    [
+      'keys that are array indices',
+      `{${Array.from({ length: 60_000 }, (_, at) => `"${at * 65_536}":1`).join()},${ofOrder}`,
+      201,
+    ],
+    ['one key, again and again', `{${'"a":1,'.repeat(170_000)}${ofOrder}`, 201],
+    ['a string of a million characters', inOrder(`"${'x'.repeat(1_000_000)}"`), 201],
+    ['a string of escapes', inOrder(`"${'\\u0041'.repeat(170_000)}"`), 201],
+    ['a number of a million digits', inOrder('9'.repeat(1_000_000)), 201],
+    ['a million digits after the point', inOrder(`0.${'1'.repeat(1_000_000)}`), 201],
+    ['an exponent without end', inOrder('1e999999999999'), 201],
+  ])('%s is answered as documented, and leaves the service alive', async (_what, json, status) => {
+    const before = await orders();
+
+    expect((await post(json)).status).toBe(status);
+    expect(await orders()).toBe(before + (status === 201 ? 1 : 0));
+    expect((await service.api.get('/health')).body.status).toBe('ok');
+  });
+
+  const withQuantity = (quantity: string) =>
+    `{"partner_name":"A","items":[{"product_id":"PR00001","quantity":${quantity}}]}`;
+
+  it.each([
+    '1e999999',
+    '-1e999999',
+    '1e400',
+    '9'.repeat(400),
+    '9007199254740993',
+    '1000001',
+    '1.5',
+    '1e-7',
+    '-0',
+    '0',
+    '"1"',
+    '[1]',
+    'true',
+    'null',
+  ])('a quantity of %s is 422', async (quantity) => {
+    const { status } = await post(withQuantity(quantity));
+
+    expect(status).toBe(422);
+  });
+
+  it.each(['NaN', 'Infinity', '01', '0x10', '1_000', '+1', '.5', '1.', "'1'", '1n', 'undefined'])(
+    'a quantity of %s is no JSON',
+    async (quantity) => {
+      const { status, body } = await post(withQuantity(quantity));
+
+      expect({ status, body }).toEqual({ status: 400, body: { detail: 'Malformed JSON in request body.' } });
+    },
+  );
+
+  it.each(['1', '1.0', '1e0', '10E-1', '1000000'])('a quantity of %s is a whole number', async (quantity) => {
+    expect((await post(withQuantity(quantity))).status).toBe(201);
+  });
+
+  it('the last of two keys counts, whatever the first was', async () => {
+    const { status, body } = await post(`{"partner_name":5,"items":[],"__proto__":1,${ofOrder}`);
+
+    expect(status).toBe(201);
+    expect(body.partner_name).toBe('Acme Outdoor');
+  });
+
+  it.each<[string, string | Buffer, number]>([
+    ['a byte order mark', Buffer.from(`\ufeff${JSON.stringify(order)}`), 201],
+    ['two byte order marks', Buffer.from(`\ufeff\ufeff${JSON.stringify(order)}`), 400],
+    ['UTF-16', Buffer.from(JSON.stringify(order), 'utf16le'), 400],
+    [
+      'invalid UTF-8',
+      Buffer.concat([Buffer.from('{"partner_name":"A'), Buffer.from([0xff]), Buffer.from('","items":[]}')]),
+      400,
+    ],
+    ['text after it', `${JSON.stringify(order)}{}`, 400],
+    ['a comment', `/**/${JSON.stringify(order)}`, 400],
+    ['a comma too many', `{${ofOrder.slice(0, -1)},}`, 400],
+    ['a NUL after it', `${JSON.stringify(order)}\0`, 400],
+    ['a raw line break in a string', '{"partner_name":"A\nB","items":[]}', 400],
+    ['white space alone', ' \r\n\t', 400],
+  ])('with %s is answered as documented', async (_what, json, status) => {
+    expect((await post(json)).status).toBe(status);
+  });
+
+  it.each([
+    ['a lone high surrogate', String.raw`"\ud800"`],
+    ['a lone low surrogate', String.raw`"A\udc00B"`],
+    ['a pair in the wrong order', String.raw`"\udc00\ud800"`],
+  ])('with %s as a name or reference is stored as it can be, or refused', async (_what, text) => {
+    for (const json of [
+      `{"partner_name":${text},"items":[{"product_id":"PR00001","quantity":1}]}`,
+      `{"customer_reference":${text},${ofOrder}`,
+    ]) {
+      const { status, body } = await post(json);
+
+      expect([201, 422]).toContain(status);
+      if (status === 201) {
+        const { body: kept } = await service.api.get(`/orders/${body.order_id}`);
+        expect(kept).toEqual(body);
+      }
+    }
+  });
+
+  it.each(operations.filter(({ hasBody, needsKey, method }) => !hasBody && needsKey && method === 'POST'))(
+    '$title takes no body: one that comes all the same is not looked at',
+    async ({ examplePath }) => {
+      const { status } = await post('['.repeat(10_000), examplePath);
+
+      expect([200, 404, 409]).toContain(status);
+    },
+  );
+
+  it('is not decompressed', async () => {
+    for (const encoding of ['gzip', 'deflate', 'br', 'gzip, gzip', 'x']) {
+      const { status } = await sendRaw(service.url, {
+        method: 'POST',
+        path: '/orders',
+        headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': encoding },
+        chunks: [JSON.stringify(order)],
+      });
+
+      expect(status).toBe(415);
+    }
+  });
+});

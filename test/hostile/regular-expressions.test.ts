@@ -1,0 +1,165 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { checkSync } from 'recheck';
+import ts from 'typescript';
+import document from '../../generated/openapi.json';
+import { feedColumns } from '../../src/etl/feed-format';
+import { patternOf } from '../../src/http/compiled-routes';
+import { startTestService, type TestService } from '../support/service';
+
+/**
+ * Every regular expression that meets a text of somebody else's must take time in proportion to that text's length. What
+ * recheck says of each is a proof, or comes with the text that takes longer.
+ */
+const src = join(__dirname, '../../src');
+
+interface Expression {
+  /** Where it stands. */
+  place: string;
+  pattern: string;
+  flags: string;
+  /** How long the text can be that it is held against. */
+  maxLength?: number;
+}
+
+const nodesOf = (file: string): ts.Node[] => {
+  const nodes: ts.Node[] = [];
+  const collect = (node: ts.Node): void => {
+    nodes.push(node);
+    ts.forEachChild(node, collect);
+  };
+  collect(ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true));
+  return nodes;
+};
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => join(src, name));
+
+const inSource: Expression[] = files.flatMap((file) =>
+  nodesOf(file)
+    .filter(ts.isRegularExpressionLiteral)
+    .map(({ text }) => {
+      const end = text.lastIndexOf('/');
+      return { place: relative(src, file), pattern: text.slice(1, end), flags: text.slice(end + 1) };
+    }),
+);
+
+function patternsOf(node: unknown, place = '#'): Expression[] {
+  if (typeof node !== 'object' || node === null) return [];
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === 'pattern' && typeof value === 'string'
+      ? [{ place, pattern: value, flags: 'u', maxLength: (node as { maxLength?: number }).maxLength }]
+      : patternsOf(value, `${place}/${key}`),
+  );
+}
+
+/** The validator compiles them as they are. */
+const inDocument = patternsOf(document);
+
+/** Those that are put together elsewhere. */
+const grammars: Expression[] = [
+  ...feedColumns.flatMap((column) =>
+    'grammar' in column ? [{ place: column.name, pattern: column.grammar, flags: '' }] : [],
+  ),
+  { place: 'keys/key-format.ts', pattern: 'pcis_[0-9A-Za-z]{36}', flags: 'g' },
+];
+
+describe('a regular expression takes time in proportion to the text', () => {
+  const all = [...inSource, ...inDocument, ...grammars];
+
+  it.each(all.filter(({ maxLength }) => maxLength === undefined))(
+    '$place: $pattern',
+    ({ pattern, flags }) => {
+      // Of one that is not safe, it has the text that shows it.
+      expect(checkSync(pattern, flags, { timeout: null })).toMatchObject({ status: 'safe' });
+    },
+  );
+
+  // The validator looks at all rules of a text, so that what is too long is cut before it gets there.
+  it.each(all.filter(({ maxLength }) => maxLength !== undefined))(
+    '$place: $pattern, or grows with the square of one that has $maxLength characters at most',
+    ({ pattern, flags, maxLength }) => {
+      const found = checkSync(pattern, flags, { timeout: null });
+
+      if (found.status !== 'safe')
+        expect(found).toMatchObject({ complexity: { type: 'polynomial', degree: 2 } });
+      expect(maxLength).toBeLessThanOrEqual(255);
+    },
+  );
+
+  it.each(Object.keys(document.paths))('that paths like %s are matched with', (path) => {
+    expect(checkSync(patternOf(path).source, '', { timeout: null })).toMatchObject({ status: 'safe' });
+  });
+
+  it('is looked for where they are', () => {
+    expect(inSource.length).toBeGreaterThan(30);
+    expect(inDocument.length).toBeGreaterThan(10);
+    expect(grammars.map(({ place }) => place)).toEqual(['price', 'currency', 'keys/key-format.ts']);
+  });
+
+  it('is made at run time of those alone, and of a name that is taken to the letter', () => {
+    const made = files.flatMap((file) =>
+      nodesOf(file)
+        .filter(
+          (node): node is ts.NewExpression =>
+            ts.isNewExpression(node) && node.expression.getText() === 'RegExp',
+        )
+        .map((node) => `${relative(src, file)}: ${node.getText()}`),
+    );
+
+    expect(made.sort()).toEqual([
+      "etl/transform.ts: new RegExp(columnFormat('price').grammar!)",
+      "feeds/partner-name.ts: new RegExp(pattern, 'u')",
+      "http/compiled-routes.ts: new RegExp(`^${literals.join('([^/]+)')}$`)",
+      expect.stringContaining('http/multipart.ts: new RegExp(`^content-disposition:'),
+      'keys/key-format.ts: new RegExp(`^${key}$`)',
+      "keys/key-format.ts: new RegExp(key, 'g')",
+    ]);
+  });
+});
+
+/** How many times as long the second takes as the first; the least of some tries each, for the noise. */
+async function timesAsLong(
+  harmless: () => Promise<unknown>,
+  hostile: () => Promise<unknown>,
+): Promise<number> {
+  const least = [Infinity, Infinity];
+  for (let attempt = 0; attempt < 4; attempt++) {
+    for (const [at, work] of [harmless, hostile].entries()) {
+      const begun = performance.now();
+      await work();
+      least[at] = Math.min(least[at]!, performance.now() - begun);
+    }
+  }
+  return least[1]! / least[0]!;
+}
+
+describe('a text that a regular expression would look at again and again takes no longer than another as long:', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+
+  const length = 100_000;
+  const order = (texts: object) => async () => {
+    const body = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }], ...texts };
+    expect((await service.api.post('/orders', body)).status).toBe(422);
+  };
+
+  it.each(['partner_name', 'customer_reference'])('as %s of an order', async (field) => {
+    const harmless = order({ [field]: 'x'.repeat(length + 1) });
+
+    expect(await timesAsLong(harmless, order({ [field]: `${'x'.repeat(length)}\u0001` }))).toBeLessThan(10);
+    expect(await timesAsLong(harmless, order({ [field]: `${' '.repeat(length)}\0` }))).toBeLessThan(10);
+  });
+
+  it('as a header of an upload', async () => {
+    const upload = (end: string) => async () => {
+      const csv = `x${' '.repeat(length)}${end},sku\n`;
+      expect((await service.api.upload({ partnerName: 'Acme', csv })).status).toBe(400);
+    };
+
+    expect(await timesAsLong(upload('xx'), upload('x\u0085'))).toBeLessThan(10);
+  });
+});

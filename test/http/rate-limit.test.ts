@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { ServiceError } from '../../src/errors';
+import { limitRate } from '../../src/http/rate-limit';
+import type { Caller } from '../../src/keys/caller';
+import { eventually } from '../support/eventually';
+import { startTestService } from '../support/service';
+
+const callerWith = (key: string): Caller => ({
+  keyDigest: createHash('sha256').update(key).digest(),
+  keyName: key,
+  partnerName: null,
+});
+
+describe('a rate limit', () => {
+  it('lets as many requests of a key pass at once as it says, and as many again when the time is over', async () => {
+    const { api } = await startTestService({ rateLimit: { requests: 3, seconds: 3 } });
+    const ask = () => api.get('/feeds/profile');
+
+    const answers = await Promise.all([ask(), ask(), ask(), ask(), ask()]);
+
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
+    const refused = answers.filter(({ status }) => status === 429);
+    for (const { headers } of refused) expect(headers.get('retry-after')).toMatch(/^[123]$/);
+    await eventually('the time is over', async () => (await ask()).status === 200);
+  });
+
+  it('counts each key by itself', async () => {
+    const count = limitRate({ requests: 2, seconds: 60 });
+    const [one, other] = [callerWith('one'), callerWith('other')];
+    await count(one);
+    await count(one);
+
+    await expect(count(one)).rejects.toThrow(ServiceError);
+    await count(other);
+    await count(other);
+    await expect(count(other)).rejects.toMatchObject({
+      code: 'rate_limited',
+      data: { retryAfterSeconds: 60 },
+    });
+  });
+
+  it('is not counted against for requests with a wrong key', async () => {
+    const { api } = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
+    for (let times = 0; times < 3; times++) {
+      expect((await api.withKey('wrong-key').get('/feeds/profile')).status).toBe(401);
+    }
+
+    expect((await api.get('/feeds/profile')).status).toBe(200);
+    expect((await api.get('/feeds/profile')).status).toBe(429);
+  });
+
+  it('limits nobody unless it is set', async () => {
+    const { api } = await startTestService();
+
+    const answers = await Promise.all(Array.from({ length: 200 }, () => api.get('/feeds/template.csv')));
+
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+});

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
+import { eventually } from '../support/eventually';
+import { createTestFolder } from '../support/folder';
+import { spawnService, startService, startUsedService } from '../support/process';
+
+interface Result {
+  code: unknown;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs the command as it was built, with these settings alone. */
+function keys(env: Record<string, string>, ...args: string[]): Promise<Result> {
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env.PATH, ...env } };
+    execFile(process.execPath, ['dist/src/manage-keys.js', ...args], options, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    );
+  });
+}
+
+describe('the command that manages keys', () => {
+  it.concurrent('works before the first start, and its keys are enough for it', async () => {
+    const env = { DATABASE_URL: databaseUrl(await createEmptyDatabase()) };
+
+    const refused = spawnService({ env });
+    const { code, stderr } = await refused.exit;
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
+        'npm run keys -- create NAME.\n',
+    );
+
+    const created = await keys(env, 'create', 'shop');
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^pcis_[0-9A-Za-z]{36}\n$/) });
+    const key = created.stdout.trim();
+    const service = await startService({ env, key });
+    expect((await service.api.get('/products')).status).toBe(200);
+
+    expect(await keys(env, 'revoke', 'shop')).toMatchObject({ code: 0 });
+    await eventually(
+      'the key is refused',
+      async () => (await service.api.get('/products')).status === 401,
+      5,
+    );
+    await service.stop();
+  });
+
+  it.concurrent('prints a key once, and shows in the list all but the key', async () => {
+    const service = await startUsedService();
+    const env = { DATA_DIR: service.dataDir };
+
+    const { stdout, stderr } = await keys(env, 'create', 'Acme live', '--partner', ' Acme Outdoor ');
+    expect(stderr).toBe(
+      'This is the key named Acme live. Keep it now: it cannot be shown again. It is limited to partner Acme Outdoor.\n' +
+        'There is no feed of this partner yet.\n',
+    );
+    expect(await keys(env, 'create', 'Acme live')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'A key named Acme live is in use. Revoke it, or give the new one another name.\n',
+    });
+
+    const limited = service.api.withKey(stdout.trim());
+    const csv = 'sku,product_name\nA,A\n';
+    expect((await limited.upload({ partnerName: 'Acme Outdoor', csv })).status).toBe(201);
+    expect((await limited.upload({ partnerName: 'Birch', csv })).status).toBe(403);
+
+    expect((await keys(env, 'create', 'Acme test', '--partner', 'Acme Outdoor')).stderr).not.toContain(
+      'no feed',
+    );
+    expect(await keys(env, 'revoke', 'Acme test')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'The key named Acme test is revoked; it stops working within seconds.\n',
+    });
+    const list = await keys(env, 'list');
+    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+    expect(list.stdout.split('\n')).toEqual([
+      expect.stringMatching(/^NAME {7}PARTNER {7}CREATED {19}REVOKED$/),
+      expect.stringMatching(new RegExp(String.raw`^Acme live  Acme Outdoor  ${time}  \(in use\)$`)),
+      expect.stringMatching(new RegExp(String.raw`^Acme test  Acme Outdoor  ${time}  ${time}$`)),
+      '',
+    ]);
+    expect(list.stdout).not.toContain('pcis_');
+    expect(await keys(env, 'revoke', 'Acme test')).toMatchObject({
+      code: 1,
+      stderr: 'No key named Acme test is in use.\n',
+    });
+    await service.stop();
+  });
+
+  it.concurrent.each<[string, string[], string]>([
+    ['nothing', [], 'What is to be done?'],
+    ['an unknown command', ['rotate'], 'Unknown command: rotate'],
+    ['no name', ['create'], 'A key has a NAME of 1 to 100 characters.'],
+    ['a blank name', ['create', ' '], 'A key has a NAME of 1 to 100 characters.'],
+    ['a name of two lines', ['create', 'a\nb'], 'A key has a NAME of 1 to 100 characters.'],
+    ['two names', ['revoke', 'a', 'b'], 'Too many arguments: b'],
+    ['a name to list', ['list', 'a'], 'Too many arguments: a'],
+    ['a partner to revoke', ['revoke', 'a', '--partner', 'b'], '--partner belongs to create.'],
+    [
+      'a blank partner',
+      ['create', 'a', '--partner', ''],
+      'Wrong PARTNER: String should have at least 1 character.',
+    ],
+    ['an unknown option', ['list', '--all'], "Unknown option '--all'"],
+  ])('with %s says what it takes, and does nothing', async (_what, args, problem) => {
+    const { code, stdout, stderr } = await keys({ DATA_DIR: createTestFolder() }, ...args);
+
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(problem);
+    expect(stderr).toContain('npm run keys -- create NAME [--partner PARTNER]');
+  });
+
+  it.concurrent('without a database says where none was found', async () => {
+    const dataDir = createTestFolder();
+
+    expect(await keys({ DATA_DIR: dataDir }, 'list')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `Wrong setting DATA_DIR: there is no database in ${dataDir}.\n`,
+    });
+  });
+});

@@ -1,0 +1,233 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { DatabaseAddress } from '../../src/db/database';
+import { afterFile } from './after-file';
+import { databaseUrl } from './empty-database';
+
+/** What a client asks of the server: to open a connection, a statement, or a piece of a COPY. */
+export interface DatabaseCall {
+  kind: 'connect' | 'statement' | 'copy data';
+  /** The statement; empty for the other kinds. */
+  sql: string;
+  /** Which pool the connection belongs to. */
+  applicationName: string;
+}
+
+/**
+ * What becomes of a call: it passes; the connection is cut before the server gets it (`lose`), or after the server has
+ * done it and before the client learns of it (`lose answer`).
+ */
+export type Fate = 'pass' | 'lose' | 'lose answer';
+
+/** A call that is held on its way: before the server gets it, or its answer after the server has done it. */
+export interface HeldCall {
+  /** Resolves when it is held. */
+  reached: Promise<void>;
+  release: () => void;
+}
+
+const typeOf = { query: 0x51, parse: 0x50, copyData: 0x64 };
+/** Of the server: authentication asked for or given, ready for a query, ready for COPY. */
+const answerEnds = new Set([0x5a, 0x47]);
+const startupHeadBytes = 8;
+
+/**
+ * A line to PostgreSQL that understands as much of its protocol as it takes to tell one call from the next: a test can
+ * cut it, or hold what goes by, at exactly that call.
+ */
+export class PostgresProxy {
+  /** Decides on every call; a promise holds it. */
+  onCall: (call: DatabaseCall) => Fate | Promise<Fate> = () => 'pass';
+  private readonly lines = new Set<Line>();
+  private readonly held: { matches: (call: DatabaseCall) => boolean; what: 'call' | 'answer'; hold: Hold }[] =
+    [];
+
+  private constructor(
+    readonly address: DatabaseAddress,
+    private readonly target: string,
+  ) {}
+
+  /** Opens it before a server on a Unix socket. It is closed after the file. */
+  static async to({ host, port, ...rest }: DatabaseAddress): Promise<PostgresProxy> {
+    const server = createServer((near) => proxy.accept(near));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const near = (server.address() as AddressInfo).port;
+    const target = join(host!, `.s.PGSQL.${port}`);
+    const proxy = new PostgresProxy({ host: '127.0.0.1', port: near, ...rest }, target);
+    afterFile(async () => {
+      proxy.cutAll();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    return proxy;
+  }
+
+  /** As a `DATABASE_URL`. */
+  get url(): string {
+    return databaseUrl(this.address);
+  }
+
+  /** Holds the first call that matches, or the answer to it. */
+  hold(matches: (call: DatabaseCall) => boolean, what: 'call' | 'answer' = 'call'): HeldCall {
+    const hold = new Hold();
+    this.held.push({ matches, what, hold });
+    return hold;
+  }
+
+  /** Cuts every connection. */
+  cutAll(): void {
+    for (const line of this.lines) line.cut();
+  }
+
+  /** Closes every connection as a server does that stops. @returns when the clients have noticed */
+  async hangUp(): Promise<void> {
+    await Promise.all([...this.lines].map((line) => line.hangUp()));
+  }
+
+  private accept(near: Socket): void {
+    const far = connect(this.target);
+    const line: Line = new Line(near, far, (call) => this.decide(call));
+    this.lines.add(line);
+    near.on('close', () => this.lines.delete(line));
+  }
+
+  private async decide(call: DatabaseCall): Promise<{ fate: Fate; answerHold?: Hold }> {
+    const fate = await this.onCall(call);
+    const index = this.held.findIndex(({ matches }) => matches(call));
+    if (index === -1) return { fate };
+    const [{ what, hold }] = this.held.splice(index, 1) as [(typeof this.held)[number]];
+    if (what === 'answer') return { fate, answerHold: hold };
+    hold.markReached();
+    await hold.released;
+    return { fate };
+  }
+}
+
+class Hold implements HeldCall {
+  markReached!: () => void;
+  release!: () => void;
+  readonly reached = new Promise<void>((resolve) => (this.markReached = resolve));
+  readonly released = new Promise<void>((resolve) => (this.release = resolve));
+}
+
+type Decide = (call: DatabaseCall) => Promise<{ fate: Fate; answerHold?: Hold }>;
+
+/** One connection. What the client sends waits for the decision on what came before it. */
+class Line {
+  private readonly fromClient = new Frames(true);
+  private readonly fromServer = new Frames(false);
+  private applicationName = '';
+  private work: Promise<void> = Promise.resolve();
+  /** What happens with the answer to the last call. */
+  private answer: { lost: boolean; hold?: Hold } | undefined;
+  private withheld: Buffer[] = [];
+
+  constructor(
+    private readonly near: Socket,
+    private readonly far: Socket,
+    private readonly decide: Decide,
+  ) {
+    for (const socket of [near, far]) {
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined);
+      socket.on('close', () => this.cut());
+    }
+    near.on('data', (bytes) => {
+      for (const frame of this.fromClient.take(bytes)) this.work = this.work.then(() => this.pass(frame));
+    });
+    far.on('data', (bytes) => this.giveBack(bytes));
+  }
+
+  cut(): void {
+    this.near.destroy();
+    this.far.destroy();
+  }
+
+  /** The client ends its side when it has seen the end of ours. */
+  hangUp(): Promise<void> {
+    return new Promise((resolve) => {
+      this.near.on('close', () => resolve());
+      this.near.end();
+      this.far.removeAllListeners('close').destroy();
+    });
+  }
+
+  private async pass(frame: Frame): Promise<void> {
+    const call = this.callOf(frame);
+    if (call) {
+      const { fate, answerHold } = await this.decide(call);
+      if (fate === 'lose') return this.cut();
+      if (fate === 'lose answer' || answerHold)
+        this.answer = { lost: fate === 'lose answer', hold: answerHold };
+    }
+    if (this.near.destroyed) return;
+    this.far.write(frame.bytes);
+    // The server has nothing to say to it.
+    if (call?.kind === 'copy data' && this.answer?.lost) this.cut();
+  }
+
+  private giveBack(bytes: Buffer): void {
+    const { answer } = this;
+    const ended = this.fromServer.take(bytes).some(({ type }) => answerEnds.has(type));
+    if (!answer) this.near.write(bytes);
+    else if (!answer.lost) this.withheld.push(bytes);
+    if (!answer || !ended) return;
+    if (answer.lost) return this.cut();
+    answer.hold!.markReached();
+    void answer.hold!.released.then(() => {
+      this.answer = undefined;
+      for (const part of this.withheld.splice(0)) this.near.write(part);
+    });
+  }
+
+  private callOf({ type, body }: Frame): DatabaseCall | undefined {
+    const { applicationName } = this;
+    if (type === 0) {
+      const words = body.subarray(4).toString().split('\0');
+      this.applicationName = words[words.indexOf('application_name') + 1]!;
+      return { kind: 'connect', sql: '', applicationName: this.applicationName };
+    }
+    if (type === typeOf.copyData) return { kind: 'copy data', sql: '', applicationName };
+    if (type === typeOf.query) return { kind: 'statement', sql: textAt(body, 0), applicationName };
+    if (type !== typeOf.parse) return undefined;
+    return { kind: 'statement', sql: textAt(body, body.indexOf(0) + 1), applicationName };
+  }
+}
+
+function textAt(body: Buffer, start: number): string {
+  return body.toString('utf8', start, body.indexOf(0, start));
+}
+
+/** A message of the protocol; the first one of a client has no type: 0. */
+interface Frame {
+  type: number;
+  /** The whole message, and what follows its length. */
+  bytes: Buffer;
+  body: Buffer;
+}
+
+/** Cuts a stream of bytes into messages. */
+class Frames {
+  private rest: Buffer = Buffer.alloc(0);
+
+  constructor(private startsUntyped: boolean) {}
+
+  take(bytes: Buffer): Frame[] {
+    this.rest = Buffer.concat([this.rest, bytes]);
+    const frames: Frame[] = [];
+    for (;;) {
+      const typeBytes = this.startsUntyped ? 0 : 1;
+      if (this.rest.length < Math.max(typeBytes + 4, this.startsUntyped ? startupHeadBytes : 0))
+        return frames;
+      const length = typeBytes + this.rest.readUInt32BE(typeBytes);
+      if (this.rest.length < length) return frames;
+      const whole = this.rest.subarray(0, length);
+      this.rest = this.rest.subarray(length);
+      frames.push({
+        type: typeBytes === 0 ? 0 : whole[0]!,
+        bytes: whole,
+        body: whole.subarray(typeBytes + 4),
+      });
+      this.startsUntyped = false;
+    }
+  }
+}

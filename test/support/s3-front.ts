@@ -1,0 +1,169 @@
+import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CreateBucketCommand } from '@aws-sdk/client-s3';
+import type { S3Store } from '../../src/storage/s3-store';
+import { afterFile } from './after-file';
+import { openTestS3Store } from './s3-store';
+import { shared } from './shared';
+
+/** A request of an S3 client. */
+export interface S3Request {
+  method: string;
+  /** Path and query. */
+  url: string;
+}
+
+/**
+ * What becomes of a request: it passes; it is refused with a status; the connection is cut before the store gets it
+ * (`hang up`), after the store has done it (`lose answer`), or when half of its body or of the answer's has gone by (`cut
+ * amid`); it is held there for good (`hold amid`), or at its beginning until a promise settles; or its bytes, and those
+ * of the answer, come slowly.
+ */
+export type S3Fate =
+  'pass' | 'hang up' | 'lose answer' | 'cut amid' | 'hold amid' | 'slow' | { status: number };
+
+const slowChunkBytes = 256;
+const slowChunkMilliseconds = 2;
+
+/**
+ * Stands before the S3 server of the tests and lets its requests fail. It also knows of uploads in parts what that
+ * server does not: to give them up, and to list them.
+ */
+export class S3Front {
+  /** Decides on every request; a promise holds it. */
+  onRequest: (request: S3Request) => S3Fate | Promise<S3Fate> = () => 'pass';
+  readonly endpoint: string;
+  /** Uploads in parts that are neither complete nor given up: their keys by number. */
+  readonly unfinished = new Map<string, { key: string; initiated: Date }>();
+
+  private constructor(
+    port: number,
+    readonly bucket: string,
+  ) {
+    this.endpoint = `http://127.0.0.1:${port}`;
+  }
+
+  /** Opens it, with a bucket of its own. It is closed after the file. */
+  static async open(): Promise<S3Front> {
+    const server = createServer((request, response) => {
+      front.serve(request, response).catch(() => response.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterFile(async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    const front = new S3Front((server.address() as AddressInfo).port, `bucket-${randomUUID()}`);
+    await front.store().client.send(new CreateBucketCommand({ Bucket: front.bucket }));
+    return front;
+  }
+
+  /** A store that works through it. It is closed after the file. */
+  store(): S3Store {
+    return openTestS3Store({ endpoint: this.endpoint, bucket: this.bucket });
+  }
+
+  /** The settings of a service that works through it. */
+  get env(): Record<string, string> {
+    return { S3_BUCKET: this.bucket, S3_ENDPOINT: this.endpoint };
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => undefined);
+    const fate = await this.onRequest({ method: request.method!, url: request.url! });
+    if (fate === 'hang up') return void request.socket.destroy();
+    if (typeof fate === 'object') {
+      // Of a body that nobody reads the connection is closed.
+      request.resume();
+      response.writeHead(fate.status, { 'content-type': 'application/xml' });
+      return void response.end('<Error><Code>Refused</Code><Message>by the test</Message></Error>');
+    }
+    if (this.answersItself(request, response)) return;
+    await this.forward(request, response, fate);
+  }
+
+  private async forward(request: IncomingMessage, response: ServerResponse, fate: S3Fate): Promise<void> {
+    const { method, url, headers, socket } = request;
+    const { hostname, port } = new URL(shared().s3Endpoint);
+    const onward = sendRequest({ hostname, port, method, path: url, headers, agent: false });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => onward.destroy());
+    const answered = new Promise<IncomingMessage>((resolve) => onward.on('response', resolve));
+    const isRead = method === 'GET';
+    const through = async (source: IncomingMessage, write: (part: Buffer) => void): Promise<boolean> => {
+      const half = Number(source.headers['content-length'] ?? 0) / 2;
+      let bytes = 0;
+      for await (const part of source as AsyncIterable<Buffer>) {
+        const isAmid = (source === request) !== isRead;
+        if (isAmid && (fate === 'cut amid' || fate === 'hold amid') && bytes + part.length > half) {
+          write(part.subarray(0, Math.max(half - bytes, 1)));
+          if (fate === 'hold amid') await new Promise((resolve) => response.on('close', resolve));
+          return false;
+        }
+        bytes += part.length;
+        await this.pace(part, write, fate);
+      }
+      return true;
+    };
+    const stopped = () => fate === 'cut amid' && setImmediate(() => socket.destroy());
+    if (!(await through(request, (part) => onward.write(part)))) return void stopped();
+    onward.end();
+    const answer = await answered;
+    if (fate === 'lose answer') {
+      await answer.toArray();
+      this.note(request, '');
+      return void socket.destroy();
+    }
+    response.writeHead(answer.statusCode!, answer.headers);
+    let text = '';
+    const write = (part: Buffer) => {
+      if (url!.includes('uploads')) text += part.toString();
+      response.write(part);
+    };
+    if (!(await through(answer, write))) return void stopped();
+    this.note(request, text);
+    response.end();
+  }
+
+  private async pace(part: Buffer, write: (part: Buffer) => void, fate: S3Fate): Promise<void> {
+    if (fate !== 'slow') return write(part);
+    for (let start = 0; start < part.length; start += slowChunkBytes) {
+      write(part.subarray(start, start + slowChunkBytes));
+      await sleep(slowChunkMilliseconds);
+    }
+  }
+
+  /** Keeps account of uploads in parts. */
+  private note({ method, url }: IncomingMessage, answer: string): void {
+    const { pathname, searchParams } = new URL(url!, this.endpoint);
+    const begun = /<UploadId>([^<]+)</.exec(answer)?.[1];
+    if (method === 'POST' && searchParams.has('uploads') && begun) {
+      const key = decodeURIComponent(pathname.slice(this.bucket.length + 2));
+      this.unfinished.set(begun, { key, initiated: new Date() });
+    }
+    if (method === 'POST' && searchParams.has('uploadId'))
+      this.unfinished.delete(searchParams.get('uploadId')!);
+  }
+
+  /** What the server of the tests does not know. @returns whether it was asked for */
+  private answersItself({ method, url }: IncomingMessage, response: ServerResponse): boolean {
+    const { pathname, searchParams } = new URL(url!, this.endpoint);
+    const uploadId = searchParams.get('uploadId');
+    if (method === 'DELETE' && uploadId) {
+      this.unfinished.delete(uploadId);
+      response.writeHead(204).end();
+      return true;
+    }
+    if (method !== 'GET' || pathname.replace(/\/$/, '') !== `/${this.bucket}` || !searchParams.has('uploads'))
+      return false;
+    const uploads = [...this.unfinished].map(
+      ([id, { key, initiated }]) =>
+        `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`,
+    );
+    const list = `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>${uploads.join('')}</ListMultipartUploadsResult>`;
+    response.writeHead(200, { 'content-type': 'application/xml' }).end(list);
+    return true;
+  }
+}
