@@ -6,7 +6,7 @@ REDOCLY := REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redo
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
-.PHONY: help run test generate drift types lint format contract-diff release-contract sdks unit mock bench clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit fuzz mock bench load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,7 +14,9 @@ help: ## list the targets
 run: dist/.built ## install, build and start the service on embedded defaults
 	@exec npm start --silent
 
-test: node_modules/.installed-all dist/.built drift types lint contract-diff sdks unit ## install and run all checks
+test: node_modules/.installed-all dist/.built ## install and run all checks
+	$(MAKE) --no-print-directory --jobs=2 drift types lint-code lint-document contract-diff sdks
+	$(MAKE) --no-print-directory unit
 
 generate: node_modules/.installed-all ## make generated/ anew from the document and the migrations
 	$(BIN)/tsx scripts/generate.ts
@@ -25,9 +27,13 @@ drift: node_modules/.installed-all ## check that generated/ is what its sources 
 types: node_modules/.installed-all ## check the types of everything
 	$(BIN)/tsc --noEmit
 
-lint: node_modules/.installed-all ## check code, formatting and the document
+lint: lint-code lint-document ## check code, formatting and the document
+
+lint-code: node_modules/.installed-all
 	$(BIN)/eslint --max-warnings 0 .
 	$(BIN)/prettier --check --log-level warn .
+
+lint-document: node_modules/.installed-all
 	$(REDOCLY) lint spec/openapi.yaml
 	$(BIN)/spectral lint --fail-severity hint spec/openapi.yaml
 
@@ -46,11 +52,20 @@ sdks: node_modules/.installed-all ## generate clients with five SDK generators a
 unit: node_modules/.installed-all dist/.built ## run the tests, with Prism in between; they must see every documented response
 	CONTRACT_PROXY=1 CONTRACT_COVERAGE=complete $(BIN)/jest
 
-bench: node_modules/.installed-all dist/.built ## measure a feed of a million rows (ROWS=n for another size)
-	$(BIN)/tsx scripts/bench-etl.ts $(ROWS)
+bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n)
+	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+
+load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
+	$(BIN)/tsx scripts/load.ts $(MINUTES)
+
+fuzz: node_modules/.installed-all ## make up hostile files and forms (SECONDS=n for each of three kinds, FUZZ_SEED=n to repeat)
+	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/jest test/hostile/fuzz
 
 mock: node_modules/.installed-all ## serve the document's examples with Prism on port 4010
 	$(BIN)/prism mock spec/openapi.yaml
+
+audit: ## ask the registry for known vulnerabilities of what ships (needs one that answers that)
+	npm audit --omit=dev
 
 clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 to only show them)
 	@npm run --silent clean-objects -- $(if $(DRY_RUN),--dry-run)

@@ -1,0 +1,83 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
+import { connectTo, median, startServiceProcess } from '../service-process';
+import { ask } from './measure';
+import type { BenchContext, Measurement } from './report';
+import { fillCatalog, fillOrders } from './sales-history';
+
+const headers = { 'x-api-key': 'bench' };
+const target = { kind: 'at most', value: 50 } as const;
+
+const questions = {
+  'sales by partner': '/analytics/sales-by-partner',
+  'sales by partner in one currency': '/analytics/sales-by-partner?currency=EUR',
+  'sales by day': '/analytics/sales-over-time?grain=daily',
+  'sales by month': '/analytics/sales-over-time?grain=monthly',
+  'revenue shares': '/analytics/revenue-share',
+};
+
+/**
+ * Every question over a history, while it has a tenth of its length, in full, and once more with as many orders that are
+ * not in the sums yet as come in two busy seconds: the time must not grow with the history. From the request to the end
+ * of the answer, through the service.
+ */
+export async function measureAnalytics({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
+  const orders = quick ? 100_000 : 1_000_000;
+  const days = 1_100;
+  const dataDir = join(folder, 'data');
+  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
+  try {
+    const database = await connectTo(dataDir);
+    await fillCatalog(database);
+    const measured: Measurement[] = [];
+    const measureAll = async (history: string) => {
+      for (const [name, path] of Object.entries(questions)) {
+        const values: number[] = [];
+        for (let round = 0; round < rounds; round++) values.push(await measureOne(service.url + path));
+        measured.push({ part: 'analytics', name: `${name}, ${history}`, unit: 'ms', values, target });
+        log(`${name}, ${history}: ${median(values).toFixed(1)} ms`);
+      }
+    };
+    const tenth = orders / 10;
+    await fillOrders(database, { orders: tenth, days: days / 10, untilDaysAgo: (days / 10) * 9 });
+    await sumsAreMade(database);
+    await measureAll(`${tenth.toLocaleString('en')} orders`);
+    await fillOrders(database, { orders: orders - tenth, days: (days / 10) * 9 });
+    await sumsAreMade(database);
+    await measureAll(`${orders.toLocaleString('en')} orders`);
+    await database.query(
+      "update sales_rollup set rolled_up_at = now() + interval '1 hour', transaction_id = pg_current_xact_id()",
+    );
+    await fillOrders(database, { orders: 2_000, days: 1 });
+    await measureAll(`${orders.toLocaleString('en')} orders and 2,000 not in the sums`);
+    await database.end();
+    return measured;
+  } finally {
+    await service.stop();
+  }
+}
+
+/** The median of some, after one that warms up; in milliseconds. */
+async function measureOne(url: string): Promise<number> {
+  const milliseconds: number[] = [];
+  for (let time = 0; time <= 10; time++) {
+    const askedAt = performance.now();
+    const { status, body } = await ask(url, { headers });
+    if (status !== 200) throw new Error(`GET ${url}: ${status} ${body}`);
+    if (time > 0) milliseconds.push(performance.now() - askedAt);
+  }
+  return median(milliseconds);
+}
+
+/** Waits until the service has added up all orders. */
+async function sumsAreMade(database: Client): Promise<void> {
+  const sql = `select not exists (
+      select from orders, sales_rollup where orders.transaction_id >= pg_snapshot_xmax(seen)
+    ) and cast(seen as text) <> '1:1:' as made from sales_rollup`;
+  for (;;) {
+    const { rows } = await database.query<{ made: boolean }>(sql);
+    if (rows[0]!.made) return;
+    await sleep(500);
+  }
+}

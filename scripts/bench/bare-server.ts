@@ -1,0 +1,31 @@
+/** What `node:http` and `pg` alone can do: no key, no checks, no log, no way to fail but by its process. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Pool } from 'pg';
+import type { ProductRow } from '../../src/products/products.repository';
+import { pageSize, readOrder, reportPort, toPage, toProduct } from './comparison';
+
+const order = readOrder();
+const pool = new Pool({ ...order.database, max: order.connections });
+const productPath = '/products/PR';
+
+async function answer(path: string): Promise<unknown> {
+  if (!path.startsWith(productPath)) {
+    return toPage((await pool.query<ProductRow>(order.pageSql, [pageSize + 1])).rows);
+  }
+  const number = Number(path.slice(productPath.length));
+  return toProduct((await pool.query<ProductRow>(order.productSql, [number])).rows[0]!);
+}
+
+const server = createServer((request, response) => {
+  void answer(request.url!).then((body) => {
+    const text = JSON.stringify(body);
+    response.writeHead(200, {
+      ...order.headers,
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(text),
+    });
+    response.end(text);
+  });
+});
+server.listen(0, '127.0.0.1', () => reportPort((server.address() as AddressInfo).port));

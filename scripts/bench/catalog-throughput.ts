@@ -1,0 +1,156 @@
+import { execFile, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Client } from 'pg';
+import { loadConfig } from '../../src/config';
+import { securityHeaders } from '../../src/http/security-headers';
+import { socketFolder } from '../service-process';
+import type { ComparisonOrder } from './comparison';
+import type { LoadOrder, LoadResult } from './http-load';
+import { ask } from './measure';
+import type { BenchContext, Measurement } from './report';
+
+/** A running service with a filled catalog. */
+export interface CatalogService {
+  url: string;
+  dataDir: string;
+  /** A key of it. */
+  key: string;
+  /** A connection to its database. */
+  database: Client;
+  /** How many products it has, numbered from 1. */
+  products: number;
+}
+
+const connections = 50;
+
+const questions = [
+  { name: 'default page (GET /products)', path: '/products', sqlName: 'pageSql' },
+  { name: 'one product (GET /products/{product_id})', path: '/products/PR#', sqlName: 'productSql' },
+] as const;
+
+/**
+ * How many requests a second the service answers on 50 connections, beside two servers of their own that send the same
+ * bytes for the same SQL: `node:http` with pg and nothing else, and fastify with schemas. In each round they are asked
+ * one after the other. Generator and PostgreSQL have the same processors as each of them.
+ */
+export async function measureThroughput(
+  context: BenchContext,
+  service: CatalogService,
+): Promise<Measurement[]> {
+  const sql = {
+    pageSql: await sqlOf(service, '/products'),
+    productSql: await sqlOf(service, '/products/PR00001'),
+  };
+  const order: ComparisonOrder = {
+    database: { host: socketFolder(service.dataDir), user: 'postgres', database: 'partner_catalog' },
+    connections: loadConfig({}).databaseConnections,
+    ...sql,
+    headers: { ...securityHeaders, 'x-request-id': '00000000-0000-4000-8000-000000000000' },
+    key: service.key,
+  };
+  const bare = startServer('bare-server.ts', order);
+  const fastify = startServer('fastify-server.ts', order);
+  try {
+    const ports = {
+      service: Number(new URL(service.url).port),
+      bare: await bare.port,
+      fastify: await fastify.port,
+    };
+    const measurements: Measurement[] = [];
+    for (const { name, path } of questions) {
+      await requireSameBytes(service, Object.values(ports), path);
+      measurements.push(...(await measureQuestion(context, service, ports, { name, path })));
+    }
+    return measurements;
+  } finally {
+    bare.stop();
+    fastify.stop();
+  }
+}
+
+async function measureQuestion(
+  { quick, rounds, log }: BenchContext,
+  { key, products }: CatalogService,
+  ports: Record<'service' | 'bare' | 'fastify', number>,
+  { name, path }: { name: string; path: string },
+): Promise<Measurement[]> {
+  const rates = { service: [] as number[], bare: [] as number[], fastify: [] as number[] };
+  const names = ['service', 'bare', 'fastify'] as const;
+  const load = (port: number, milliseconds: number) =>
+    runLoad({ port, connections, milliseconds, headers: { 'x-api-key': key }, path, numbers: products });
+  // What is compiled while it runs, and what is read from disk for the first time, is in no round.
+  for (const each of names) await load(ports[each], quick ? 5_000 : 15_000);
+  for (let round = 1; round <= rounds; round++) {
+    // Whoever comes first in one round comes last in another.
+    for (let turn = 0; turn < names.length; turn++) {
+      const each = names[(turn + round) % names.length]!;
+      const { requestsPerSecond, p99 } = await load(ports[each], quick ? 1_000 : 5_000);
+      rates[each].push(requestsPerSecond);
+      log(
+        `${name}, round ${round}: ${each} ${requestsPerSecond.toFixed(0)} a second, p99 ${p99.toFixed(1)} ms`,
+      );
+    }
+  }
+  const beside = (limit: string, values: number[], value: number): Measurement => ({
+    part: 'catalog',
+    name: `${name}, ${connections} connections`,
+    unit: 'requests/s',
+    values: rates.service,
+    limit: { name: limit, values },
+    target: { kind: 'at least', value },
+  });
+  return [
+    beside('node:http and pg alone', rates.bare, 0.75),
+    beside('fastify and pg, with schemas', rates.fastify, 1),
+  ];
+}
+
+/** The statement that the service sends for a path, as PostgreSQL saw it. @throws Error when it has not one binding */
+async function sqlOf({ url, key, database }: CatalogService, path: string): Promise<string> {
+  await ask(url + path, { headers: { 'x-api-key': key } });
+  const { rows } = await database.query<{ query: string }>(
+    `select query from pg_stat_activity
+     where application_name = 'api' and query like '%products%' order by query_start desc limit 1`,
+  );
+  const sql = rows[0]?.query ?? '';
+  const bindings = new Set(sql.match(/\$\d+/g));
+  if (bindings.size !== 1) throw new Error(`GET ${path} sends another statement than was expected: ${sql}`);
+  return sql;
+}
+
+/** @throws Error unless all send the same, and something: an empty page is no measure */
+async function requireSameBytes({ key }: CatalogService, ports: number[], path: string): Promise<void> {
+  const bodies = new Set<string>();
+  for (const port of ports) {
+    const url = `http://127.0.0.1:${port}${path.replace('#', '00001')}`;
+    bodies.add((await ask(url, { headers: { 'x-api-key': key } })).body);
+  }
+  if ([...bodies].some((body) => !body.includes('"product_id"')))
+    throw new Error(`GET ${path} shows no product`);
+  if (bodies.size !== 1)
+    throw new Error(`GET ${path}: the servers send different bodies: ${[...bodies].join('\n')}`);
+}
+
+function startServer(file: string, order: ComparisonOrder): { port: Promise<number>; stop(): void } {
+  const child = spawn(process.execPath, scriptArguments(file, order), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const port = new Promise<number>((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`${file} did not start`)));
+    child.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString())));
+  });
+  // Whoever waits for it is told.
+  port.catch(() => undefined);
+  return { port, stop: () => void child.kill() };
+}
+
+async function runLoad(order: LoadOrder): Promise<LoadResult> {
+  const { stdout } = await promisify(execFile)(process.execPath, scriptArguments('http-load.ts', order));
+  return JSON.parse(stdout) as LoadResult;
+}
+
+/** A script of this folder in a process of its own. */
+function scriptArguments(file: string, order: object): string[] {
+  return ['--import', 'tsx', join(__dirname, file), JSON.stringify(order)];
+}

@@ -1,0 +1,281 @@
+import { execFileSync } from 'node:child_process';
+import { createReadStream, mkdirSync, openAsBlob, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { productColumns } from '../../src/etl/feed-format';
+import { connectTo, socketFolder, startServiceProcess } from '../service-process';
+import { writeFeeds, type Feeds } from './etl-feeds';
+import { ask, psqlVersion, quantile, startPacedRequests, timed, watchMemory, withPriority } from './measure';
+import type { BenchContext, Measurement } from './report';
+
+const headers = { 'x-api-key': 'bench' };
+
+/** The service of one round, and what is known of it. */
+interface Round {
+  url: string;
+  pid: number;
+  dataDir: string;
+  database: Client;
+  feeds: Feeds;
+  /** How long a watch lasts at least, in seconds: long enough for a p99. */
+  watchSeconds: number;
+  log: BenchContext['log'];
+}
+
+/** What one round has measured, by name. Seconds, megabytes (`memory: …`), milliseconds (`products: …`, `health: …`). */
+type Figures = Record<string, number>;
+
+/**
+ * A large feed through the whole service (embedded PostgreSQL, local files). Each round has a data folder of its own: the
+ * first load meets an empty table, as its limit does. Every timed step starts after a checkpoint, the re-runs with
+ * statistics and a visibility map as autovacuum has long made them when the next day's feed comes.
+ */
+export async function measureEtl(context: BenchContext): Promise<Measurement[]> {
+  const rows = context.quick ? 100_000 : 1_000_000;
+  const feeds = await writeFeeds(context.folder, rows);
+  const megabytes = statSync(feeds.base).size / 1e6;
+  context.log(`feed of ${rows.toLocaleString('en')} rows, ${megabytes.toFixed(0)} MB`);
+  const rounds: Figures[] = [];
+  for (let round = 1; round <= context.rounds; round++) {
+    context.log(`round ${round} of ${context.rounds}`);
+    rounds.push(await measureRound(context, feeds));
+  }
+  return describe(rows, megabytes, rounds);
+}
+
+async function measureRound({ folder, quick, log }: BenchContext, feeds: Feeds): Promise<Figures> {
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir);
+  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
+  try {
+    const database = await connectTo(dataDir);
+    const { url, pid } = service;
+    const round = { url, pid, dataDir, database, feeds, watchSeconds: quick ? 3 : 15, log };
+    const figures = { ...(await measureSteps(round)), ...(await measureWhileBusy(round)) };
+    await database.end();
+    return figures;
+  } finally {
+    await service.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** The steps one after the other, each with the service to itself. */
+async function measureSteps(round: Round): Promise<Figures> {
+  const { database, feeds } = round;
+  const { rows } = feeds;
+  const tenth = rows / 10;
+  const figures: Figures = {};
+  const step = async (name: string, work: () => Promise<unknown>) => {
+    await database.query('checkpoint');
+    const memory = watchMemory(round.pid);
+    const seconds = await timed(work);
+    figures[name] = seconds;
+    figures[`memory: ${name}`] = memory.peakMegabytes();
+    round.log(`${name}: ${seconds.toFixed(1)} s, ${figures[`memory: ${name}`]!.toFixed(0)} MB`);
+  };
+
+  await step('upload', () => upload(round, 'Bench', feeds.base));
+  await upload(round, 'Bench', feeds.changed);
+  await step('first', () => work(round, 'JV00001', 'run', { inserted: rows }));
+  await database.query('vacuum analyze');
+  figures.insert = await measureInsert(round);
+  await database.query('checkpoint');
+  figures.copy = await copyIntoTextTable(round);
+  round.log(`\\copy: ${figures.copy.toFixed(1)} s`);
+  await step('unchanged', () => work(round, 'JV00001', 'run', { unchanged: rows }));
+  await step('changed', () => work(round, 'JV00002', 'run', { updated: tenth, unchanged: rows - tenth }));
+  await step('plan', () => work(round, 'JV00001', 'plan', { updated: tenth }));
+  await upload(round, 'Bench with bad rows', feeds.bad);
+  await step('bad', () => work(round, 'JV00003', 'run', { inserted: rows - tenth, skipped: tenth }));
+  await step('rejects', () => downloadRejects(round, 'JV00003'));
+  return figures;
+}
+
+/** How quick the catalog and the health check are: with nothing else to do, and beside each kind of run. */
+async function measureWhileBusy(round: Round): Promise<Figures> {
+  const { rows } = round.feeds;
+  const figures: Figures = {};
+  const watch = async (name: string, work: () => Promise<unknown>) => {
+    const { products, health } = await watchAnswers(round, work);
+    figures[`products: ${name}`] = quantile(products, 0.99);
+    figures[`health: ${name}`] = Math.max(...health);
+    round.log(
+      `${name}: ${products.length} x GET /products, p50 ${quantile(products, 0.5).toFixed(1)}, ` +
+        `p99 ${figures[`products: ${name}`]!.toFixed(1)}, max ${Math.max(...products).toFixed(1)} ms; ` +
+        `${health.length} x GET /health, p99 ${quantile(health, 0.99).toFixed(1)}, max ${figures[`health: ${name}`]!.toFixed(1)} ms`,
+    );
+  };
+  await upload(round, 'Another', round.feeds.base);
+  await round.database.query('checkpoint');
+  // Code that has never run is slow at first, which is no matter of feeds.
+  await watchAnswers({ ...round, watchSeconds: 2 }, () => sleep(2_000));
+  await watch('idle', () => sleep(round.watchSeconds * 1000));
+  await watch('first', () => work(round, 'JV00004', 'run', { inserted: rows }));
+  // Their last run was that of the changed feed.
+  await watch('unchanged', () => work(round, 'JV00002', 'run', { unchanged: rows }));
+  let turn = 0;
+  await watch('changed', () => work(round, `JV0000${(turn++ % 2) + 1}`, 'run', { updated: rows / 10 }));
+  return figures;
+}
+
+/** Asks at a pace, while `work` is done, and again until there is enough to tell. */
+async function watchAnswers(
+  { url, watchSeconds }: Round,
+  work: () => Promise<unknown>,
+): Promise<{ products: number[]; health: number[] }> {
+  return withPriority(async () => {
+    const products = startPacedRequests({
+      url: `${url}/products`,
+      headers,
+      connections: 4,
+      requestsPerSecond: 50,
+    });
+    const health = startPacedRequests({
+      url: `${url}/health`,
+      headers,
+      connections: 1,
+      requestsPerSecond: 20,
+    });
+    const until = performance.now() + watchSeconds * 1000;
+    do await work();
+    while (performance.now() < until);
+    return { products: await products.stop(), health: await health.stop() };
+  });
+}
+
+async function upload({ url }: Round, partnerName: string, file: string): Promise<void> {
+  const form = new FormData();
+  form.set('partner_name', partnerName);
+  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
+  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
+  if (response.status !== 201) throw new Error(await response.text());
+}
+
+/** Runs or plans a job. @throws Error unless the counters are those expected: what was measured is then not the work */
+async function work(
+  { url }: Round,
+  jobId: string,
+  what: 'run' | 'plan',
+  expected: Record<string, number>,
+): Promise<void> {
+  const { body } = await ask(`${url}/jobs/${jobId}/${what}`, { method: 'POST', headers });
+  const { summary } = JSON.parse(body) as { summary?: Record<string, number> };
+  for (const [counter, count] of Object.entries(expected)) {
+    if (summary?.[counter] !== count) {
+      throw new Error(
+        `${what} of ${jobId}: expected ${JSON.stringify(expected)}, got ${body.slice(0, 1000)}`,
+      );
+    }
+  }
+}
+
+async function downloadRejects({ url, feeds }: Round, jobId: string): Promise<void> {
+  const response = await fetch(`${url}/jobs/${jobId}/rejects.csv`, { headers });
+  let lines = 0;
+  for await (const chunk of response.body!) {
+    for (const byte of chunk as Uint8Array) if (byte === 10) lines++;
+  }
+  if (lines !== feeds.rows / 10 + 1) throw new Error(`unexpected rejects: ${lines} lines`);
+}
+
+const productsCopied = ['feed_id', 'partner_id', ...productColumns].join(', ');
+
+/**
+ * Inserts what the first load has made of the feed into an empty table with the columns, checks and indexes of
+ * `products`, and its own numbers; without its foreign keys and triggers, which `like` leaves out.
+ * @returns seconds
+ */
+async function measureInsert({ database, log }: Round): Promise<number> {
+  await database.query(`
+    create table bench_rows with (autovacuum_enabled = off) as
+      select ${productsCopied} from products order by product_id;
+    create table bench_products (like products including all) with (autovacuum_enabled = off)
+  `);
+  await database.query('vacuum analyze bench_rows');
+  await database.query('checkpoint');
+  const seconds = await timed(() =>
+    database.query(`insert into bench_products (${productsCopied}) select ${productsCopied} from bench_rows`),
+  );
+  await database.query('drop table bench_products, bench_rows');
+  log(`plain insert: ${seconds.toFixed(1)} s`);
+  return seconds;
+}
+
+/** Copies the file as it is into a temporary table of texts, by psql where there is one. @returns seconds of that alone */
+async function copyIntoTextTable({ dataDir, database, feeds }: Round): Promise<number> {
+  const create = `create temporary table bench_texts (${productColumns.map((name) => `${name} text`).join(', ')})`;
+  if (psqlVersion() === undefined) {
+    await database.query(create);
+    const seconds = await timed(() =>
+      pipeline(
+        createReadStream(feeds.base),
+        database.query(copyFrom('copy bench_texts from stdin csv header')),
+      ),
+    );
+    await database.query('drop table bench_texts');
+    return seconds;
+  }
+  const commands = [create, '\\timing on', `\\copy bench_texts from '${feeds.base}' csv header`];
+  const output = execFileSync(
+    'psql',
+    ['-X', '-h', socketFolder(dataDir), '-U', 'postgres', '-d', 'partner_catalog'].concat(
+      commands.flatMap((command) => ['-c', command]),
+    ),
+    { encoding: 'utf8' },
+  );
+  return Number(/Time: ([\d.]+) ms/.exec(output)![1]) / 1000;
+}
+
+/** The figures of all rounds as measurements, each beside its limit. */
+function describe(rows: number, megabytes: number, rounds: readonly Figures[]): Measurement[] {
+  const of = (name: string) => rounds.map((figures) => figures[name]!);
+  const version = psqlVersion();
+  const by = version === undefined ? 'by the driver: there is no psql' : `psql ${version}`;
+  const copy = { name: `\\copy into a temporary table of texts (${by})`, values: of('copy') };
+  const insert = { name: 'insert … select into an empty table like products', values: of('insert') };
+  const idle = { name: 'idle', values: of('products: idle') };
+  const seconds = (
+    name: string,
+    figure: string,
+    limit?: Measurement['limit'],
+    target?: number,
+  ): Measurement => ({
+    part: 'etl',
+    name,
+    unit: 's',
+    values: of(figure),
+    ...(limit && { limit }),
+    ...(target !== undefined && { target: { kind: 'at most', value: target } }),
+  });
+  const atMost = (name: string, unit: string, figure: string, value: number): Measurement => ({
+    part: 'etl',
+    name,
+    unit,
+    values: of(figure),
+    target: { kind: 'at most', value },
+  });
+  const size = `${rows.toLocaleString('en')} rows, ${megabytes.toFixed(0)} MB`;
+  const runs = { first: 'a first load', unchanged: 'an unchanged re-run', changed: 'a run with 10% changed' };
+  return [
+    seconds(`first load of ${size}`, 'first', insert, 1),
+    seconds('unchanged re-run', 'unchanged', copy, 1.5),
+    seconds('10% of the prices changed', 'changed', copy, 4),
+    seconds('plan of 10% changed', 'plan', copy),
+    seconds('first load with every tenth row bad', 'bad', insert),
+    seconds('rejects.csv of those', 'rejects', copy),
+    seconds('upload', 'upload', copy),
+    ...Object.entries(runs).map(([run, name]) => atMost(`memory at ${name}`, 'MB', `memory: ${run}`, 200)),
+    ...Object.entries(runs).map(([run, name]): Measurement => ({
+      ...atMost(`p99 of GET /products beside ${name}`, 'ms', `products: ${run}`, 2),
+      limit: idle,
+    })),
+    ...Object.entries(runs).map(([run, name]) =>
+      atMost(`slowest GET /health beside ${name}`, 'ms', `health: ${run}`, 50),
+    ),
+    { part: 'etl', name: 'slowest GET /health, idle', unit: 'ms', values: of('health: idle') },
+  ];
+}

@@ -1,0 +1,100 @@
+/** The same with fastify, as it is meant to be used: schemas check what comes in and write what goes out. No log. */
+import type { AddressInfo } from 'node:net';
+import Fastify from 'fastify';
+import { Pool } from 'pg';
+import document from '../../generated/openapi.json';
+import type { ProductRow } from '../../src/products/products.repository';
+import { pageSize, readOrder, reportPort, toPage, toProduct } from './comparison';
+
+const order = readOrder();
+const pool = new Pool({ ...order.database, max: order.connections });
+// The document's schemas have examples, which are no keyword of Ajv.
+const app = Fastify({ ajv: { customOptions: { strict: false } } });
+
+app.addHook('onRequest', async (request, reply) => {
+  reply.headers(order.headers);
+  if (request.headers['x-api-key'] !== order.key) await reply.code(401).send({ detail: 'Unauthorized' });
+});
+
+interface Parameter {
+  name: string;
+  in: string;
+  schema: { $ref?: string };
+}
+
+/** The declared parameters of an operation in one place, as a schema. */
+function parametersOf(operation: { parameters: object[] }, place: 'query' | 'path'): object {
+  const declared = (operation.parameters as Parameter[]).filter((parameter) => parameter.in === place);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(declared.map(({ name, schema }) => [name, resolve(schema)])),
+    additionalProperties: false,
+  };
+}
+
+const schemas = document.components.schemas as Record<string, object>;
+
+function resolve(schema: { $ref?: string }): object {
+  return schema.$ref === undefined ? schema : schemas[schema.$ref.split('/').pop()!]!;
+}
+
+const text = { type: 'string' };
+const optional = (type: string, inList: boolean) => ({ type: inList ? type : [type, 'null'] });
+
+function productSchema(inList: boolean) {
+  return {
+    type: 'object',
+    properties: {
+      product_id: text,
+      feed_id: text,
+      partner_name: text,
+      sku: text,
+      product_name: text,
+      description: optional('string', inList),
+      brand: optional('string', inList),
+      category: optional('string', inList),
+      price: optional('number', inList),
+      currency: optional('string', inList),
+      availability: optional('string', inList),
+      created_at: text,
+    },
+  };
+}
+
+const pageSchema = {
+  type: 'object',
+  properties: {
+    count: { type: 'integer' },
+    items: { type: 'array', items: productSchema(true) },
+    next_cursor: text,
+  },
+};
+
+app.get(
+  '/products',
+  {
+    schema: {
+      querystring: parametersOf(document.paths['/products'].get, 'query'),
+      response: { 200: pageSchema },
+    },
+  },
+  async () => toPage((await pool.query<ProductRow>(order.pageSql, [pageSize + 1])).rows),
+);
+
+app.get<{ Params: { product_id: string } }>(
+  '/products/:product_id',
+  {
+    schema: {
+      params: parametersOf(document.paths['/products/{product_id}'].get, 'path'),
+      response: { 200: productSchema(false) },
+    },
+  },
+  async ({ params }) => {
+    const number = Number(params.product_id.slice(2));
+    return toProduct((await pool.query<ProductRow>(order.productSql, [number])).rows[0]!);
+  },
+);
+
+void app
+  .listen({ port: 0, host: '127.0.0.1' })
+  .then(() => reportPort((app.server.address() as AddressInfo).port));

@@ -1,0 +1,98 @@
+/**
+ * A process that asks an HTTP server over and over, one request at a time on each connection, and prints what it got as
+ * JSON. On bare sockets: it shares the machine with what it measures, and must take little of it.
+ *
+ * usage: http-load <JSON of LoadOrder>
+ */
+import { connect, type Socket } from 'node:net';
+
+/** What to ask, of whom, and for how long. */
+export interface LoadOrder {
+  port: number;
+  connections: number;
+  milliseconds: number;
+  headers: Record<string, string>;
+  /** `#` stands for a number from 1 to `numbers`, another one in each request, padded as identifiers are. */
+  path: string;
+  numbers: number;
+}
+
+/** What came of it. */
+export interface LoadResult {
+  requestsPerSecond: number;
+  /** Of the time that a request took, in milliseconds. */
+  median: number;
+  p99: number;
+  /** Bytes of the last body: servers that are compared must send the same. */
+  bodyBytes: number;
+}
+
+async function main(order: LoadOrder): Promise<LoadResult> {
+  const { port, connections, milliseconds, headers, path, numbers } = order;
+  const rest = ` HTTP/1.1\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n`;
+  let number = 0;
+  const nextRequest = () => {
+    // A step that is prime to the count visits every number, in no order that a cache could profit from.
+    number = (number + 7_368_787) % numbers;
+    return `GET ${path.replace('#', String(number + 1).padStart(5, '0'))}${rest}`;
+  };
+  const times: number[] = [];
+  let bodyBytes = 0;
+  const endAt = performance.now() + milliseconds;
+  const ask = (socket: Socket) =>
+    new Promise<void>((resolve, reject) => {
+      let answer = '';
+      let sentAt = 0;
+      const send = () => {
+        answer = '';
+        sentAt = performance.now();
+        socket.write(nextRequest());
+      };
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        answer += chunk;
+        const length = bodyLength(answer);
+        if (length === undefined) return;
+        if (!answer.startsWith('HTTP/1.1 200 ')) reject(new Error(answer.slice(0, 500)));
+        bodyBytes = length;
+        const now = performance.now();
+        times.push(now - sentAt);
+        if (now < endAt) send();
+        else resolve();
+      });
+      socket.on('error', reject).on('end', () => reject(new Error('the server has closed a connection')));
+      send();
+    });
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
+  const startedAt = performance.now();
+  await Promise.all(sockets.map(ask));
+  const seconds = (performance.now() - startedAt) / 1000;
+  for (const socket of sockets) socket.destroy();
+  times.sort((a, b) => a - b);
+  const at = (share: number) => times[Math.floor(share * (times.length - 1))]!;
+  return { requestsPerSecond: times.length / seconds, median: at(0.5), p99: at(0.99), bodyBytes };
+}
+
+/** @returns the length of the body of a whole answer; undefined while a part of it is missing */
+function bodyLength(answer: string): number | undefined {
+  const head = answer.indexOf('\r\n\r\n');
+  if (head === -1) return undefined;
+  const length = /\r\ncontent-length: (\d+)/i.exec(answer)?.[1];
+  if (length === undefined) throw new Error(`an answer without a length: ${answer.slice(0, head)}`);
+  return answer.length - head - 4 >= Number(length) ? Number(length) : undefined;
+}
+
+function open(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(socket));
+    socket.once('error', reject);
+  });
+}
+
+main(JSON.parse(process.argv[2]!) as LoadOrder)
+  .then((result) => process.stdout.write(JSON.stringify(result)))
+  .catch((error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  });

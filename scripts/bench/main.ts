@@ -1,0 +1,113 @@
+/**
+ * Measures what the service promises to be fast at, each beside its limit (PostgreSQL itself, or a bare server) in the
+ * same rounds on the same machine. Prints a table, and writes it to bench-results/ as JSON and as an SVG plot. A target
+ * that is missed is a result, not an error: the exit code is 1 only when a part could not be measured.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { binaries } from '../../src/db/embedded-files';
+import { measureAnalytics } from './analytics';
+import { measureCatalog } from './catalog';
+import { measureEtl } from './etl';
+import { measureOrders } from './orders';
+import { plotResults } from './plot';
+import {
+  evaluate,
+  formatSetting,
+  formatTable,
+  parts,
+  type BenchContext,
+  type Measurement,
+  type Part,
+  type Result,
+  type Setting,
+} from './report';
+
+const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n]
+
+  --quick     a tenth of the size and less, to see that everything works; its figures are no proof
+  --only      only these parts of ${parts.join(', ')}
+  --rounds    how often each thing is measured; 3 by default`;
+
+const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
+  etl: measureEtl,
+  catalog: measureCatalog,
+  orders: measureOrders,
+  analytics: measureAnalytics,
+};
+
+const resultFolder = join(__dirname, '..', '..', 'bench-results');
+
+async function main(): Promise<void> {
+  const { quick, only, rounds } = readOptions();
+  const results: Result[] = [];
+  for (const part of only) {
+    const folder = mkdtempSync(join(tmpdir(), `catalog-bench-${part}-`));
+    const log = (line: string) => process.stderr.write(`${part.padEnd(9)} ${line}\n`);
+    try {
+      const measurements = await measures[part]({ quick, rounds, folder, log });
+      results.push(...measurements.map(evaluate));
+    } catch (error) {
+      console.error(error);
+      log('could not be measured');
+      process.exitCode = 1;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+  writeReport({ ...(await describeSetting()), quick, rounds }, results);
+}
+
+/** What the command line asks for; ends the process with the usage when it is wrong. */
+function readOptions(): { quick: boolean; only: Part[]; rounds: number } {
+  try {
+    const { values } = parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string', default: parts.join() },
+        rounds: { type: 'string', default: '3' },
+      },
+    });
+    const only = values.only.split(',');
+    const unknown = only.find((name) => !parts.some((part) => part === name));
+    if (unknown !== undefined) throw new Error(`there is no part '${unknown}'`);
+    const rounds = Number(values.rounds);
+    if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
+    return { quick: values.quick, only: parts.filter((part) => only.includes(part)), rounds };
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+async function describeSetting(): Promise<Omit<Setting, 'quick' | 'rounds'>> {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: __dirname, encoding: 'utf8' }).trim();
+  const changed = git('status', '--porcelain') === '' ? '' : ' with changes';
+  const postgres = execFileSync(join(await binaries(undefined), 'postgres'), ['--version'], {
+    encoding: 'utf8',
+  });
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: `${git('rev-parse', '--short', 'HEAD')}${changed}`,
+    machine: `${cpus().length} x ${cpus()[0]!.model}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+    node: process.version,
+    postgres: postgres.trim().replace('postgres (PostgreSQL)', 'PostgreSQL'),
+  };
+}
+
+function writeReport(setting: Setting, results: Result[]): void {
+  const heading = formatSetting(setting);
+  console.log(`${heading}\n\n${formatTable(results)}`);
+  mkdirSync(resultFolder, { recursive: true });
+  const json = { ...setting, results };
+  writeFileSync(join(resultFolder, 'bench.json'), `${JSON.stringify(json, undefined, 2)}\n`);
+  writeFileSync(join(resultFolder, 'bench.svg'), plotResults(results, heading));
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,71 @@
+import { connect, type Socket } from 'node:net';
+
+/** Orders to send, over and over, one at a time on each connection. */
+export interface OrderLoad {
+  url: string;
+  apiKey: string;
+  connections: number;
+  milliseconds: number;
+  /** The body of the next order. */
+  nextBody: () => string;
+}
+
+/**
+ * Sends orders as fast as they are answered. On bare sockets: it shares the machine with what it measures, and must take
+ * little of it. @returns how many a second. @throws Error on an answer other than 201
+ */
+export async function sendOrders({
+  url,
+  apiKey,
+  connections,
+  milliseconds,
+  nextBody,
+}: OrderLoad): Promise<number> {
+  const { hostname, port, host } = new URL(url);
+  const head =
+    `POST /orders HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${apiKey}\r\n` +
+    'Content-Type: application/json\r\nContent-Length: ';
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(hostname, Number(port))));
+  const startedAt = performance.now();
+  let orders = 0;
+  const sendOn = (socket: Socket) =>
+    new Promise<void>((resolve, reject) => {
+      let answer = '';
+      const send = () => {
+        answer = '';
+        const body = nextBody();
+        socket.write(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`);
+      };
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        answer += chunk;
+        if (!isWhole(answer)) return;
+        if (!answer.startsWith('HTTP/1.1 201 ')) reject(new Error(answer.slice(0, 500)));
+        orders++;
+        if (performance.now() < startedAt + milliseconds) send();
+        else resolve();
+      });
+      socket.on('error', reject).on('end', () => reject(new Error('the service has closed a connection')));
+      send();
+    });
+  try {
+    await Promise.all(sockets.map(sendOn));
+    return (orders * 1000) / (performance.now() - startedAt);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
+}
+
+function isWhole(answer: string): boolean {
+  const headEnd = answer.indexOf('\r\n\r\n');
+  if (headEnd < 0) return false;
+  const length = /\r\ncontent-length: (\d+)/i.exec(answer.slice(0, headEnd));
+  if (!length) throw new Error(`an answer without its length: ${answer.slice(0, headEnd)}`);
+  return answer.length >= headEnd + 4 + Number(length[1]);
+}
+
+function open(hostname: string, port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port, noDelay: true }, () => resolve(socket));
+    socket.once('error', reject);
+  });
+}

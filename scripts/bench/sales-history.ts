@@ -1,0 +1,42 @@
+import type { Client } from 'pg';
+
+/** What the service sells in these measurements. */
+export const partners = 500;
+export const products = 100_000;
+
+/** Products that can be ordered, of one feed that was never uploaded, and partners to order for. */
+export async function fillCatalog(database: Client): Promise<void> {
+  await database.query(`
+    insert into partners (partner_name) select 'Partner ' || number from generate_series(1, ${partners}) as number;
+    insert into feeds (partner_id, filename, content_type, raw_file_bucket, raw_file_object_key, sha256, size_bytes)
+    values (1, 'feed.csv', 'text/csv', 'local', 'measured', sha256('measured'), 1);
+    insert into products (feed_id, partner_id, sku, product_name, price, currency, availability)
+    select 1, 1, 'SKU-' || number, 'Product number ' || number, 1 + (number % 10000) / 100.0, 'EUR', 'in_stock'
+    from generate_series(1, ${products}) as number;
+    analyze`);
+}
+
+/**
+ * Orders of three items each, spread evenly over the days before `untilDaysAgo` and over all partners, a tenth of them in
+ * another currency.
+ */
+export async function fillOrders(
+  database: Client,
+  { orders, days, untilDaysAgo = 0 }: { orders: number; days: number; untilDaysAgo?: number },
+): Promise<void> {
+  await database.query(
+    `with sold as (
+       insert into orders (partner_name, currency, total_amount, created_at)
+       select 'Partner ' || 1 + number % ${partners}, case number % 10 when 0 then 'USD' else 'EUR' end,
+         6 * (1 + (number % 1000) / 100.0),
+         now() - $3::integer * interval '1 day' - ($1::integer - number) * ($2::integer * interval '1 day' / $1::integer)
+       from generate_series(1, $1::integer) as number
+       returning order_id, total_amount / 6 as price
+     )
+     insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
+     select order_id, item, 'SKU-' || item, 'Product number ' || item, item, price, item * price
+     from sold cross join generate_series(1, 3) as item`,
+    [orders, days, untilDaysAgo],
+  );
+  await database.query('vacuum analyze');
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { Client } from 'pg';
+
+/** The built service as a process of its own, on a free port and an embedded database. */
+export interface ServiceProcess {
+  pid: number;
+  url: string;
+  /** Sends SIGTERM and waits. @returns the exit code */
+  stop(): Promise<number | null>;
+}
+
+/** Starts the built service on a data folder. @param settings - its environment besides the search path */
+export async function startServiceProcess(
+  dataDir: string,
+  settings: Record<string, string>,
+): Promise<ServiceProcess> {
+  const entry = join(__dirname, '..', 'dist', 'src', 'main.js');
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', entry], {
+    env: { PATH: process.env.PATH, DATA_DIR: dataDir, PORT: '0', ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the service did not start')));
+    child.stdout.on('data', (chunk: Buffer) => {
+      const listening = /"url":"([^"]+)"/.exec(chunk.toString());
+      if (listening) resolve(listening[1]!);
+    });
+  });
+  return {
+    pid: child.pid!,
+    url,
+    stop() {
+      child.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
+
+/** The folder of the embedded database's socket. */
+export const socketFolder = (dataDir: string) => join(dataDir, 'postgres');
+
+/** A connection to the embedded database of a running service. The caller ends it. */
+export async function connectTo(dataDir: string): Promise<Client> {
+  const client = new Client({
+    host: socketFolder(dataDir),
+    user: 'postgres',
+    database: 'partner_catalog',
+    application_name: 'measurement',
+  });
+  await client.connect();
+  return client;
+}
+
+/** The middle one of the values, or the higher one of the two. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}
