@@ -54,7 +54,10 @@ export class ApiClient {
   async send(method: string, path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const headers = new Headers(init.headers);
     if (this.key !== undefined && !headers.has('x-api-key')) headers.set('x-api-key', this.key);
-    const response = await fetch((await this.wayTo(method, path, init)) + path, { ...init, method, headers });
+    const way = await this.wayTo(method, path, init);
+    // Prism closes a connection after five idle seconds; stalled for as long, also with a request on its way to it.
+    if (way === this.proxyUrl) headers.set('connection', 'close');
+    const response = await fetch(way + path, { ...init, method, headers });
     refuseViolations(method, path, response);
     const text = await response.text();
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
