@@ -43,5 +43,6 @@ export default {
   setupFilesAfterEnv: ['<rootDir>/test/support/each-file.ts'],
   // Tests wait for processes and connections more than they compute; jest would leave a core free.
   maxWorkers: '100%',
-  testTimeout: 30_000,
+  // A test that hangs is to be found out; how long one that works takes depends on what else the machine does.
+  testTimeout: 120_000,
 };

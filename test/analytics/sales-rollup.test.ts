@@ -12,7 +12,6 @@ const partners = ['Acme', 'Ácme', 'Birch & Sons'];
 const currencies = ['EUR', 'JPY'];
 
 // Many of them, one after the other.
-jest.setTimeout(120_000);
 
 let db: Database;
 beforeAll(async () => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
   afterFile(() => browser.close());
   service = await startUsedService();
   await service.api.loadFeed('sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n');
-}, 60_000);
+});
 
 /** A page, and all that it has asked for and complained about. */
 interface OpenPage {

@@ -46,7 +46,7 @@ function kindOf(value: unknown): string {
 let state: State;
 beforeAll(async () => {
   state = await startState();
-}, 60_000);
+});
 
 describe('the examples of the document', () => {
   it('are replayed, each of them, or there is a reason why not', () => {

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await client.connect();
   afterFile(() => client.end());
   await fillCatalog(products, (sql) => client.query(sql));
-}, 120_000);
+});
 
 /** The statements that `work` sends. */
 async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: Statement[] }> {

@@ -7,7 +7,6 @@ import { PostgresProxy, type DatabaseCall, type Fate } from '../support/postgres
 import { startTestService, testKey, type TestService } from '../support/service';
 
 // Hundreds of faults each; on a busy machine they take their time.
-jest.setTimeout(120_000);
 
 let service: TestService;
 let api: ApiClient;

@@ -9,7 +9,6 @@ import { S3Front, type S3Fate } from '../support/s3-front';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 // Hundreds of faults each; on a busy machine they take their time.
-jest.setTimeout(120_000);
 
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
 /** Two parts, as S3 has them. */

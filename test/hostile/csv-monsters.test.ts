@@ -159,7 +159,7 @@ describe('a CSV monster', () => {
     }
     // One after the other they leave both heaps as large as each needed at its worst.
     expect(peakMegabytes(pid)).toBeLessThan(300);
-  }, 120_000);
+  });
 });
 
 /** Inspects, uploads and runs it, and holds the three against what is expected and each other. */
