@@ -11,8 +11,6 @@ import { salesTables } from '../support/sales';
 const partners = ['Acme', 'Ácme', 'Birch & Sons'];
 const currencies = ['EUR', 'JPY'];
 
-// Many of them, one after the other.
-
 let db: Database;
 beforeAll(async () => {
   ({ db } = await createTestDatabase());

@@ -9,8 +9,6 @@ import { filePart, formBody, formType, partnerPart } from '../support/multipart'
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
-// A thousand of them; on a busy machine they take their time.
-
 const csv = `sku,product_name,price\n${'TENT-2,Two-person tent,189.90\n'.repeat(3_000)}`;
 const bodies = [
   formBody([partnerPart(), filePart(csv)]),

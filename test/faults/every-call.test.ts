@@ -6,8 +6,6 @@ import { filePart, formBody, formType, partnerPart, uploadParts } from '../suppo
 import { PostgresProxy, type DatabaseCall, type Fate } from '../support/postgres-proxy';
 import { startTestService, testKey, type TestService } from '../support/service';
 
-// Hundreds of faults each; on a busy machine they take their time.
-
 let service: TestService;
 let api: ApiClient;
 let proxy: PostgresProxy;

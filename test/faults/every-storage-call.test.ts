@@ -8,8 +8,6 @@ import { filePart, partnerPart, uploadParts } from '../support/multipart';
 import { S3Front, type S3Fate } from '../support/s3-front';
 import { startTestService, testKey, type TestService } from '../support/service';
 
-// Hundreds of faults each; on a busy machine they take their time.
-
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
 /** Two parts, as S3 has them. */
 const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(530);
