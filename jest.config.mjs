@@ -44,5 +44,5 @@ export default {
   // Tests wait for processes and connections more than they compute; jest would leave a core free.
   maxWorkers: '100%',
   // A test that hangs is to be found out; how long one that works takes depends on what else the machine does.
-  testTimeout: 120_000,
+  testTimeout: 240_000,
 };
