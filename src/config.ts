@@ -45,6 +45,8 @@ export interface Config {
   concurrentRuns: number;
   /** Connections to the database that serve requests; runs have others. */
   databaseConnections: number;
+  /** Whether they keep prepared statements, which some poolers cannot. */
+  preparesStatements: boolean;
   /** Whether the document and the page that shows it are served. */
   servicePages: boolean;
   logLevel: string;
@@ -77,6 +79,7 @@ const settingsSchema = {
     MAX_CONCURRENT_DOWNLOADS: { type: 'integer', minimum: 1, maximum: 1000, default: 16 },
     MAX_CONCURRENT_RUNS: { type: 'integer', minimum: 1, maximum: 6, default: 4 },
     DATABASE_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200, default: 20 },
+    DATABASE_PREPARED_STATEMENTS: { enum: ['on', 'off'] },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
     SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
     LOG_LEVEL: { enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' },
@@ -112,6 +115,7 @@ interface Settings {
   MAX_CONCURRENT_DOWNLOADS: number;
   MAX_CONCURRENT_RUNS: number;
   DATABASE_CONNECTIONS: number;
+  DATABASE_PREPARED_STATEMENTS?: 'on' | 'off';
   SHUTDOWN_SECONDS: number;
   SERVICE_PAGES: 'on' | 'off';
   LOG_LEVEL: string;
@@ -183,6 +187,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     concurrentDownloads: settings.MAX_CONCURRENT_DOWNLOADS,
     concurrentRuns: settings.MAX_CONCURRENT_RUNS,
     databaseConnections: settings.DATABASE_CONNECTIONS,
+    // Nothing stands before the embedded server.
+    preparesStatements:
+      (settings.DATABASE_PREPARED_STATEMENTS ?? (settings.DATABASE_URL ? 'off' : 'on')) === 'on',
     servicePages: settings.SERVICE_PAGES === 'on',
     logLevel: settings.LOG_LEVEL,
     metrics:

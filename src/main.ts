@@ -82,6 +82,7 @@ async function start(config: Config, log: Log, cleanups: Cleanup[], signal: Abor
     applicationName: 'api',
     connectionsMax: config.databaseConnections,
     queryMilliseconds: limits.databaseQueryMilliseconds,
+    preparesStatements: config.preparesStatements,
   });
   cleanups.push({ what: 'database pool', undo: () => closePool(db) });
   await requireKey(db, config);

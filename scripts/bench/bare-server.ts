@@ -1,20 +1,15 @@
 /** What `node:http` and `pg` alone can do: no key, no checks, no log, no way to fail but by its process. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Pool } from 'pg';
-import type { ProductRow } from '../../src/products/products.repository';
-import { pageSize, readOrder, reportPort, toPage, toProduct } from './comparison';
+import { openReader, readOrder, reportPort, toPage, toProduct } from './comparison';
 
 const order = readOrder();
-const pool = new Pool({ ...order.database, max: order.connections });
+const read = openReader(order);
 const productPath = '/products/PR';
 
 async function answer(path: string): Promise<unknown> {
-  if (!path.startsWith(productPath)) {
-    return toPage((await pool.query<ProductRow>(order.pageSql, [pageSize + 1])).rows);
-  }
-  const number = Number(path.slice(productPath.length));
-  return toProduct((await pool.query<ProductRow>(order.productSql, [number])).rows[0]!);
+  if (!path.startsWith(productPath)) return toPage(await read.page());
+  return toProduct(await read.product(Number(path.slice(productPath.length))));
 }
 
 const server = createServer((request, response) => {

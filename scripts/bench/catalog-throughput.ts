@@ -29,32 +29,37 @@ const questions = [
   { name: 'one product (GET /products/{product_id})', path: '/products/PR#', sqlName: 'productSql' },
 ] as const;
 
+const servers = ['service', 'bare', 'prepared', 'fastify'] as const;
+
 /**
- * How many requests a second the service answers on 50 connections, beside two servers of their own that send the same
- * bytes for the same SQL: `node:http` with pg and nothing else, and fastify with schemas. In each round they are asked
- * one after the other. Generator and PostgreSQL have the same processors as each of them.
+ * How many requests a second the service answers on 50 connections, beside servers of their own that send the same bytes
+ * for the same SQL: `node:http` with pg and nothing else, also with prepared statements, and fastify with schemas. In each
+ * round they are asked one after the other. Generator and PostgreSQL have the same processors as each of them.
  */
 export async function measureThroughput(
   context: BenchContext,
   service: CatalogService,
 ): Promise<Measurement[]> {
   const sql = {
-    pageSql: await sqlOf(service, '/products'),
-    productSql: await sqlOf(service, '/products/PR00001'),
+    pageSql: await sqlOf(service, '/products', 0),
+    productSql: await sqlOf(service, '/products/PR00001', 1),
   };
   const order: ComparisonOrder = {
     database: { host: socketFolder(service.dataDir), user: 'postgres', database: 'partner_catalog' },
     connections: loadConfig({}).databaseConnections,
     ...sql,
+    preparesStatements: false,
     headers: { ...securityHeaders, 'x-request-id': '00000000-0000-4000-8000-000000000000' },
     key: service.key,
   };
   const bare = startServer('bare-server.ts', order);
+  const prepared = startServer('bare-server.ts', { ...order, preparesStatements: true });
   const fastify = startServer('fastify-server.ts', order);
   try {
     const ports = {
       service: Number(new URL(service.url).port),
       bare: await bare.port,
+      prepared: await prepared.port,
       fastify: await fastify.port,
     };
     const measurements: Measurement[] = [];
@@ -65,6 +70,7 @@ export async function measureThroughput(
     return measurements;
   } finally {
     bare.stop();
+    prepared.stop();
     fastify.stop();
   }
 }
@@ -72,19 +78,18 @@ export async function measureThroughput(
 async function measureQuestion(
   { quick, rounds, log }: BenchContext,
   { key, products }: CatalogService,
-  ports: Record<'service' | 'bare' | 'fastify', number>,
+  ports: Record<(typeof servers)[number], number>,
   { name, path }: { name: string; path: string },
 ): Promise<Measurement[]> {
-  const rates = { service: [] as number[], bare: [] as number[], fastify: [] as number[] };
-  const names = ['service', 'bare', 'fastify'] as const;
+  const rates = { service: [], bare: [], prepared: [], fastify: [] } as Record<keyof typeof ports, number[]>;
   const load = (port: number, milliseconds: number) =>
     runLoad({ port, connections, milliseconds, headers: { 'x-api-key': key }, path, numbers: products });
   // What is compiled while it runs, and what is read from disk for the first time, is in no round.
-  for (const each of names) await load(ports[each], quick ? 5_000 : 15_000);
+  for (const each of servers) await load(ports[each], quick ? 5_000 : 15_000);
   for (let round = 1; round <= rounds; round++) {
     // Whoever comes first in one round comes last in another.
-    for (let turn = 0; turn < names.length; turn++) {
-      const each = names[(turn + round) % names.length]!;
+    for (let turn = 0; turn < servers.length; turn++) {
+      const each = servers[(turn + round) % servers.length]!;
       const { requestsPerSecond, p99 } = await load(ports[each], quick ? 1_000 : 5_000);
       rates[each].push(requestsPerSecond);
       log(
@@ -92,22 +97,23 @@ async function measureQuestion(
       );
     }
   }
-  const beside = (limit: string, values: number[], value: number): Measurement => ({
+  const beside = (limit: string, values: number[], value?: number): Measurement => ({
     part: 'catalog',
     name: `${name}, ${connections} connections`,
     unit: 'requests/s',
     values: rates.service,
     limit: { name: limit, values },
-    target: { kind: 'at least', value },
+    ...(value !== undefined && { target: { kind: 'at least', value } }),
   });
   return [
     beside('node:http and pg alone', rates.bare, 0.75),
+    beside('the same with prepared statements', rates.prepared),
     beside('fastify and pg, with schemas', rates.fastify, 1),
   ];
 }
 
-/** The statement that the service sends for a path, as PostgreSQL saw it. @throws Error when it has not one binding */
-async function sqlOf({ url, key, database }: CatalogService, path: string): Promise<string> {
+/** The statement that the service sends for a path, as PostgreSQL saw it. @throws Error when it takes other than so many values */
+async function sqlOf({ url, key, database }: CatalogService, path: string, values: number): Promise<string> {
   await ask(url + path, { headers: { 'x-api-key': key } });
   const { rows } = await database.query<{ query: string }>(
     `select query from pg_stat_activity
@@ -115,7 +121,8 @@ async function sqlOf({ url, key, database }: CatalogService, path: string): Prom
   );
   const sql = rows[0]?.query ?? '';
   const bindings = new Set(sql.match(/\$\d+/g));
-  if (bindings.size !== 1) throw new Error(`GET ${path} sends another statement than was expected: ${sql}`);
+  if (sql === '' || bindings.size !== values)
+    throw new Error(`GET ${path} sends another statement than was expected: ${sql}`);
   return sql;
 }
 

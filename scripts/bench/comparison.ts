@@ -1,14 +1,16 @@
-import type { ClientConfig } from 'pg';
+import { Pool, type ClientConfig } from 'pg';
 import type { ProductRow } from '../../src/products/products.repository';
 
 /** What a server to compare with is told: the same SQL, pool and headers as the service has. */
 export interface ComparisonOrder {
   database: ClientConfig;
   connections: number;
-  /** Takes the number of rows wanted, which is one more than a page has. */
+  /** Takes no value. */
   pageSql: string;
   /** Takes the number of the product. */
   productSql: string;
+  /** Whether its connections keep the statements, as those of the service do. */
+  preparesStatements: boolean;
   /** Of each response, besides type and length of its body. */
   headers: Record<string, string>;
   key: string;
@@ -20,6 +22,27 @@ export const pageSize = 10;
 /** The order that the process was started with. */
 export function readOrder(): ComparisonOrder {
   return JSON.parse(process.argv[2]!) as ComparisonOrder;
+}
+
+/** Reads what the answers are made of. */
+export function openReader({
+  database,
+  connections,
+  pageSql,
+  productSql,
+  preparesStatements,
+}: ComparisonOrder) {
+  const pool = new Pool({ ...database, max: connections });
+  const nameOf = (name: string) => (preparesStatements ? name : undefined);
+  return {
+    async page(): Promise<ProductRow[]> {
+      return (await pool.query<ProductRow>({ name: nameOf('page'), text: pageSql })).rows;
+    },
+    async product(number: number): Promise<ProductRow> {
+      const query = { name: nameOf('product'), text: productSql, values: [number] };
+      return (await pool.query<ProductRow>(query)).rows[0]!;
+    },
+  };
 }
 
 /** Says where the server listens. */

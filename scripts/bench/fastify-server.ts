@@ -1,13 +1,11 @@
 /** The same with fastify, as it is meant to be used: schemas check what comes in and write what goes out. No log. */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
-import { Pool } from 'pg';
 import document from '../../generated/openapi.json';
-import type { ProductRow } from '../../src/products/products.repository';
-import { pageSize, readOrder, reportPort, toPage, toProduct } from './comparison';
+import { openReader, readOrder, reportPort, toPage, toProduct } from './comparison';
 
 const order = readOrder();
-const pool = new Pool({ ...order.database, max: order.connections });
+const read = openReader(order);
 // The document's schemas have examples, which are no keyword of Ajv.
 const app = Fastify({ ajv: { customOptions: { strict: false } } });
 
@@ -78,7 +76,7 @@ app.get(
       response: { 200: pageSchema },
     },
   },
-  async () => toPage((await pool.query<ProductRow>(order.pageSql, [pageSize + 1])).rows),
+  async () => toPage(await read.page()),
 );
 
 app.get<{ Params: { product_id: string } }>(
@@ -89,10 +87,7 @@ app.get<{ Params: { product_id: string } }>(
       response: { 200: productSchema(false) },
     },
   },
-  async ({ params }) => {
-    const number = Number(params.product_id.slice(2));
-    return toProduct((await pool.query<ProductRow>(order.productSql, [number])).rows[0]!);
-  },
+  async ({ params }) => toProduct(await read.product(Number(params.product_id.slice(2)))),
 );
 
 void app

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import knex, { type Knex } from 'knex';
 import { types, type Client, type ClientConfig, type CustomTypesConfig, type DatabaseError } from 'pg';
 import { limits } from '../limits';
@@ -32,19 +33,29 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
 
 /**
  * Opens a pool; connections are made when they are needed. The caller ends it with `destroy()`.
- * @param options - `queryMilliseconds` limits the wait for each statement; absent: statements may take any time
+ * @param options - `queryMilliseconds` limits the wait for each statement; absent: statements may take any time.
+ *   `preparesStatements` lets a connection keep what `queryRows` is told to prepare
  */
 export function openDatabase(
   address: DatabaseAddress,
-  options: { applicationName: string; connectionsMax: number; queryMilliseconds?: number },
+  options: {
+    applicationName: string;
+    connectionsMax: number;
+    queryMilliseconds?: number;
+    preparesStatements?: boolean;
+  },
 ): Database {
-  const { queryMilliseconds } = options;
+  const { queryMilliseconds, preparesStatements = false } = options;
   const connection: ClientConfig = {
     ...clientConfig(address, options.applicationName),
     // The driver's, not the server's: a frozen server keeps no time, and some poolers refuse `statement_timeout`.
     query_timeout: queryMilliseconds,
   };
-  const afterCreate = queryMilliseconds === undefined ? undefined : withdrawBroken;
+  const afterCreate = (connection: Client, done: (error: null, connection: Client) => void) => {
+    if (preparesStatements) preparing.add(connection);
+    if (queryMilliseconds !== undefined) withdrawBroken(connection);
+    done(null, connection);
+  };
   const db = knex({
     client: 'pg',
     connection: connection as Knex.PgConnectionConfig,
@@ -57,15 +68,32 @@ export function openDatabase(
   return db;
 }
 
+/** The connections that may keep prepared statements. */
+const preparing = new WeakSet<Client>();
+
+/** By their text, which a connection knows only one of by a name. */
+const statementNames = new Map<string, string>();
+
+function nameOf(text: string): string {
+  const known = statementNames.get(text);
+  if (known !== undefined) return known;
+  const name = createHash('sha256').update(text).digest('base64url');
+  statementNames.set(text, name);
+  return name;
+}
+
 /**
  * Reads rows with a statement that is written out, `?` for each binding. knex takes longer to make one, and to follow it
  * through its own layers, than all the rest of a request that reads one row: for what is asked most.
  * @param db - a pool, or a transaction
+ * @param isPrepared - the connection keeps the statement, parsed and planned, if it may: for one of few texts, of which no
+ *   value changes the best plan
  */
 export async function queryRows<Row>(
   db: Database,
   sql: string,
   bindings: readonly Knex.Value[],
+  isPrepared = false,
 ): Promise<Row[]> {
   const client = db.client as {
     acquireConnection(): Promise<Client>;
@@ -76,9 +104,11 @@ export async function queryRows<Row>(
   const connection = await client.acquireConnection();
   try {
     return await new Promise((resolve, reject) => {
-      const statement = { text: client.positionBindings(sql), values: bindings as unknown[] };
+      const text = client.positionBindings(sql);
+      const name = isPrepared && preparing.has(connection) ? nameOf(text) : undefined;
+      const statement = { name, text, values: bindings as unknown[] };
       // Whoever listens to knex hears of this one too.
-      client.emit('query', { sql: statement.text, bindings });
+      client.emit('query', { sql: text, bindings });
       connection.query(statement, (error: Error | null, result) =>
         error ? reject(error) : resolve(result.rows as Row[]),
       );
@@ -114,7 +144,7 @@ const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || s
  * connection next would wait for it, or work amid its transaction: the connection is cut. One whose session the server has
  * ended is not given out again either; the pool learns of that only later by itself.
  */
-function withdrawBroken(connection: Client, done: (error: null, connection: Client) => void): void {
+function withdrawBroken(connection: Client): void {
   type Answer = (error: Error | null, result: unknown) => void;
   const query = connection.query.bind(connection) as (statement: object, answer?: Answer) => unknown;
   const watched = (statement: object, answer?: Answer) => {
@@ -133,7 +163,6 @@ function withdrawBroken(connection: Client, done: (error: null, connection: Clie
     });
   };
   connection.query = watched as Client['query'];
-  done(null, connection);
 }
 
 const connectionLost = new Set([

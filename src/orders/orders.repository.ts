@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import type { Knex } from 'knex';
+import { queryRows, type Database } from '../db/database';
 import type { PartnerScope } from '../keys/caller';
 
 /** An order. Amounts are decimal texts, exact. */
@@ -41,13 +42,12 @@ export interface OrderableRow {
 
 /** The products with these numbers; numbers that are unknown are left out. */
 export async function findProductsToOrder(db: Database, productIds: number[]): Promise<OrderableRow[]> {
-  const { rows } = await db.raw<{ rows: OrderableRow[] }>(
-    `select product_id, partner_name, sku, product_name, price, currency, availability
-     from products join partners using (partner_id)
-     where product_id = any (?)`,
-    [productIds],
-  );
-  return rows;
+  const sql = `
+    select product_id, partner_name, sku, product_name, price, currency, availability
+    from products join partners using (partner_id)
+    where product_id = any (?)
+  `;
+  return queryRows<OrderableRow>(db, sql, [productIds], true);
 }
 
 /** A line to create; `unit_price` is a decimal text. */
@@ -72,15 +72,15 @@ const insertOrdersSql = `
   with line as materialized (
     select *, unit_price * quantity as line_total
     from unnest(
-      cast(:orderOfItem as integer[]), cast(:productIds as bigint[]), cast(:skus as text[]),
-      cast(:productNames as text[]), cast(:quantities as integer[]), cast(:unitPrices as numeric[])
+      cast(? as integer[]), cast(? as bigint[]), cast(? as text[]), cast(? as text[]), cast(? as integer[]),
+      cast(? as numeric[])
     ) with ordinality as given (given_order, product_id, sku, product_name, quantity, unit_price, position)
   ), head as materialized (
     select *, nextval(pg_get_serial_sequence('orders', 'order_id')) as order_id
     from (
       select given_order, partner_name, customer_reference, currency, sum(line_total) as total_amount
       from unnest(
-        cast(:partnerNames as text[]), cast(:customerReferences as text[]), cast(:currencies as text[])
+        cast(? as text[]), cast(? as text[]), cast(? as text[])
       ) with ordinality as given (partner_name, customer_reference, currency, given_order)
       join line using (given_order)
       group by given_order, partner_name, customer_reference, currency
@@ -108,17 +108,18 @@ const insertOrdersSql = `
 /** Creates orders with their lines, all of them or none. @returns them in the order given */
 export async function insertOrders(db: Database, orders: NewOrder[]): Promise<OrderWithItems[]> {
   const items = orders.flatMap((order) => order.items);
-  const { rows } = await db.raw<{ rows: (OrderRow & OrderItemRow)[] }>(insertOrdersSql, {
-    partnerNames: orders.map((order) => order.partnerName),
-    customerReferences: orders.map((order) => order.customerReference),
-    currencies: orders.map((order) => order.currency),
-    orderOfItem: orders.flatMap((order, at) => order.items.map(() => at + 1)),
-    productIds: items.map((item) => item.product_id),
-    skus: items.map((item) => item.sku),
-    productNames: items.map((item) => item.product_name),
-    quantities: items.map((item) => item.quantity),
-    unitPrices: items.map((item) => item.unit_price),
-  } as never);
+  const bindings = [
+    orders.flatMap((order, at) => order.items.map(() => at + 1)),
+    items.map((item) => item.product_id),
+    items.map((item) => item.sku),
+    items.map((item) => item.product_name),
+    items.map((item) => item.quantity),
+    items.map((item) => item.unit_price),
+    orders.map((order) => order.partnerName),
+    orders.map((order) => order.customerReference),
+    orders.map((order) => order.currency),
+  ];
+  const rows = await queryRows<OrderRow & OrderItemRow>(db, insertOrdersSql, bindings as Knex.Value[], true);
   const created: OrderWithItems[] = [];
   for (const row of rows) {
     if (created.at(-1)?.order_id === row.order_id) created.at(-1)!.items.push(row);

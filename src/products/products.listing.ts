@@ -167,15 +167,20 @@ function beforeHorizon({ sort: { field } }: Search): Condition[] {
   return [{ sql: 'created_at <= (select max(created_at) from product_horizons)', bindings: [] }];
 }
 
+/** Those of a page, by default and at most, and the one that tells whether more exist. */
+const usualLimits = [11, 101];
+
 /** The first rows. */
-async function follow(db: Database, { limit }: Search, order: Stretch[]): Promise<ProductRow[]> {
+async function follow(db: Database, { limit, range }: Search, order: Stretch[]): Promise<ProductRow[]> {
   const rows: ProductRow[] = [];
   for (const { where, orderBy } of order) {
-    const next = await select(
-      db,
-      `select ${productColumns} from products where ${where.sql} order by ${orderBy} limit ?`,
-      [...where.bindings, limit - rows.length],
-    );
+    const rowsMax = limit - rows.length;
+    const sql = `select ${productColumns} from products where ${where.sql} order by ${orderBy} limit`;
+    // The planner keeps a plan for a limit that it knows, and thinks a tenth of all rows of one that it does not.
+    const next =
+      range === undefined && usualLimits.includes(rowsMax)
+        ? await queryRows<ProductRow>(db, `${sql} ${rowsMax}`, where.bindings, true)
+        : await select(db, `${sql} ?`, [...where.bindings, rowsMax]);
     rows.push(...next);
     if (rows.length === limit) break;
   }

@@ -62,7 +62,7 @@ export async function findProduct(
   const isInScope = scope === null ? '' : `and ${ofPartnerSql}`;
   const bindings = scope === null ? [productId] : [productId, scope];
   const sql = `select ${productColumns} from products where product_id = ? ${isInScope}`;
-  const [row] = await queryRows<ProductRow>(db, sql, bindings);
+  const [row] = await queryRows<ProductRow>(db, sql, bindings, true);
   return row ?? null;
 }
 
