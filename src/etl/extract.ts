@@ -24,7 +24,10 @@ export interface RecordAtHand extends RecordPlace {
 export class RecordExtractor {
   private readonly scanner: RecordScanner;
   private readonly atHand: ScannedRecord;
-  private bytes: Buffer = Buffer.alloc(0);
+  /** Used again for every chunk, and as large as a chunk and the record before it have been. */
+  private buffer: Buffer = Buffer.alloc(0);
+  /** What it holds. */
+  private bytes: Buffer = this.buffer;
   /** Where the next record starts in them, blank lines before it not skipped yet. */
   private start = 0;
   private headerSeen = false;
@@ -51,12 +54,22 @@ export class RecordExtractor {
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
     for await (const chunk of asUtf8(source)) {
-      const rest = this.bytes.subarray(this.start);
-      this.bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-      this.start = 0;
+      this.append(chunk);
       yield* this.take(false);
     }
     yield* this.take(true);
+  }
+
+  /** Puts the chunk behind what is left of those before it. */
+  private append(chunk: Buffer): void {
+    const rest = this.bytes.subarray(this.start);
+    const length = rest.length + chunk.length;
+    if (length > this.buffer.length) this.buffer = Buffer.allocUnsafeSlow(2 * length);
+    // Within one buffer, it moves.
+    rest.copy(this.buffer);
+    chunk.copy(this.buffer, rest.length);
+    this.bytes = this.buffer.subarray(0, length);
+    this.start = 0;
   }
 
   /** Takes the records that are whole by now. @param isEnd - whether there are no more bytes */

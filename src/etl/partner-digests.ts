@@ -33,7 +33,7 @@ export class PartnerDigests {
   async load(header: FeedHeader): Promise<RecordDigests> {
     this.release();
     this.versions = await this.readVersions();
-    const digests = new RecordDigests(digestContext(header), this.budget, this.versions.length);
+    const digests = new RecordDigests(digestContext(header), this.budget);
     this.digests = digests;
     for (const { block_number } of this.versions) {
       const block = await this.read(block_number);

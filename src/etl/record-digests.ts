@@ -11,7 +11,10 @@ export interface DigestBlock {
   skus: Buffer;
 }
 
-/** How a digest begins that is none. One in four billion others begins like that, and is not found. */
+/** A digest in memory: numbers of four bytes, which are compared without a call. */
+const wordsPerDigest = digestBytes / 4;
+
+/** How a digest begins that is none. One in four billion others begins like that, and is hardly ever found. */
 const none = 0;
 
 /** How much of a hash table may be full: beyond that, what is not there is looked for in too many slots. */
@@ -25,7 +28,9 @@ const unchanged = 1;
 const travelling = 2;
 
 /** A block in memory. */
-interface Block extends DigestBlock {
+interface Block {
+  records: Int32Array;
+  skus: Int32Array;
   states: Uint8Array;
   /** Line, last line and row of the record that has left its product unchanged; made with the first one. */
   places: Uint32Array | undefined;
@@ -58,13 +63,15 @@ export class BlockBudget {
 export class RecordDigests {
   private readonly blocks: Block[] = [];
   private count = 0;
-  private readonly byRecord: DigestIndex;
+  /** Made when it is needed first: a feed in the order of the last one needs none. */
+  private byRecord: DigestIndex | undefined;
   private bySku: DigestIndex | undefined;
+  /** Where the record is thought to be that is looked for next: feeds keep their order. */
+  private nextPlace = 0;
+  private readonly context: Int32Array;
   /** The digest of the record that was looked for last. */
-  private readonly digest = Buffer.alloc(digestBytes);
-  private readonly skuDigest = Buffer.alloc(digestBytes);
-  /** The context, and room for a record behind it. */
-  private hashed: Buffer;
+  private readonly digest = new Int32Array(wordsPerDigest);
+  private readonly skuDigest = new Int32Array(wordsPerDigest);
   /** Whether a record has travelled. */
   hasTravelled = false;
   /** Whether one has whose sku was there before; unless there was no room for that. */
@@ -72,26 +79,22 @@ export class RecordDigests {
 
   /**
    * @param context - see `digestContext`
-   * @param blockCount - how many blocks will be added
    */
   constructor(
     context: Buffer,
     private readonly budget: BlockBudget,
-    blockCount: number,
   ) {
-    this.byRecord = new DigestIndex((place) => this.block(place).records, blockCount * recordsPerBlock);
-    this.hashed = Buffer.concat([context, Buffer.alloc(4096)]);
+    this.context = new Int32Array(wordsPerDigest);
+    context.copy(bytesOf(this.context));
   }
 
   /** Takes in a block as it was stored. @returns false when there is no room for it */
   add({ records, skus }: DigestBlock): boolean {
     const block = this.newBlock();
     if (!block) return false;
-    records.copy(block.records);
-    skus.copy(block.skus);
-    for (let at = 0; at < records.length; at += digestBytes, this.count++) {
-      if (records.readInt32LE(at) !== none) this.byRecord.add(this.count);
-    }
+    records.copy(bytesOf(block.records));
+    skus.copy(bytesOf(block.skus));
+    this.count += records.length / digestBytes;
     return true;
   }
 
@@ -101,8 +104,9 @@ export class RecordDigests {
    */
   isUnchanged(record: Buffer, { line, lastLine, row }: RecordPlace): boolean {
     this.digestOf(record);
-    const place = this.byRecord.find(this.digest);
+    const place = this.placeOfRecord();
     if (place === -1) return false;
+    this.nextPlace = place + 1;
     const block = this.block(place);
     const at = place % recordsPerBlock;
     if (block.states[at] !== untouched) return false;
@@ -121,7 +125,7 @@ export class RecordDigests {
    */
   travels(sku: string, isClean: boolean): RecordPlace | undefined {
     this.hasTravelled = true;
-    this.skuDigest.write(hash('sha256', sku, 'binary'), 0, digestBytes, 'latin1');
+    readWords(hash('sha256', sku, 'binary'), this.skuDigest);
     const place = this.placeOfSku();
     if (place === -1) return undefined;
     const block = this.block(place);
@@ -130,8 +134,9 @@ export class RecordDigests {
     this.hasRepeatedSku ||= block.states[at] !== untouched;
     block.states[at] = travelling;
     block.changed = true;
-    if (isClean) this.digest.copy(block.records, at * digestBytes);
-    else block.records.fill(0, at * digestBytes, (at + 1) * digestBytes);
+    if (isClean) block.records.set(this.digest, at * wordsPerDigest);
+    else block.records.fill(none, at * wordsPerDigest, (at + 1) * wordsPerDigest);
+    this.nextPlace = place + 1;
     if (!wasUnchanged) return undefined;
     const places = block.places!;
     return { line: places[3 * at]!, lastLine: places[3 * at + 1]!, row: places[3 * at + 2]! };
@@ -142,7 +147,11 @@ export class RecordDigests {
     for (const [number, { records, skus, changed }] of this.blocks.entries()) {
       if (!changed) continue;
       const bytes = Math.min(this.count - number * recordsPerBlock, recordsPerBlock) * digestBytes;
-      yield { number, records: records.subarray(0, bytes), skus: skus.subarray(0, bytes) };
+      yield {
+        number,
+        records: bytesOf(records).subarray(0, bytes),
+        skus: bytesOf(skus).subarray(0, bytes),
+      };
     }
   }
 
@@ -163,8 +172,8 @@ export class RecordDigests {
   private newBlock(): Block | undefined {
     if (!this.budget.take()) return undefined;
     const block: Block = {
-      records: Buffer.alloc(recordsPerBlock * digestBytes),
-      skus: Buffer.alloc(recordsPerBlock * digestBytes),
+      records: new Int32Array(recordsPerBlock * wordsPerDigest),
+      skus: new Int32Array(recordsPerBlock * wordsPerDigest),
       states: new Uint8Array(recordsPerBlock),
       places: undefined,
       changed: false,
@@ -173,14 +182,23 @@ export class RecordDigests {
     return block;
   }
 
-  /** Leaves the digest of the record, with its context, in `digest`. */
+  /** Leaves the digest of the record in `digest`. Another context makes another one of every record. */
   private digestOf(record: Buffer): void {
-    const length = digestBytes + record.length;
-    if (length > this.hashed.length) {
-      this.hashed = Buffer.concat([this.hashed.subarray(0, digestBytes), Buffer.alloc(2 * record.length)]);
+    const { digest, context } = this;
+    readWords(hash('sha256', record, 'binary'), digest);
+    for (let word = 0; word < wordsPerDigest; word++) digest[word]! ^= context[word]!;
+  }
+
+  /** The place of the record in `digest`; -1 when there is none. */
+  private placeOfRecord(): number {
+    const { digest, nextPlace, count } = this;
+    const { records } = (nextPlace < count && this.block(nextPlace)) || {};
+    if (records && isAt(records, nextPlace % recordsPerBlock, digest)) return nextPlace;
+    if (!this.byRecord) {
+      this.byRecord = new DigestIndex((place) => this.block(place).records, count);
+      for (let place = 0; place < count; place++) this.byRecord.add(place);
     }
-    record.copy(this.hashed, digestBytes);
-    this.digest.write(hash('sha256', this.hashed.subarray(0, length), 'binary'), 0, digestBytes, 'latin1');
+    return this.byRecord.find(digest);
   }
 
   /** The place of the sku in `skuDigest`, a new one if need be; -1 when there is no room for it. */
@@ -193,10 +211,32 @@ export class RecordDigests {
     if (known !== -1) return known;
     if (this.count === this.blocks.length * recordsPerBlock && !this.newBlock()) return -1;
     const place = this.count++;
-    this.skuDigest.copy(this.block(place).skus, (place % recordsPerBlock) * digestBytes);
+    this.block(place).skus.set(this.skuDigest, (place % recordsPerBlock) * wordsPerDigest);
     this.bySku.add(place);
     return place;
   }
+}
+
+function bytesOf(words: Int32Array): Buffer {
+  return Buffer.from(words.buffer, words.byteOffset, words.byteLength);
+}
+
+/** Reads the beginning of a text of bytes. */
+function readWords(bytes: string, words: Int32Array): void {
+  for (let word = 0, at = 0; word < words.length; word++, at += 4) {
+    words[word] =
+      bytes.charCodeAt(at) |
+      (bytes.charCodeAt(at + 1) << 8) |
+      (bytes.charCodeAt(at + 2) << 16) |
+      (bytes.charCodeAt(at + 3) << 24);
+  }
+}
+
+/** Whether this digest stands at a place of a block. */
+function isAt(words: Int32Array, at: number, digest: Int32Array): boolean {
+  const first = at * wordsPerDigest;
+  for (let word = 0; word < wordsPerDigest; word++) if (words[first + word] !== digest[word]) return false;
+  return true;
 }
 
 /** Finds places by their digests: a hash table of place numbers, whose digests are elsewhere. */
@@ -210,33 +250,38 @@ class DigestIndex {
    * @param expected - how many places there will be, about
    */
   constructor(
-    private readonly digestsOf: (place: number) => Buffer,
+    private readonly digestsOf: (place: number) => Int32Array,
     expected: number,
   ) {
     this.slots = new Int32Array(Math.ceil((expected + recordsPerBlock) / fullness));
   }
 
   /** The place with this digest, also if it was another when the place was added; -1 when there is none. */
-  find(digest: Buffer): number {
+  find(digest: Int32Array): number {
     const { slots } = this;
-    for (let slot = digest.readUInt32LE(0) % slots.length; ; slot = (slot + 1) % slots.length) {
+    for (let slot = firstSlot(digest[0]!, slots); ; slot = (slot + 1) % slots.length) {
       const place = slots[slot]! - 1;
       if (place === -1) return -1;
-      const at = (place % recordsPerBlock) * digestBytes;
-      if (digest.compare(this.digestsOf(place), at, at + digestBytes) === 0) return place;
+      if (isAt(this.digestsOf(place), place % recordsPerBlock, digest)) return place;
     }
   }
 
+  /** Notes a place, unless its digest is none. */
   add(place: number): void {
+    if (this.firstWord(place) === none) return;
     if (++this.count > fullness * this.slots.length) this.grow();
     this.put(place);
   }
 
   private put(place: number): void {
     const { slots } = this;
-    let slot = this.digestsOf(place).readUInt32LE((place % recordsPerBlock) * digestBytes) % slots.length;
+    let slot = firstSlot(this.firstWord(place), slots);
     while (slots[slot] !== 0) slot = (slot + 1) % slots.length;
     slots[slot] = place + 1;
+  }
+
+  private firstWord(place: number): number {
+    return this.digestsOf(place)[(place % recordsPerBlock) * wordsPerDigest]!;
   }
 
   private grow(): void {
@@ -244,4 +289,9 @@ class DigestIndex {
     this.slots = new Int32Array(2 * places.length);
     for (const place of places) if (place !== 0) this.put(place - 1);
   }
+}
+
+/** Where the search for a digest starts, by its first word. */
+function firstSlot(word: number, slots: Int32Array): number {
+  return (word >>> 0) % slots.length;
 }

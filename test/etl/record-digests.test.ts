@@ -308,9 +308,30 @@ describe('digests of more products than there is room for', () => {
     expect(await blocks()).toEqual([0]);
   });
 
+  it('know a record wherever it comes, and once', async () => {
+    const partner = newPartner();
+    await service.api.uploadFeed('sku,product_name\nA,B\n', partner);
+    const partnerId = await partnerNumber(partner);
+    const numbers = Array.from({ length: recordsPerBlock + 10 }, (_, at) => at);
+    await load(partnerId, 2, (_stored, digests) => {
+      for (const at of numbers) {
+        digests.isUnchanged(record(at), place);
+        digests.travels(`S${at}`, true);
+      }
+    });
+
+    for (const order of [numbers, numbers.toReversed(), numbers.toSorted((a, b) => (a % 7) - (b % 7))]) {
+      await load(partnerId, 2, (_stored, digests) => {
+        expect(digests.isUnchanged(record(-1), place)).toBe(false);
+        expect(order.filter((at) => !digests.isUnchanged(record(at), place))).toEqual([]);
+        expect(order.filter((at) => digests.isUnchanged(record(at), place))).toEqual([]);
+      });
+    }
+  });
+
   it('give their room back', () => {
     const budget = new BlockBudget(1);
-    const one = new RecordDigests(digestContext(header), budget, 0);
+    const one = new RecordDigests(digestContext(header), budget);
     one.isUnchanged(record(1), place);
     one.travels('S1', true);
     expect(budget.take()).toBe(false);

@@ -18,7 +18,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await administer(`create database ${name} template ${templateDatabase}`);
   const address = { ...shared().address, database: name };
-  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10 });
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10, preparesStatements: true });
   afterFile(async () => {
     await db.destroy();
     await dropWhenUnused(name);
