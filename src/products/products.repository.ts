@@ -47,11 +47,12 @@ export const productColumns = `
   sku, product_name, description, brand, category, price, currency, availability, created_at
 `;
 
-function within(products: Knex.QueryBuilder, scope: PartnerScope): void {
-  if (scope !== null) void products.whereRaw(ofPartnerSql, [scope]);
+/** The product with this number, in the scope. */
+function ofProduct(productId: number, scope: PartnerScope): { sql: string; bindings: Knex.Value[] } {
+  if (scope === null) return { sql: 'product_id = ?', bindings: [productId] };
+  const ofPartner = 'partner_id = (select partner_id from partners where partner_name = ?)';
+  return { sql: `product_id = ? and ${ofPartner}`, bindings: [productId, scope] };
 }
-
-const ofPartnerSql = 'partner_id = (select partner_id from partners where partner_name = ?)';
 
 /** The product with this number; null when there is none in the scope. */
 export async function findProduct(
@@ -59,15 +60,14 @@ export async function findProduct(
   productId: number,
   scope: PartnerScope,
 ): Promise<ProductRow | null> {
-  const isInScope = scope === null ? '' : `and ${ofPartnerSql}`;
-  const bindings = scope === null ? [productId] : [productId, scope];
-  const sql = `select ${productColumns} from products where product_id = ? ${isInScope}`;
-  const [row] = await queryRows<ProductRow>(db, sql, bindings, true);
+  const { sql, bindings } = ofProduct(productId, scope);
+  const select = `select ${productColumns} from products where ${sql}`;
+  const [row] = await queryRows<ProductRow>(db, select, bindings, true);
   return row ?? null;
 }
 
 /** Whether there is a product with this number in the scope. */
 export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
-  const product = db('products').where('product_id', productId).modify(within, scope);
-  return (await product.first('product_id')) !== undefined;
+  const { sql, bindings } = ofProduct(productId, scope);
+  return (await queryRows(db, `select from products where ${sql}`, bindings, true)).length > 0;
 }
