@@ -27,6 +27,8 @@ export interface ProcessOptions {
   /** Run it as this account. */
   account?: { uid: number; gid: number };
   cwd?: string;
+  /** `worker` works on queued runs only. */
+  role?: 'worker';
 }
 
 /** A process of the built service. It is killed after the file, with its PostgreSQL. */
@@ -109,11 +111,17 @@ export class ServiceProcess {
 }
 
 /** Spawns the service as it was built (`make dist/.built`), without waiting for anything. */
-export function spawnService({ env = {}, key, account, cwd = project }: ProcessOptions = {}): ServiceProcess {
+export function spawnService({
+  env = {},
+  key,
+  account,
+  cwd = project,
+  role,
+}: ProcessOptions = {}): ServiceProcess {
   const main = join(project, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', main], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', main, ...(role ? [role] : [])], {
     cwd,
     // A group of its own: what is sent to it does not reach the tests.
     detached: true,

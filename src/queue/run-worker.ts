@@ -1,0 +1,57 @@
+import { runTaskList, type Task, type TaskList, type WorkerPool } from 'graphile-worker';
+import type { Database, DatabaseAddress } from '../db/database';
+import { waitsInQueue } from '../jobs/jobs.repository';
+import type { FeedRunner } from '../jobs/jobs.service';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import { openQueuePool, queueLogger, queueOptions } from './queue';
+import type { RunPayload, RunTask } from './queued-runs';
+
+/** Works on queued runs. */
+export interface RunWorker {
+  /** Takes no more of them. @returns when those that go on have ended */
+  stop(): Promise<void>;
+}
+
+/**
+ * Takes runs out of the queue and has the runner do them, `concurrentRuns` at a time. One of these places is not for large
+ * feeds, unless there is no other. A run that could not be recorded is tried again, later each time; so is one whose
+ * process dies, see `failInterruptedRuns`.
+ */
+export function startRunWorker(
+  address: DatabaseAddress,
+  {
+    db,
+    runner,
+    log,
+    concurrentRuns,
+  }: { db: Database; runner: Pick<FeedRunner, 'run'>; log: Log; concurrentRuns: number },
+): RunWorker {
+  const run: Task = async (payload) => {
+    const { job_id: jobId } = payload as RunPayload;
+    // Somebody may have run it without the queue since.
+    if (!(await waitsInQueue(db, jobId))) return;
+    const outcome = await runner.run(jobId);
+    if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
+  };
+  const small = { run_feed: run } satisfies Partial<Record<RunTask, Task>>;
+  const all = { run_feed: run, run_large_feed: run } satisfies Record<RunTask, Task>;
+
+  const pgPool = openQueuePool(address, limits.queueConnections, log);
+  const options = {
+    ...queueOptions,
+    pollInterval: limits.queuePollMilliseconds,
+    noHandleSignals: true,
+    logger: queueLogger(log),
+  };
+  const work = (tasks: TaskList, concurrency: number): WorkerPool =>
+    runTaskList({ ...options, concurrency }, tasks, pgPool);
+  const pools = concurrentRuns === 1 ? [work(all, 1)] : [work(all, concurrentRuns - 1), work(small, 1)];
+
+  return {
+    async stop() {
+      await Promise.all(pools.map(async (pool) => pool.gracefulShutdown()));
+      await pgPool.end();
+    },
+  };
+}
