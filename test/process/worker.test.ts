@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { open, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import { limits } from '../../src/limits';
@@ -13,6 +12,7 @@ import { createTestFolder } from '../support/folder';
 import { HeldProducts } from '../support/held-products';
 import { spawnService, startService, type ServiceProcess } from '../support/process';
 import { testKey } from '../support/service';
+import { rawFilePath } from '../support/stored';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\nLAMP-1,Head lamp\n';
 const dataDir = createTestFolder();
@@ -56,15 +56,12 @@ const job = async (jobId: string) => (await api.get(`/jobs/${jobId}`)).body;
 /** Has the worker take up a run that cannot go on. @returns what lets the next one go on */
 type Hold = (feed: UploadedFeed) => Promise<() => Promise<void>>;
 
-const whileReading: Hold = async ({ feedId, jobId }) => {
-  const feed = await db('feeds')
-    .where('feed_id', Number(feedId.slice(2)))
-    .first('raw_file_object_key');
-  const path = join(dataDir, 'objects', feed.raw_file_object_key as string);
+const whileReading: Hold = async (feed) => {
+  const path = await rawFilePath({ db, dataDir }, feed.feedId);
   const content = await readFile(path);
   await rm(path);
   await promisify(execFile)('mkfifo', [path]);
-  await queue({ feedId, jobId } as UploadedFeed);
+  await queue(feed);
   // Refused (ENXIO) until the run has opened the pipe to read it.
   const pipe = await eventually('the run reads the raw file', () =>
     open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => false as const),
