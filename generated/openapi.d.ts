@@ -827,7 +827,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When its last run started, UTC; null before the first run.
+             * @description When its last run started, UTC; null before the first run, and while one waits in the queue.
              * @example 2026-03-01T09:31:00.000Z
              */
             started_at: string | null;

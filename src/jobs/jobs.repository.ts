@@ -4,6 +4,7 @@ import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../keys/caller';
+import { limits } from '../limits';
 import { returnToQueue, willBeRun } from '../queue/queued-runs';
 import type { Knex } from 'knex';
 
@@ -260,7 +261,7 @@ export async function waitsInQueue(db: Database, jobId: number): Promise<boolean
 export async function failInterruptedRuns(db: Database): Promise<number[]> {
   const jobs = await db('validation_jobs')
     .where('status', 'running')
-    .orWhereNotNull('queued_at')
+    .orWhereRaw("queued_at < now() - ? * interval '1 millisecond'", [limits.queuedRunOverdueMilliseconds])
     .pluck<number[]>('job_id');
   const interrupted: number[] = [];
   for (const jobId of jobs) {
@@ -272,8 +273,10 @@ export async function failInterruptedRuns(db: Database): Promise<number[]> {
 /** @returns whether the job has failed now */
 async function endInterruptedRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
   if (!(await claimRun(trx, jobId))) return false;
+  // The end of a run may be written, and not committed yet.
   const job = await trx<ValidationJobRow>('validation_jobs')
     .where('job_id', jobId)
+    .forUpdate()
     .first('status', 'queued_at');
   if (job?.status === 'running') {
     if (await returnToQueue(trx, jobId)) {

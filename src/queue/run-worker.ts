@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runTaskList, type Task, type TaskList, type WorkerPool } from 'graphile-worker';
 import type { Database, DatabaseAddress } from '../db/database';
 import { waitsInQueue } from '../jobs/jobs.repository';
@@ -30,9 +31,12 @@ export function startRunWorker(
   const run: Task = async (payload) => {
     const { job_id: jobId } = payload as RunPayload;
     // Somebody may have run it without the queue since.
-    if (!(await waitsInQueue(db, jobId))) return;
-    const outcome = await runner.run(jobId);
-    if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
+    while (await waitsInQueue(db, jobId)) {
+      const outcome = await runner.run(jobId);
+      if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
+      // Whoever looks whether a job has been left holds it for a moment too.
+      if (outcome === 'already_running') await sleep(limits.runWaitPollMilliseconds);
+    }
   };
   const small = { run_feed: run } satisfies Partial<Record<RunTask, Task>>;
   const all = { run_feed: run, run_large_feed: run } satisfies Record<RunTask, Task>;

@@ -179,7 +179,7 @@ function isWithin(path: string, folder: string): boolean {
 
 /** The processes that hold a whole server for this data folder: there must never be two. */
 export function postmasters(dataDir: string): number[] {
-  return databaseProcesses(dataDir).filter((pid) => {
+  const servers = databaseProcesses(dataDir).filter((pid) => {
     try {
       const parts = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
       return parts[0]!.endsWith('/postgres') && parts[1] === '-D';
@@ -187,6 +187,16 @@ export function postmasters(dataDir: string): number[] {
       return false;
     }
   });
+  // One that a server has only just forked, for a connection say, looks like it for a moment.
+  return servers.filter((pid) => !servers.includes(parentOf(pid)));
+}
+
+function parentOf(pid: number): number {
+  try {
+    return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  } catch {
+    return 0;
+  }
 }
 
 /** Sends a signal to every process of the data folder's PostgreSQL, the server itself first. */

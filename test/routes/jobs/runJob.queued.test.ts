@@ -171,6 +171,12 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
     });
 
     describe('and a worker has died', () => {
+      const waitsSince = (feed: UploadedFeed, secondsAgo: number) =>
+        service.db.raw(
+          `update validation_jobs set queued_at = now() - ? * interval '1 second' where job_id = ?`,
+          [secondsAgo, jobNumber(feed)],
+        );
+
       /** Has the run taken from the queue by a worker of which nothing more is heard. */
       async function take(feed: UploadedFeed, { attempts = 1, secondsAgo = 0 }): Promise<void> {
         await service.db.raw(
@@ -222,6 +228,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       it('before it could begin: it goes back into the queue when it is overdue', async () => {
         const feed = await service.api.uploadFeed(csv, 'Not begun');
         await runWith(service.api, feed, 'respond-async');
+        await waitsSince(feed, 60);
         await take(feed, { secondsAgo: 5 });
         await failInterruptedRuns(service.db);
         expect(await lockOf(feed)).toBe(`worker of ${feed.jobId}`);
@@ -241,6 +248,8 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         await runWith(service.api, feed, 'respond-async');
         if (state) await take(feed, state);
         else await service.db.raw('select graphile_worker.remove_job(?)', [`run ${jobNumber(feed)}`]);
+        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
+        await waitsSince(feed, 31);
 
         expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
 
