@@ -144,8 +144,8 @@ export const limits = {
   queuedRunOverdueMilliseconds: 30_000,
   /** How often the queue is asked, in case that its notifications do not come through: not through every pooler do they. */
   queuePollMilliseconds: 1_000,
-  /** One that listens, and those that take runs out of the queue and give them back. */
-  queueConnections: 4,
+  /** Connections that take runs out of the queue and give them back, besides one for each place, which listens. */
+  queueConnections: 2,
   /** After how many seconds a client that has queued a run is told to look. */
   queuedRunRetrySeconds: 1,
   /** How often a request that waits for a run looks at its job. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runTaskList, type Task, type TaskList, type WorkerPool } from 'graphile-worker';
+import { runTaskList, type Task } from 'graphile-worker';
 import type { Database, DatabaseAddress } from '../db/database';
 import { waitsInQueue } from '../jobs/jobs.repository';
 import type { FeedRunner } from '../jobs/jobs.service';
@@ -41,20 +41,22 @@ export function startRunWorker(
   const small = { run_feed: run } satisfies Partial<Record<RunTask, Task>>;
   const all = { run_feed: run, run_large_feed: run } satisfies Record<RunTask, Task>;
 
-  const pgPool = openQueuePool(address, limits.queueConnections, log);
+  const pgPool = openQueuePool(address, concurrentRuns + limits.queueConnections, log);
   const options = {
     ...queueOptions,
+    concurrency: 1,
     pollInterval: limits.queuePollMilliseconds,
     noHandleSignals: true,
     logger: queueLogger(log),
   };
-  const work = (tasks: TaskList, concurrency: number): WorkerPool =>
-    runTaskList({ ...options, concurrency }, tasks, pgPool);
-  const pools = concurrentRuns === 1 ? [work(all, 1)] : [work(all, concurrentRuns - 1), work(small, 1)];
+  // Each place by itself: the queue knows who works on a run no more precisely, and a dead one is freed by that.
+  const places = Array.from({ length: concurrentRuns }, (_, at) =>
+    runTaskList(options, at === 0 && concurrentRuns > 1 ? small : all, pgPool),
+  );
 
   return {
     async stop() {
-      await Promise.all(pools.map(async (pool) => pool.gracefulShutdown()));
+      await Promise.all(places.map(async (place) => place.gracefulShutdown()));
       await pgPool.end();
     },
   };
