@@ -216,6 +216,13 @@ export interface paths {
          *       where the row has none.
          *
          *     Why a row is skipped: see `RowIssueCode`.
+         *
+         *     **Without waiting**
+         *
+         *     With `Prefer: respond-async` the run is put into a queue, and the answer is 202 at once; `GET /jobs/{job_id}` says
+         *     how it goes on. `Prefer: respond-async, wait=10` waits up to ten seconds for its end, which is 200 then, as without
+         *     the header. A job that waits in the queue already keeps its place. The runs of one partner come one after the other,
+         *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all.
          */
         post: operations["runJob"];
         delete?: never;
@@ -709,7 +716,7 @@ export interface components {
         /**
          * @description Where the job is.
          *
-         *     - `queued`: not run yet
+         *     - `queued`: not run yet, or a run waits in the queue
          *     - `running`: a run is going on
          *     - `completed`: the last run loaded the products
          *     - `failed`: the last run failed and changed no product
@@ -820,7 +827,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When its last run started, UTC; null before the first run.
+             * @description When its last run started, UTC; null before the first run, and while one waits in the queue.
              * @example 2026-03-01T09:31:00.000Z
              */
             started_at: string | null;
@@ -3039,7 +3046,13 @@ export interface operations {
     runJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `respond-async`: do not wait for the run; with `wait=` and a number of seconds, wait for so long, 60 at most. Any other preference is ignored (RFC 7240).
+                 * @example respond-async, wait=10
+                 */
+                Prefer?: string;
+            };
             path: {
                 /**
                  * @description The validation job's id, JV and at least five digits.
@@ -3058,6 +3071,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Only with `Prefer: respond-async`: the run waits in the queue, or goes on. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The path of the job, which says how the run goes on.
+                     * @example /jobs/JV00001
+                     */
+                    Location: string;
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    /**
+                     * @description The preferences that were followed.
+                     * @example respond-async
+                     */
+                    "Preference-Applied": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "JV00001",
+                     *       "feed_id": "FD00001",
+                     *       "status": "queued",
+                     *       "job_type": "validation",
+                     *       "message": "Validation job queued. It starts by itself.",
+                     *       "created_at": "2026-03-01T09:30:00.000Z",
+                     *       "started_at": null,
+                     *       "finished_at": null,
+                     *       "summary": null,
+                     *       "issue_counts": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["Job"];
                 };
             };

@@ -205,7 +205,9 @@ create table validation_jobs (
   unchanged bigint,
   skipped bigint,
   issue_counts json not null default '[]'::json,
+  queued_at timestamp with time zone,
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
+  constraint validation_jobs_queued_until_it_runs CHECK (((queued_at IS NULL) OR (status = 'queued'::text))),
   constraint validation_jobs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
   constraint validation_jobs_rows_accounted_for CHECK ((processed = (((inserted + updated) + unchanged) + skipped))),
   constraint validation_jobs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
@@ -213,4 +215,5 @@ create table validation_jobs (
   constraint validation_jobs_pkey PRIMARY KEY (job_id),
   constraint validation_jobs_feed_id_key UNIQUE (feed_id)
 );
+CREATE INDEX validation_jobs_queued ON public.validation_jobs USING btree (queued_at) WHERE (queued_at IS NOT NULL);
 CREATE INDEX validation_jobs_running ON public.validation_jobs USING btree (job_id) WHERE (status = 'running'::text);

@@ -47,6 +47,8 @@ export interface Config {
   databaseConnections: number;
   /** Whether they keep prepared statements, which some poolers cannot. */
   preparesStatements: boolean;
+  /** Whether a process that serves requests works on queued runs too. */
+  worksOnQueue: boolean;
   /** Whether the document and the page that shows it are served. */
   servicePages: boolean;
   logLevel: string;
@@ -80,6 +82,7 @@ const settingsSchema = {
     MAX_CONCURRENT_RUNS: { type: 'integer', minimum: 1, maximum: 6, default: 4 },
     DATABASE_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200, default: 20 },
     DATABASE_PREPARED_STATEMENTS: { enum: ['on', 'off'] },
+    QUEUE_WORKER: { enum: ['on', 'off'], default: 'on' },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
     SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
     LOG_LEVEL: { enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' },
@@ -116,6 +119,7 @@ interface Settings {
   MAX_CONCURRENT_RUNS: number;
   DATABASE_CONNECTIONS: number;
   DATABASE_PREPARED_STATEMENTS?: 'on' | 'off';
+  QUEUE_WORKER: 'on' | 'off';
   SHUTDOWN_SECONDS: number;
   SERVICE_PAGES: 'on' | 'off';
   LOG_LEVEL: string;
@@ -190,6 +194,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     // Nothing stands before the embedded server.
     preparesStatements:
       (settings.DATABASE_PREPARED_STATEMENTS ?? (settings.DATABASE_URL ? 'off' : 'on')) === 'on',
+    worksOnQueue: settings.QUEUE_WORKER === 'on',
     servicePages: settings.SERVICE_PAGES === 'on',
     logLevel: settings.LOG_LEVEL,
     metrics:

@@ -136,6 +136,22 @@ export const limits = {
    * takes 5 ms for a thousand orders.
    */
   salesRollupMilliseconds: 2_000,
+  /** A feed of this size or more cannot take the place that each process keeps for smaller ones in the queue. */
+  largeFeedBytes: 16 * 1024 * 1024,
+  /** How often a queued run is begun, should its process die or the database go away each time. */
+  queuedRunAttempts: 5,
+  /** A worker that has taken a run from the queue has begun it by then, or is dead. */
+  queuedRunOverdueMilliseconds: 30_000,
+  /** How often the queue is asked, in case that its notifications do not come through: not through every pooler do they. */
+  queuePollMilliseconds: 1_000,
+  /** Connections that take runs out of the queue and give them back, besides one for each place, which listens. */
+  queueConnections: 2,
+  /** After how many seconds a client that has queued a run is told to look. */
+  queuedRunRetrySeconds: 1,
+  /** How often a request that waits for a run looks at its job. */
+  runWaitPollMilliseconds: 200,
+  /** The longest such wait. */
+  runWaitSecondsMax: 60,
   /** How long the answer to a run whose thread has died waits until its job can be marked as failed. */
   deadRunWaitMilliseconds: 5_000,
   /** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */

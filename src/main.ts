@@ -17,6 +17,7 @@ import { authenticateAny } from './keys/authenticate';
 import { hasKeyInUse } from './keys/keys.repository';
 import { localKey } from './keys/local-key';
 import { createLog, type Log } from './log';
+import { startRunWorker } from './queue/run-worker';
 import { openObjectStore, StorageError, type ObjectStore } from './storage/object-store';
 import type { Metrics } from './telemetry/metrics';
 import { Readiness } from './telemetry/readiness';
@@ -24,12 +25,19 @@ import { Readiness } from './telemetry/readiness';
 /** What is left to undo when the process stops, in the order in which it was done. */
 type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void };
 
+/** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
+type Role = 'api' | 'worker';
+
 async function main(): Promise<void> {
+  const role: Role = process.argv[2] === 'worker' ? 'worker' : 'api';
   const config = loadConfig(process.env);
+  if (role === 'worker' && config.databaseUrl === undefined) {
+    throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
+  }
   const log = createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
   const stopping = new AbortController();
-  const starting = start(config, log, cleanups, stopping.signal);
+  const starting = start(role, config, log, cleanups, stopping.signal);
   const stop = once(async (reason: string) => {
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
@@ -68,7 +76,13 @@ async function undoAll(cleanups: Cleanup[], log: Log, deadline: number): Promise
 }
 
 /** Starts everything, noting how to undo it. @throws the signal's reason, as soon as it can, when it is given up */
-async function start(config: Config, log: Log, cleanups: Cleanup[], signal: AbortSignal): Promise<void> {
+async function start(
+  role: Role,
+  config: Config,
+  log: Log,
+  cleanups: Cleanup[],
+  signal: AbortSignal,
+): Promise<void> {
   if (process.getuid?.() === 0) {
     log.warn('running as root: start the service under an ordinary account that owns DATA_DIR');
   }
@@ -85,7 +99,7 @@ async function start(config: Config, log: Log, cleanups: Cleanup[], signal: Abor
     preparesStatements: config.preparesStatements,
   });
   cleanups.push({ what: 'database pool', undo: () => closePool(db) });
-  await requireKey(db, config);
+  if (role === 'api') await requireKey(db, config);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
     connectionsMax: config.concurrentUploads,
@@ -107,6 +121,20 @@ async function start(config: Config, log: Log, cleanups: Cleanup[], signal: Abor
   const { logLevel, concurrentRuns } = config;
   const runner = startRunner({ address, store, logLevel, concurrentRuns }, db, log, metrics?.observeRun);
   cleanups.push({ what: 'ETL', undo: () => runner.stop() });
+
+  if (role === 'worker' || config.worksOnQueue) {
+    const worker = startRunWorker(address, { db, runner, log, concurrentRuns });
+    // What goes on for longer is undone with the ETL, and tried again elsewhere.
+    const patience = config.shutdownSeconds * 1000;
+    const stop = () => Promise.race([worker.stop(), sleep(patience, undefined, { ref: false })]);
+    cleanups.push({ what: 'work on queued runs', undo: stop });
+  }
+  if (role === 'worker') {
+    metrics?.watch({ api: () => poolUse(db) }, runner);
+    readiness.open({ address, objectStore });
+    log.info({ concurrent_runs: concurrentRuns }, 'working on queued runs');
+    return;
+  }
 
   const keyIsGenerated = config.apiKeys.length === 0 && config.databaseUrl === undefined;
   const apiKeys = keyIsGenerated ? [localKey(config.dataDir)] : config.apiKeys;

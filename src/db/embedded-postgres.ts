@@ -173,9 +173,15 @@ async function writeSettings({ cluster, account }: Server, settings: Record<stri
   await writeFile(join(cluster, settingsFile), lines.join(''));
 }
 
+/** A server that has only just been started has not written yet where its socket is. */
 async function serverAddress(cluster: string): Promise<DatabaseAddress> {
-  const { socketFolder: host, port } = (await readPidFile(cluster))!;
-  return { host, port, user: superuser, database: 'postgres' };
+  for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(50)) {
+    const pidFile = await readPidFile(cluster);
+    if (pidFile?.socketFolder) {
+      return { host: pidFile.socketFolder, port: pidFile.port, user: superuser, database: 'postgres' };
+    }
+    if (Date.now() > deadline) throw new Error(`The PostgreSQL server of ${cluster} did not come up.`);
+  }
 }
 
 /** Takes the owner's lock on a connection that stays open. A dead owner's lock goes as soon as the server notices. */

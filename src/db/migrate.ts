@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { migrations } from '../../migrations';
 import { limits } from '../limits';
-import type { Database } from './database';
+import { migrateQueue } from '../queue/queue';
+import type { Database, DatabaseAddress } from './database';
 
 /** The oldest version that has all that our statements use, as `server_version_num` writes it. */
 const oldestVersion = { number: 150_000, name: '15' };
@@ -18,7 +19,7 @@ const source: Knex.MigrationSource<string> = {
 };
 
 /**
- * Brings the schema up to date. Safe to call at once from several processes: one works, the others wait and find
+ * Brings the schema up to date, and that of the queue. Safe to call at once from several processes: one works, the others wait and find
  * nothing to do.
  * @param signal - ends the wait for another process; a migration that has begun is finished
  * @throws Error when PostgreSQL is too old, the database's encoding is not UTF-8, or a migration fails (then none of it
@@ -33,6 +34,7 @@ export async function migrateToLatest(db: Database, signal?: AbortSignal): Promi
     // Whoever holds knex's own lock while we hold ours has died: it would block every start from now on.
     await db.migrate.forceFreeMigrationsLock({ migrationSource: source });
     await db.migrate.latest({ migrationSource: source });
+    await migrateQueue((db.client as { config: { connection: DatabaseAddress } }).config.connection);
   });
 }
 

@@ -48,6 +48,7 @@ export async function findFeed(db: Database, feedId: number, scope: PartnerScope
       db.raw(duplicateOf),
       'validation_jobs.job_id',
       'validation_jobs.status',
+      'validation_jobs.queued_at',
       'validation_jobs.failure_reason',
       'validation_jobs.processed',
       'validation_jobs.inserted',

@@ -2,12 +2,16 @@ import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
+import { parsePrefer } from '../http/prefer';
 import { formatId } from '../ids';
+import { limits } from '../limits';
 import {
   getJob,
+  hasEnded,
   listJobIssues,
   parsePosition,
   planJob,
+  queueJob,
   runJob,
   type FeedRunner,
   type Job,
@@ -25,8 +29,18 @@ export function jobHandlers(
       return reply(200, jobBody(await getJob(db, path.job_id, caller.partnerName)));
     },
 
-    async runJob({ path, caller, reply }) {
-      return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
+    async runJob({ path, headers, caller, reply }) {
+      const { respondAsync, wait } = parsePrefer(headers.Prefer);
+      if (!respondAsync) {
+        return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
+      }
+      const job = await queueJob(db, path.job_id, caller.partnerName, wait ?? 0);
+      if (hasEnded(job)) return reply(200, jobBody(job));
+      return reply(202, jobBody(job), {
+        Location: `/jobs/${job.jobId}`,
+        'Retry-After': limits.queuedRunRetrySeconds,
+        'Preference-Applied': wait === undefined ? 'respond-async' : `respond-async, wait=${wait}`,
+      });
     },
 
     async planJob({ path, query, caller, reply }) {

@@ -4,6 +4,8 @@ import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../keys/caller';
+import { limits } from '../limits';
+import { returnToQueue, willBeRun } from '../queue/queued-runs';
 import type { Knex } from 'knex';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
@@ -21,6 +23,8 @@ export interface ValidationJobRow {
   feed_id: number;
   status: JobStatus;
   created_at: Date;
+  /** Since when a run waits in the queue; null when none does. */
+  queued_at: Date | null;
   started_at: Date | null;
   finished_at: Date | null;
   failure_reason: string | null;
@@ -168,7 +172,7 @@ export async function markRunning(db: Database, jobId: number): Promise<number> 
   const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
     `with job as (
        update validation_jobs
-       set status = 'running', run_count = run_count + 1, started_at = now(), finished_at = null,
+       set status = 'running', run_count = run_count + 1, queued_at = null, started_at = now(), finished_at = null,
          failure_reason = null, processed = null, inserted = null, updated = null, unchanged = null, skipped = null
        where job_id = ?
        returning feed_id, run_count
@@ -224,41 +228,81 @@ export async function failRun(
   return rowCount > 0;
 }
 
+/** Has the job wait for a run. To be called by who holds its claim. */
+export async function markQueued(trx: Knex.Transaction, jobId: number): Promise<void> {
+  await trx('validation_jobs')
+    .where('job_id', jobId)
+    .update({
+      status: 'queued',
+      queued_at: trx.raw('now()'),
+      started_at: null,
+      finished_at: null,
+      failure_reason: null,
+      processed: null,
+      inserted: null,
+      updated: null,
+      unchanged: null,
+      skipped: null,
+    });
+}
+
+/** Whether the job waits for a run in the queue. */
+export async function waitsInQueue(db: Database, jobId: number): Promise<boolean> {
+  const waiting = db('validation_jobs').where('job_id', jobId).whereNotNull('queued_at');
+  return (await waiting.first('job_id')) !== undefined;
+}
+
 /**
- * Ends the runs whose process has died: a job that says `running` and that nobody holds. Safe at any time, on any number
- * of processes.
- * @returns the numbers of the jobs
+ * Ends the runs whose process has died: a job that says `running` and that nobody holds. One that came from the queue
+ * goes back into it, as often as the queue tries; one that the queue has lost or given up has failed. Safe at any time, on
+ * any number of processes.
+ * @returns the numbers of the jobs that have failed
  */
 export async function failInterruptedRuns(db: Database): Promise<number[]> {
-  const running = await db('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
+  const jobs = await db('validation_jobs')
+    .where('status', 'running')
+    .orWhereRaw("queued_at < now() - ? * interval '1 millisecond'", [limits.queuedRunOverdueMilliseconds])
+    .pluck<number[]>('job_id');
   const interrupted: number[] = [];
-  for (const jobId of running) {
-    if (await inTransaction(db, 'request', (trx) => failInterruptedRun(trx, jobId))) interrupted.push(jobId);
+  for (const jobId of jobs) {
+    if (await inTransaction(db, 'request', (trx) => endInterruptedRun(trx, jobId))) interrupted.push(jobId);
   }
   return interrupted;
 }
 
-/** @returns whether the job said `running` and nobody held it */
-async function failInterruptedRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
+/** @returns whether the job has failed now */
+async function endInterruptedRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
   if (!(await claimRun(trx, jobId))) return false;
-  const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), {
-    jobId,
-    reason: 'The run was interrupted. Run the job again.',
-    skipped: 0,
-    issueCounts: '[]',
-  });
-  if (rowCount === 0) return false;
-  await trx('row_issues').where('job_id', jobId).delete();
+  // The end of a run may be written, and not committed yet.
+  const job = await trx<ValidationJobRow>('validation_jobs')
+    .where('job_id', jobId)
+    .forUpdate()
+    .first('status', 'queued_at');
+  if (job?.status === 'running') {
+    if (await returnToQueue(trx, jobId)) {
+      await markQueued(trx, jobId);
+      return false;
+    }
+    await fail(trx, jobId, 'The run was interrupted. Run the job again.');
+    await trx('row_issues').where('job_id', jobId).delete();
+    return true;
+  }
+  if (!job?.queued_at || (await willBeRun(trx, jobId))) return false;
+  await fail(trx, jobId, 'The run could not be started. Run the job again.');
   return true;
+}
+
+async function fail(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
+  await trx.raw(failSql('job_id = :jobId'), { jobId, reason, skipped: 0, issueCounts: '[]' });
 }
 
 function failSql(which: string): string {
   return `
     with job as (
       update validation_jobs
-      set status = 'failed', finished_at = clock_timestamp(), failure_reason = :reason,
+      set status = 'failed', queued_at = null, finished_at = clock_timestamp(), failure_reason = :reason,
         processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
-      where ${which} and status = 'running'
+      where ${which} and (status = 'running' or queued_at is not null)
       returning feed_id
     )
     update feeds set status = 'failed' from job where feeds.feed_id = job.feed_id

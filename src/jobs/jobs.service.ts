@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
 import {
   invalidCursor,
   jobAlreadyRunning,
@@ -16,11 +18,15 @@ import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
+import { limits } from '../limits';
 import { toPage, type Page } from '../page';
+import { addToQueue } from '../queue/queued-runs';
 import {
+  claimRun,
   findSubmissionJob,
   findValidationJob,
   listRowIssues,
+  markQueued,
   type JobStatus,
   type RowIssueFilter,
   type NumberedIssue,
@@ -103,12 +109,21 @@ function describeValidationJob(row: ValidationJobRow): Job {
 /** The columns of a validation job that tell its last run. */
 export type RunColumns = Pick<
   ValidationJobRow,
-  'job_id' | 'status' | 'failure_reason' | 'processed' | 'inserted' | 'updated' | 'unchanged' | 'skipped'
+  | 'job_id'
+  | 'status'
+  | 'queued_at'
+  | 'failure_reason'
+  | 'processed'
+  | 'inserted'
+  | 'updated'
+  | 'unchanged'
+  | 'skipped'
 >;
 
 /** What a validation job says of its last run: the text for people, the summary text and its counters. */
 function describeRun(row: RunColumns): { text: string; result?: string; summary: RunCounters | null } {
   if (row.status === 'queued') {
+    if (row.queued_at) return { text: 'Validation job queued. It starts by itself.', summary: null };
     const id = formatId('JV', row.job_id);
     return { text: `Validation job queued. Start it with POST /jobs/${id}/run.`, summary: null };
   }
@@ -146,6 +161,37 @@ export async function runJob(
   if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
   return getJob(db, id, scope);
 }
+
+/**
+ * Puts a run of a validation job into the queue, unless one waits there already, and waits for its end, up to `waitSeconds`.
+ * @returns the job as it is then
+ * @throws job_to_run_not_found, not_a_validation_job, job_already_running
+ */
+export async function queueJob(
+  db: Database,
+  id: string,
+  scope: PartnerScope,
+  waitSeconds: number,
+): Promise<Job> {
+  const { validationId } = await getJobToRun(db, id, scope);
+  const isQueued = await inTransaction(db, 'request', async (trx) => {
+    if (!(await claimRun(trx, validationId))) return false;
+    await markQueued(trx, validationId);
+    await addToQueue(trx, validationId);
+    return true;
+  });
+  if (!isQueued) throw jobAlreadyRunning(id);
+  const deadline = performance.now() + Math.min(waitSeconds, limits.runWaitSecondsMax) * 1000;
+  for (;;) {
+    const job = await getJob(db, id, scope);
+    const left = deadline - performance.now();
+    if (hasEnded(job) || left <= 0) return job;
+    await sleep(Math.min(limits.runWaitPollMilliseconds, left));
+  }
+}
+
+/** Whether the last run of the job has ended. */
+export const hasEnded = ({ status }: Job) => status === 'completed' || status === 'failed';
 
 /** @throws job_to_run_not_found, not_a_validation_job */
 async function getJobToRun(

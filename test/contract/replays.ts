@@ -163,6 +163,10 @@ export const replays: Record<string, Replay> = {
 
   'runJob 200 completed': ({ api }) => api.post('/jobs/JV00001/run'),
   'runJob 200 failed': ({ withoutFiles }) => withoutFiles.post('/jobs/JV00002/run'),
+  'runJob 202 example': async ({ withoutFiles }) => {
+    const { jobId } = await withoutFiles.uploadFeed(exampleFile);
+    return withoutFiles.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+  },
   'runJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/run'),
   'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
   'runJob 409 example': async ({ service, api }) => {

@@ -214,7 +214,7 @@ async function leakedConnections(db: Database, patienceMilliseconds: number): Pr
     const { rows } = await db.raw<{ rows: object[] }>(`
       select application_name, state, left(query, 60) as query from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
-        and (state <> 'idle' or application_name not in ('api', 'upload keys', 'sales rollup', 'etl', 'test'))`);
+        and (state <> 'idle' or application_name not in ('api', 'upload keys', 'sales rollup', 'etl', 'queue', 'test'))`);
     if (rows.length === 0) return [];
     if (performance.now() > deadline) return rows.map((row) => `a leaked connection: ${JSON.stringify(row)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -27,6 +27,8 @@ export interface ProcessOptions {
   /** Run it as this account. */
   account?: { uid: number; gid: number };
   cwd?: string;
+  /** `worker` works on queued runs only. */
+  role?: 'worker';
 }
 
 /** A process of the built service. It is killed after the file, with its PostgreSQL. */
@@ -109,11 +111,17 @@ export class ServiceProcess {
 }
 
 /** Spawns the service as it was built (`make dist/.built`), without waiting for anything. */
-export function spawnService({ env = {}, key, account, cwd = project }: ProcessOptions = {}): ServiceProcess {
+export function spawnService({
+  env = {},
+  key,
+  account,
+  cwd = project,
+  role,
+}: ProcessOptions = {}): ServiceProcess {
   const main = join(project, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', main], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', main, ...(role ? [role] : [])], {
     cwd,
     // A group of its own: what is sent to it does not reach the tests.
     detached: true,
@@ -171,7 +179,7 @@ function isWithin(path: string, folder: string): boolean {
 
 /** The processes that hold a whole server for this data folder: there must never be two. */
 export function postmasters(dataDir: string): number[] {
-  return databaseProcesses(dataDir).filter((pid) => {
+  const servers = databaseProcesses(dataDir).filter((pid) => {
     try {
       const parts = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
       return parts[0]!.endsWith('/postgres') && parts[1] === '-D';
@@ -179,6 +187,16 @@ export function postmasters(dataDir: string): number[] {
       return false;
     }
   });
+  // One that a server has only just forked, for a connection say, looks like it for a moment.
+  return servers.filter((pid) => !servers.includes(parentOf(pid)));
+}
+
+function parentOf(pid: number): number {
+  try {
+    return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  } catch {
+    return 0;
+  }
 }
 
 /** Sends a signal to every process of the data folder's PostgreSQL, the server itself first. */

@@ -9,6 +9,7 @@ import { loadConfig, type RateLimit } from '../../src/config';
 import { createHttpServer, type ServerOptions } from '../../src/http/server';
 import { authenticateAny } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/log';
+import { startRunWorker } from '../../src/queue/run-worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile } from './after-file';
@@ -52,6 +53,8 @@ export async function startTestService(
     concurrentUploads?: number;
     concurrentDownloads?: number;
     server?: ServerOptions;
+    /** How many queued runs it works on at a time; absent: none. */
+    queuedRuns?: number;
   } = {},
 ): Promise<TestService> {
   const { address: directAddress, db: ownDb } = await createTestDatabase();
@@ -91,6 +94,10 @@ export async function startTestService(
     log,
     verifyResponses: true,
   });
+  if (options.queuedRuns !== undefined) {
+    const worker = startRunWorker(address, { db, runner: { run }, log, concurrentRuns: options.queuedRuns });
+    afterFile(() => worker.stop());
+  }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
   recordResponses(server, options.servicePages);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -59,7 +59,7 @@ export interface StoredFeed {
   size_bytes: number;
 }
 
-export async function storedFeed({ db }: TestService, feedId: string): Promise<StoredFeed> {
+export async function storedFeed({ db }: Pick<TestService, 'db'>, feedId: string): Promise<StoredFeed> {
   const row = await db<StoredFeed>('feeds')
     .where('feed_id', Number(feedId.slice(2)))
     .first();
@@ -68,7 +68,10 @@ export async function storedFeed({ db }: TestService, feedId: string): Promise<S
 }
 
 /** Where the local object store keeps a feed's raw file. */
-export async function rawFilePath(service: TestService, feedId: string): Promise<string> {
+export async function rawFilePath(
+  service: Pick<TestService, 'db' | 'dataDir'>,
+  feedId: string,
+): Promise<string> {
   const { raw_file_bucket, raw_file_object_key } = await storedFeed(service, feedId);
   return join(service.dataDir, 'objects', raw_file_bucket, raw_file_object_key);
 }

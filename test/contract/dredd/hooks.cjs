@@ -87,6 +87,8 @@ const changes = {
     (transaction.fullPath = '/jobs/JV00002/rejects.csv'),
   'POST /jobs/JV00001/run 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/run'),
   'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
+  // The first one would have no finished run any more; the third is what Dredd has uploaded.
+  'POST /jobs/JV00001/run 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00003/run'),
   'GET /jobs/JV00001/issues 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=1'),
   'GET /jobs/JV00001/issues 400': (_, transaction) =>
     (transaction.fullPath = '/jobs/JV00001/issues?cursor=x'),
@@ -141,6 +143,8 @@ hooks.beforeEach((transaction, done) => {
   delete expected.headers['Idempotent-Replayed'];
   // The example's key would make all of them one and the same request.
   delete request.headers['Idempotency-Key'];
+  if (status === 202) request.headers.Prefer = 'respond-async';
+  else delete request.headers.Prefer;
   request.headers['x-api-key'] = { 401: 'wrong', 403: limitedKey }[status] ?? apiKey;
   if (/^\/feeds\/(upload|inspect)$/.test(request.uri))
     request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;

@@ -1,0 +1,43 @@
+import { Logger, runMigrations, type SharedOptions } from 'graphile-worker';
+import { Pool, type ClientConfig } from 'pg';
+import { clientConfig, type DatabaseAddress } from '../db/database';
+import { limits } from '../limits';
+import type { Log } from '../log';
+
+/** What the queue has to say, in our log. */
+export function queueLogger(log: Log): Logger {
+  return new Logger((scope) => (level: string, message, meta) => {
+    const line = { queue: scope, err: meta?.error };
+    // It calls the coming and going of its workers and jobs information.
+    if (level === 'error') log.error(line, message);
+    else if (level === 'warning') log.warn(line, message);
+    else log.debug(line, message);
+  });
+}
+
+/** A pool as the queue wants it: it makes its own statements. The caller ends it. */
+export function openQueuePool(address: DatabaseAddress, connectionsMax: number, log: Log): Pool {
+  const config = { ...clientConfig(address, 'queue'), query_timeout: limits.databaseQueryMilliseconds };
+  const lost = (error: Error) => log.warn({ err: error }, 'a connection of the queue was lost');
+  return openPool(config, connectionsMax, lost);
+}
+
+/** Whoever uses a connection learns of its end by what it asks for; without listeners, it would end the process. */
+function openPool(config: ClientConfig, connectionsMax: number, onLost: (error: Error) => void): Pool {
+  const pool = new Pool({ ...config, max: connectionsMax });
+  pool.on('error', onLost).on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+}
+
+/** Nothing of it outlives a transaction: a pooler in transaction mode may stand before the database. */
+export const queueOptions = { noPreparedStatements: true } satisfies SharedOptions;
+
+/** Brings the queue's own schema up to date. For one process at a time. */
+export async function migrateQueue(address: DatabaseAddress): Promise<void> {
+  const pgPool = openPool(clientConfig(address, 'migration'), 1, () => undefined);
+  try {
+    await runMigrations({ ...queueOptions, pgPool, logger: new Logger(() => () => undefined) });
+  } finally {
+    await pgPool.end();
+  }
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runTaskList, type Task } from 'graphile-worker';
+import type { Database, DatabaseAddress } from '../db/database';
+import { waitsInQueue } from '../jobs/jobs.repository';
+import type { FeedRunner } from '../jobs/jobs.service';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import { openQueuePool, queueLogger, queueOptions } from './queue';
+import type { RunPayload, RunTask } from './queued-runs';
+
+/** Works on queued runs. */
+export interface RunWorker {
+  /** Takes no more of them. @returns when those that go on have ended */
+  stop(): Promise<void>;
+}
+
+/**
+ * Takes runs out of the queue and has the runner do them, `concurrentRuns` at a time. One of these places is not for large
+ * feeds, unless there is no other. A run that could not be recorded is tried again, later each time; so is one whose
+ * process dies, see `failInterruptedRuns`.
+ */
+export function startRunWorker(
+  address: DatabaseAddress,
+  {
+    db,
+    runner,
+    log,
+    concurrentRuns,
+  }: { db: Database; runner: Pick<FeedRunner, 'run'>; log: Log; concurrentRuns: number },
+): RunWorker {
+  const run: Task = async (payload) => {
+    const { job_id: jobId } = payload as RunPayload;
+    // Somebody may have run it without the queue since.
+    while (await waitsInQueue(db, jobId)) {
+      const outcome = await runner.run(jobId);
+      if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
+      // Whoever looks whether a job has been left holds it for a moment too.
+      if (outcome === 'already_running') await sleep(limits.runWaitPollMilliseconds);
+    }
+  };
+  const small = { run_feed: run } satisfies Partial<Record<RunTask, Task>>;
+  const all = { run_feed: run, run_large_feed: run } satisfies Record<RunTask, Task>;
+
+  const pgPool = openQueuePool(address, concurrentRuns + limits.queueConnections, log);
+  const options = {
+    ...queueOptions,
+    concurrency: 1,
+    pollInterval: limits.queuePollMilliseconds,
+    noHandleSignals: true,
+    logger: queueLogger(log),
+  };
+  // Each place by itself: the queue knows who works on a run no more precisely, and a dead one is freed by that.
+  const places = Array.from({ length: concurrentRuns }, (_, at) =>
+    runTaskList(options, at === 0 && concurrentRuns > 1 ? small : all, pgPool),
+  );
+
+  return {
+    async stop() {
+      await Promise.all(places.map(async (place) => place.gracefulShutdown()));
+      await pgPool.end();
+    },
+  };
+}

@@ -1,0 +1,264 @@
+import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import type { ApiClient, UploadedFeed } from '../../support/api-client';
+import { eventually } from '../../support/eventually';
+import { whileLoading } from '../../support/held-run';
+import { startTestService, type TestService } from '../../support/service';
+import { aTimestamp } from '../../support/timestamp';
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
+
+const runWith = (api: ApiClient, { jobId }: Pick<UploadedFeed, 'jobId'>, prefer: string) =>
+  api.post(`/jobs/${jobId}/run`, undefined, { prefer });
+
+const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
+
+describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
+  describe('where somebody works on the queue', () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService({ queuedRuns: 2 });
+    });
+
+    it('answers 202 at once and says where the run can be followed; the run comes by itself', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Queued');
+
+      const { status, headers, body } = await runWith(service.api, feed, 'respond-async');
+
+      expect(status).toBe(202);
+      expect(headers.get('location')).toBe(`/jobs/${feed.jobId}`);
+      expect(headers.get('retry-after')).toBe('1');
+      expect(headers.get('preference-applied')).toBe('respond-async');
+      expect(body).toMatchObject({ job_id: feed.jobId, feed_id: feed.feedId, job_type: 'validation' });
+      await eventually('the run has ended', async () => {
+        const job = (await service.api.get(headers.get('location')!)).body;
+        return job.status === 'completed' && job.summary.inserted === 2;
+      });
+      expect(await service.db('graphile_worker.jobs').select()).toEqual([]);
+    });
+
+    it('waits for the end, and answers as without the header', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Waited for');
+
+      const { status, headers, body } = await runWith(service.api, feed, 'respond-async, wait=30');
+
+      expect([status, body.status, body.summary.inserted]).toEqual([200, 'completed', 2]);
+      expect(headers.has('preference-applied')).toBe(false);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
+    });
+
+    it('says that a run has failed, as without the header', async () => {
+      const feed = await service.api.uploadFeed(`${csv}"`, 'Broken');
+
+      const { status, body } = await runWith(service.api, feed, 'respond-async, wait=30');
+
+      expect([status, body.status]).toEqual([200, 'failed']);
+      expect(body.message).toContain('is never closed');
+    });
+
+    it('runs a job again, any number of times', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Again');
+
+      for (const inserted of [2, 0, 0]) {
+        const { body } = await runWith(service.api, feed, 'respond-async, wait=30');
+        expect(body).toMatchObject({ status: 'completed', summary: { processed: 2, inserted } });
+      }
+    });
+
+    it('runs the feeds of a partner in the order in which they were queued, one at a time', async () => {
+      const feeds: UploadedFeed[] = [];
+      for (let at = 0; at < 6; at++) {
+        feeds.push(await service.api.uploadFeed(`sku,product_name\nA,Tent ${at}\n`, 'In order'));
+      }
+      for (const feed of feeds) await runWith(service.api, feed, 'respond-async');
+
+      const last = await runWith(service.api, feeds.at(-1)!, 'respond-async, wait=30');
+
+      expect(last.body.status).toBe('completed');
+      const jobs = await Promise.all(
+        feeds.map(async ({ jobId }) => (await service.api.get(`/jobs/${jobId}`)).body),
+      );
+      const times = jobs.flatMap(({ started_at, finished_at }) => [started_at, finished_at] as string[]);
+      expect(times).toEqual(times.toSorted());
+      const { body } = await service.api.get('/products?partner_name=In order');
+      expect(body.items).toMatchObject([{ product_name: 'Tent 5' }]);
+    });
+
+    it('is 409 while a run goes on, queued or not', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Running');
+
+      await whileLoading(service, feed, async () => {
+        const { status, body } = await runWith(service.api, feed, 'respond-async');
+        expect([status, body]).toEqual([409, { detail: `Job ${feed.jobId} is already running.` }]);
+      });
+    });
+  });
+
+  describe('where nobody does yet', () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService();
+    });
+
+    const entries = () => service.db('graphile_worker.jobs').orderBy('id').select('key', 'attempts');
+
+    it('shows the job and its feed as queued, once however often it is asked for', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Patient');
+      await runWith(service.api, feed, 'respond-async');
+
+      const { status, body } = await runWith(service.api, feed, 'respond-async, wait=1');
+
+      expect(status).toBe(202);
+      expect(body).toMatchObject({
+        status: 'queued',
+        message: 'Validation job queued. It starts by itself.',
+        created_at: aTimestamp,
+        started_at: null,
+        finished_at: null,
+        summary: null,
+      });
+      expect((await service.api.get(`/feeds/${feed.feedId}`)).body).toMatchObject({
+        validation_status: 'queued',
+        validation_message: 'Validation job queued. It starts by itself.',
+      });
+      expect(await entries()).toEqual([{ key: `run ${jobNumber(feed)}`, attempts: 0 }]);
+    });
+
+    it('leaves a job that is run without waiting for the queue nothing to do there', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Impatient');
+      await runWith(service.api, feed, 'respond-async');
+
+      const { status, body } = await service.api.post(`/jobs/${feed.jobId}/run`);
+
+      expect([status, body.status]).toEqual([200, 'completed']);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('completed');
+    });
+
+    it.each([
+      ['return=minimal', 'another preference'],
+      ['respond-asynchronously', 'what only begins like it'],
+      ['wait=1', 'a wait alone'],
+      ['', 'none'],
+      [',;=,', 'nonsense'],
+    ])('runs it in the request when asked for %j: %s', async (prefer) => {
+      const feed = await service.api.uploadFeed(csv, `Prefers ${prefer}`);
+
+      const { status, body } = await runWith(service.api, feed, prefer);
+
+      expect([status, body.status]).toEqual([200, 'completed']);
+    });
+
+    it.each([
+      ['Respond-Async', 'respond-async'],
+      ['return=minimal, respond-async; strictly', 'respond-async'],
+      ['wait=0, respond-async', 'respond-async, wait=0'],
+      ['respond-async, wait = "1"', 'respond-async, wait=1'],
+      ['respond-async, wait=1, wait=100', 'respond-async, wait=1'],
+      ['respond-async, wait=soon', 'respond-async'],
+      ['respond-async, wait=-1', 'respond-async'],
+    ])('understands %j', async (prefer, applied) => {
+      const feed = await service.api.uploadFeed(csv, 'Understood');
+
+      const { status, headers } = await runWith(service.api, feed, prefer);
+
+      expect([status, headers.get('preference-applied')]).toEqual([202, applied]);
+    });
+
+    it('is 404 for an unknown job, and 400 for a submission job', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Wrong');
+
+      expect((await runWith(service.api, { jobId: 'JV99999' }, 'respond-async')).status).toBe(404);
+      expect((await runWith(service.api, { jobId: feed.submissionJobId }, 'respond-async')).status).toBe(400);
+    });
+
+    describe('and a worker has died', () => {
+      const waitsSince = (feed: UploadedFeed, secondsAgo: number) =>
+        service.db.raw(
+          `update validation_jobs set queued_at = now() - ? * interval '1 second' where job_id = ?`,
+          [secondsAgo, jobNumber(feed)],
+        );
+
+      /** Has the run taken from the queue by a worker of which nothing more is heard. */
+      async function take(feed: UploadedFeed, { attempts = 1, secondsAgo = 0 }): Promise<void> {
+        await service.db.raw(
+          `update graphile_worker._private_jobs
+           set locked_by = ?, locked_at = now() - ? * interval '1 second', attempts = ? where key = ?`,
+          [`worker of ${feed.jobId}`, secondsAgo, attempts, `run ${jobNumber(feed)}`],
+        );
+      }
+      const lockOf = async (feed: UploadedFeed) =>
+        (
+          await service
+            .db('graphile_worker.jobs')
+            .where('key', `run ${jobNumber(feed)}`)
+            .first('locked_by')
+        )?.locked_by;
+
+      it('amid a run: it goes back into the queue', async () => {
+        const feed = await service.api.uploadFeed(csv, 'Interrupted');
+        await runWith(service.api, feed, 'respond-async');
+        await take(feed, {});
+        await service
+          .db('validation_jobs')
+          .where('job_id', jobNumber(feed))
+          .update({ status: 'running', queued_at: null, started_at: new Date() });
+
+        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
+
+        const { body } = await service.api.get(`/jobs/${feed.jobId}`);
+        expect(body).toMatchObject({ status: 'queued', started_at: null });
+        expect(await lockOf(feed)).toBeNull();
+      });
+
+      it('amid a run for the last time that it is tried: it has failed', async () => {
+        const feed = await service.api.uploadFeed(csv, 'Poisoned');
+        await runWith(service.api, feed, 'respond-async');
+        await take(feed, { attempts: 5 });
+        await service
+          .db('validation_jobs')
+          .where('job_id', jobNumber(feed))
+          .update({ status: 'running', queued_at: null, started_at: new Date() });
+
+        expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
+
+        const { body } = await service.api.get(`/jobs/${feed.jobId}`);
+        expect(body.status).toBe('failed');
+        expect(body.message).toContain('The run was interrupted.');
+      });
+
+      it('before it could begin: it goes back into the queue when it is overdue', async () => {
+        const feed = await service.api.uploadFeed(csv, 'Not begun');
+        await runWith(service.api, feed, 'respond-async');
+        await waitsSince(feed, 60);
+        await take(feed, { secondsAgo: 5 });
+        await failInterruptedRuns(service.db);
+        expect(await lockOf(feed)).toBe(`worker of ${feed.jobId}`);
+
+        await take(feed, { secondsAgo: 31 });
+        await failInterruptedRuns(service.db);
+
+        expect(await lockOf(feed)).toBeNull();
+        expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('queued');
+      });
+
+      it.each([
+        ['the queue has given it up', { attempts: 5, secondsAgo: 31 }],
+        ['the queue has lost it', undefined],
+      ])('%s: it has failed, and can be queued again', async (what, state) => {
+        const feed = await service.api.uploadFeed(csv, what);
+        await runWith(service.api, feed, 'respond-async');
+        if (state) await take(feed, state);
+        else await service.db.raw('select graphile_worker.remove_job(?)', [`run ${jobNumber(feed)}`]);
+        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
+        await waitsSince(feed, 31);
+
+        expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
+
+        const { body } = await service.api.get(`/jobs/${feed.jobId}`);
+        expect(body).toMatchObject({ status: 'failed', started_at: null, finished_at: aTimestamp });
+        expect(body.message).toContain('The run could not be started. Run the job again.');
+        expect((await runWith(service.api, feed, 'respond-async')).status).toBe(202);
+        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
+      });
+    });
+  });
+});
