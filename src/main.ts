@@ -28,8 +28,11 @@ type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void 
 /** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
 type Role = 'api' | 'worker';
 
+const isRole = (text: string): text is Role => text === 'api' || text === 'worker';
+
 async function main(): Promise<void> {
-  const role: Role = process.argv[2] === 'worker' ? 'worker' : 'api';
+  const [, , role = 'api'] = process.argv;
+  if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, or none.`);
   const config = loadConfig(process.env);
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
@@ -122,13 +125,12 @@ async function start(
   const runner = startRunner({ address, store, logLevel, concurrentRuns }, db, log, metrics?.observeRun);
   cleanups.push({ what: 'ETL', undo: () => runner.stop() });
 
-  if (role === 'worker' || config.worksOnQueue) {
-    const worker = startRunWorker(address, { db, runner, log, concurrentRuns });
-    // What goes on for longer is undone with the ETL, and tried again elsewhere.
-    const patience = config.shutdownSeconds * 1000;
-    const stop = () => Promise.race([worker.stop(), sleep(patience, undefined, { ref: false })]);
-    cleanups.push({ what: 'work on queued runs', undo: stop });
-  }
+  const { shutdownSeconds } = config;
+  const worker =
+    role === 'worker' || config.worksOnQueue
+      ? startRunWorker(address, { db, runner, log, concurrentRuns, shutdownSeconds })
+      : undefined;
+  cleanups.push({ what: 'work on queued runs', undo: () => worker?.stop() });
   if (role === 'worker') {
     metrics?.watch({ api: () => poolUse(db) }, runner);
     readiness.open({ address, objectStore });
@@ -152,7 +154,12 @@ async function start(
   const { connectionsMax } = config;
   const server = createHttpServer(app.handle, { connectionsMax, onRefusal: app.logRefusal });
   const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
-  cleanups.push({ what: 'server', undo: () => drain(server, app.drain(), config.shutdownSeconds) });
+  const stopServer = () => {
+    // Both at once: each may take its time. What goes wrong there is told when it is waited for.
+    worker?.stop().catch(() => undefined);
+    return drain(server, app.drain(), shutdownSeconds);
+  };
+  cleanups.push({ what: 'server', undo: stopServer });
 
   metrics?.watch({ api: () => poolUse(db), upload_keys: () => poolUse(claims) }, runner);
   readiness.open({ address, objectStore });

@@ -19,8 +19,8 @@ const source: Knex.MigrationSource<string> = {
 };
 
 /**
- * Brings the schema up to date, and that of the queue. Safe to call at once from several processes: one works, the others wait and find
- * nothing to do.
+ * Brings the schema up to date, and that of the queue. Safe to call at once from several processes: one works, the others
+ * wait and find nothing to do.
  * @param signal - ends the wait for another process; a migration that has begun is finished
  * @throws Error when PostgreSQL is too old, the database's encoding is not UTF-8, or a migration fails (then none of it
  *   is applied); the signal's reason

@@ -163,7 +163,8 @@ export async function runJob(
 }
 
 /**
- * Puts a run of a validation job into the queue, unless one waits there already, and waits for its end, up to `waitSeconds`.
+ * Puts a run of a validation job into the queue, unless one waits there already, and waits for its end, for up to
+ * `waitSeconds`.
  * @returns the job as it is then
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running
  */

@@ -10,7 +10,10 @@ import type { RunPayload, RunTask } from './queued-runs';
 
 /** Works on queued runs. */
 export interface RunWorker {
-  /** Takes no more of them. @returns when those that go on have ended */
+  /**
+   * Takes no more of them. Can be called again.
+   * @returns when those that go on have ended, or have had `shutdownSeconds` from the first call on
+   */
   stop(): Promise<void>;
 }
 
@@ -26,7 +29,14 @@ export function startRunWorker(
     runner,
     log,
     concurrentRuns,
-  }: { db: Database; runner: Pick<FeedRunner, 'run'>; log: Log; concurrentRuns: number },
+    shutdownSeconds,
+  }: {
+    db: Database;
+    runner: Pick<FeedRunner, 'run'>;
+    log: Log;
+    concurrentRuns: number;
+    shutdownSeconds: number;
+  },
 ): RunWorker {
   const run: Task = async (payload) => {
     const { job_id: jobId } = payload as RunPayload;
@@ -54,10 +64,13 @@ export function startRunWorker(
     runTaskList(options, at === 0 && concurrentRuns > 1 ? small : all, pgPool),
   );
 
+  const end = async () => {
+    await Promise.all(places.map(async (place) => place.gracefulShutdown()));
+    await pgPool.end();
+  };
+  let stopped: Promise<void> | undefined;
   return {
-    async stop() {
-      await Promise.all(places.map(async (place) => place.gracefulShutdown()));
-      await pgPool.end();
-    },
+    // What goes on for longer is undone with its process, and tried again elsewhere.
+    stop: () => (stopped ??= Promise.race([end(), sleep(shutdownSeconds * 1000, undefined, { ref: false })])),
   };
 }

@@ -151,3 +151,10 @@ it('a worker cannot do without a database of its own', async () => {
   expect(code).toBe(1);
   expect(stderr).toMatch(/^Wrong setting DATABASE_URL: .+\n$/);
 });
+
+it('an argument that is none is refused', async () => {
+  const { code, stderr } = await spawnService({ role: 'wroker' }).exit;
+
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^Unknown argument wroker: .+\n$/);
+});

@@ -27,8 +27,8 @@ export interface ProcessOptions {
   /** Run it as this account. */
   account?: { uid: number; gid: number };
   cwd?: string;
-  /** `worker` works on queued runs only. */
-  role?: 'worker';
+  /** Its argument: `worker` works on queued runs only. */
+  role?: string;
 }
 
 /** A process of the built service. It is killed after the file, with its PostgreSQL. */

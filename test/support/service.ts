@@ -95,7 +95,13 @@ export async function startTestService(
     verifyResponses: true,
   });
   if (options.queuedRuns !== undefined) {
-    const worker = startRunWorker(address, { db, runner: { run }, log, concurrentRuns: options.queuedRuns });
+    const worker = startRunWorker(address, {
+      db,
+      runner: { run },
+      log,
+      concurrentRuns: options.queuedRuns,
+      shutdownSeconds: 30,
+    });
     afterFile(() => worker.stop());
   }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
