@@ -34,12 +34,13 @@ export function jobHandlers(
       if (!respondAsync) {
         return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
       }
-      const job = await queueJob(db, path.job_id, caller.partnerName, wait ?? 0);
+      const seconds = wait && Math.min(wait, limits.runWaitSecondsMax);
+      const job = await queueJob(db, path.job_id, caller.partnerName, seconds ?? 0);
       if (hasEnded(job)) return reply(200, jobBody(job));
       return reply(202, jobBody(job), {
         Location: `/jobs/${job.jobId}`,
         'Retry-After': limits.queuedRunRetrySeconds,
-        'Preference-Applied': wait === undefined ? 'respond-async' : `respond-async, wait=${wait}`,
+        'Preference-Applied': seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`,
       });
     },
 

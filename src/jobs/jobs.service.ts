@@ -182,7 +182,7 @@ export async function queueJob(
     return true;
   });
   if (!isQueued) throw jobAlreadyRunning(id);
-  const deadline = performance.now() + Math.min(waitSeconds, limits.runWaitSecondsMax) * 1000;
+  const deadline = performance.now() + waitSeconds * 1000;
   for (;;) {
     const job = await getJob(db, id, scope);
     const left = deadline - performance.now();

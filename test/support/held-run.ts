@@ -73,6 +73,7 @@ export async function leaveRunning({ db }: TestService, { feedId, jobId }: Uploa
     .update({
       status: 'running',
       run_count: db.raw('run_count + 1'),
+      queued_at: null,
       started_at: db.fn.now(),
       finished_at: null,
       failure_reason: null,

@@ -1,7 +1,8 @@
 import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { limits } from '../../../src/limits';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
-import { whileLoading } from '../../support/held-run';
+import { leaveRunning, whileLoading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
 import { aTimestamp } from '../../support/timestamp';
 
@@ -99,6 +100,8 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       service = await startTestService();
     });
 
+    afterEach(() => jest.restoreAllMocks());
+
     const entries = () => service.db('graphile_worker.jobs').orderBy('id').select('key', 'attempts');
 
     it('shows the job and its feed as queued, once however often it is asked for', async () => {
@@ -163,6 +166,15 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, headers.get('preference-applied')]).toEqual([202, applied]);
     });
 
+    it('waits no longer than it says', async () => {
+      jest.replaceProperty(limits, 'runWaitSecondsMax', 1 as never);
+      const feed = await service.api.uploadFeed(csv, 'Very patient');
+
+      const { status, headers } = await runWith(service.api, feed, 'respond-async, wait=100');
+
+      expect([status, headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
+    });
+
     it('is 404 for an unknown job, and 400 for a submission job', async () => {
       const feed = await service.api.uploadFeed(csv, 'Wrong');
 
@@ -197,10 +209,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         const feed = await service.api.uploadFeed(csv, 'Interrupted');
         await runWith(service.api, feed, 'respond-async');
         await take(feed, {});
-        await service
-          .db('validation_jobs')
-          .where('job_id', jobNumber(feed))
-          .update({ status: 'running', queued_at: null, started_at: new Date() });
+        await leaveRunning(service, feed);
 
         expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
 
@@ -213,10 +222,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         const feed = await service.api.uploadFeed(csv, 'Poisoned');
         await runWith(service.api, feed, 'respond-async');
         await take(feed, { attempts: 5 });
-        await service
-          .db('validation_jobs')
-          .where('job_id', jobNumber(feed))
-          .update({ status: 'running', queued_at: null, started_at: new Date() });
+        await leaveRunning(service, feed);
 
         expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
 
