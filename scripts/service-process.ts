@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { scripts } from '../package.json';
 
 /** The built service as a process of its own, on a free port and an embedded database. */
 export interface ServiceProcess {
@@ -10,13 +11,16 @@ export interface ServiceProcess {
   stop(): Promise<number | null>;
 }
 
+/** How `npm start` has Node run the service. */
+export const nodeFlags: string[] = scripts.start.match(/--\S+/g) ?? [];
+
 /** Starts the built service on a data folder. @param settings - its environment besides the search path */
 export async function startServiceProcess(
   dataDir: string,
   settings: Record<string, string>,
 ): Promise<ServiceProcess> {
   const entry = join(__dirname, '..', 'dist', 'src', 'main.js');
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', entry], {
+  const child = spawn(process.execPath, [...nodeFlags, entry], {
     env: { PATH: process.env.PATH, DATA_DIR: dataDir, PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -17,7 +17,7 @@ export interface ComparisonOrder {
 }
 
 /** How many products a page has unless more are asked for. */
-export const pageSize = 10;
+const pageSize = 10;
 
 /** The order that the process was started with. */
 export function readOrder(): ComparisonOrder {

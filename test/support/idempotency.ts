@@ -1,4 +1,5 @@
 import type { Database } from '../../src/db/database';
+import type { ApiResponse } from './api-client';
 import { eventually } from './eventually';
 
 /** Lets 24 hours pass for what was answered with this key. */
@@ -18,4 +19,14 @@ export async function keysAreHeld({ db }: { db: Database }, count: number): Prom
     );
     return rowCount === count;
   });
+}
+
+/** That a response is the first 201 again, and says so. */
+export function expectReplay(response: ApiResponse, first: ApiResponse): void {
+  expect({ status: response.status, body: response.body as unknown }).toEqual({
+    status: 201,
+    body: first.body as unknown,
+  });
+  expect(response.headers.get('location')).toBe(first.headers.get('location'));
+  expect(response.headers.get('idempotent-replayed')).toBe('true');
 }

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSy
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/db/database';
+import { nodeFlags } from '../../scripts/service-process';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
 import { createTestFolder } from './folder';
@@ -121,7 +122,7 @@ export function spawnService({
   const main = join(project, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', main, ...(role ? [role] : [])], {
+  const child = spawn(process.execPath, [...nodeFlags, main, ...(role ? [role] : [])], {
     cwd,
     // A group of its own: what is sent to it does not reach the tests.
     detached: true,

@@ -1,6 +1,6 @@
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
-import { keysAreHeld, leaveAnsweredLongAgo } from '../../support/idempotency';
+import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../support/idempotency';
 import { filePart, formBody, formType, goodCsv, partnerPart, type RawPart } from '../../support/multipart';
 import { OpenUpload } from '../../support/open-upload';
 import { withStoredKey } from '../../support/partner-keys';
@@ -25,15 +25,6 @@ const upload = (key: string, parts: RawPart[] = right(), client = api) =>
     headers: { 'content-type': formType, 'idempotency-key': key },
     body: formBody(parts),
   });
-
-function expectReplay(response: ApiResponse, first: ApiResponse): void {
-  expect({ status: response.status, body: response.body as unknown }).toEqual({
-    status: 201,
-    body: first.body as unknown,
-  });
-  expect(response.headers.get('location')).toBe(first.headers.get('location'));
-  expect(response.headers.get('idempotent-replayed')).toBe('true');
-}
 
 const inProgress = {
   status: 409,

@@ -1,7 +1,7 @@
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { holdOrders } from '../../support/held-products';
-import { leaveAnsweredLongAgo } from '../../support/idempotency';
+import { expectReplay, leaveAnsweredLongAgo } from '../../support/idempotency';
 import { withStoredKey } from '../../support/partner-keys';
 import { loadProducts } from '../../support/products';
 import { otherKey, startTestService, type TestService } from '../../support/service';
@@ -49,15 +49,6 @@ async function bodyText(key: string, body: unknown): Promise<string> {
     body: JSON.stringify(body),
   });
   return response.text();
-}
-
-function expectReplay(response: ApiResponse, first: ApiResponse): void {
-  expect({ status: response.status, body: response.body as unknown }).toEqual({
-    status: 201,
-    body: first.body as unknown,
-  });
-  expect(response.headers.get('location')).toBe(first.headers.get('location'));
-  expect(response.headers.get('idempotent-replayed')).toBe('true');
 }
 
 const usedDetail = { detail: 'Idempotency-Key was already used with a different request.' };
