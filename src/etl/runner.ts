@@ -8,7 +8,7 @@ import { limits } from '../limits';
 import type { Database } from '../db/database';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../errors';
-import { failInterruptedRuns } from '../jobs/jobs.repository';
+import { endInterruptedRun } from '../jobs/jobs.repository';
 import type { FeedRunner } from '../jobs/jobs.service';
 import type { Log } from '../log';
 import { FeedFailure } from './feed-failure';
@@ -156,11 +156,15 @@ function boundedQueue(atWorkMax: number, waitingMax: number, what: string) {
   };
 }
 
-/** The thread has died amid a run: says so in the job as soon as the server has noticed, and undone what it did. */
+/**
+ * The thread has died amid a run: says so in the job as soon as the server has noticed, and undone what it did; a run that
+ * came from the queue goes back there.
+ */
 async function failDeadRun(db: Database, jobId: number): Promise<RunOutcome> {
   const deadline = Date.now() + limits.deadRunWaitMilliseconds;
   while (Date.now() < deadline) {
-    if ((await failInterruptedRuns(db)).includes(jobId)) return 'failed';
+    const end = await endInterruptedRun(db, jobId);
+    if (end) return end === 'failed' ? 'failed' : 'unavailable';
     await sleep(100);
   }
   return 'unavailable';

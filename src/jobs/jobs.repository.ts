@@ -4,8 +4,7 @@ import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../keys/caller';
-import { limits } from '../limits';
-import { returnToQueue, willBeRun } from '../queue/queued-runs';
+import { findLeftRuns, takeBack } from '../queue/queued-runs';
 import type { Knex } from 'knex';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
@@ -259,41 +258,35 @@ export async function waitsInQueue(db: Database, jobId: number): Promise<boolean
  * @returns the numbers of the jobs that have failed
  */
 export async function failInterruptedRuns(db: Database): Promise<number[]> {
-  const jobs = await db('validation_jobs')
-    .where('status', 'running')
-    .orWhereRaw("queued_at < now() - ? * interval '1 millisecond'", [limits.queuedRunOverdueMilliseconds])
-    .pluck<number[]>('job_id');
-  const interrupted: number[] = [];
-  for (const jobId of jobs) {
-    if (await inTransaction(db, 'request', (trx) => endInterruptedRun(trx, jobId))) interrupted.push(jobId);
+  const running = await db('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
+  const failed: number[] = [];
+  for (const jobId of new Set([...running, ...(await findLeftRuns(db))])) {
+    if ((await endInterruptedRun(db, jobId)) === 'failed') failed.push(jobId);
   }
-  return interrupted;
+  return failed;
 }
 
-/** @returns whether the job has failed now */
-async function endInterruptedRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
-  if (!(await claimRun(trx, jobId))) return false;
-  // The end of a run may be written, and not committed yet.
-  const job = await trx<ValidationJobRow>('validation_jobs')
-    .where('job_id', jobId)
-    .forUpdate()
-    .first('status', 'queued_at');
-  if (job?.status === 'running') {
-    if (await returnToQueue(trx, jobId)) {
-      await markQueued(trx, jobId);
-      return false;
+/** Ends one such run. @returns what has become of it; undefined when somebody holds the job, or nothing was to be done */
+export function endInterruptedRun(db: Database, jobId: number): Promise<'failed' | 'queued' | undefined> {
+  return inTransaction(db, 'request', async (trx) => {
+    if (!(await claimRun(trx, jobId))) return undefined;
+    // The end of a run may be written, and not committed yet.
+    const job = await trx<ValidationJobRow>('validation_jobs')
+      .where('job_id', jobId)
+      .forUpdate()
+      .first('status', 'queued_at');
+    const willBeTried = await takeBack(trx, jobId);
+    if (job?.status !== 'running' && !job?.queued_at) return undefined;
+    if (!willBeTried) {
+      const what = job.status === 'running' ? 'was interrupted' : 'could not be started';
+      const reason = `The run ${what}. Run the job again.`;
+      await trx.raw(failSql('job_id = :jobId'), { jobId, reason, skipped: 0, issueCounts: '[]' });
+      await trx('row_issues').where('job_id', jobId).delete();
+      return 'failed';
     }
-    await fail(trx, jobId, 'The run was interrupted. Run the job again.');
-    await trx('row_issues').where('job_id', jobId).delete();
-    return true;
-  }
-  if (!job?.queued_at || (await willBeRun(trx, jobId))) return false;
-  await fail(trx, jobId, 'The run could not be started. Run the job again.');
-  return true;
-}
-
-async function fail(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
-  await trx.raw(failSql('job_id = :jobId'), { jobId, reason, skipped: 0, issueCounts: '[]' });
+    if (job.status === 'running') await markQueued(trx, jobId);
+    return 'queued';
+  });
 }
 
 function failSql(which: string): string {

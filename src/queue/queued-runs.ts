@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Database } from '../db/database';
 import { limits } from '../limits';
 
 /** What the queue is asked to do. Large feeds are told apart, so that they cannot take every place. */
@@ -31,49 +32,36 @@ export async function addToQueue(trx: Knex.Transaction, jobId: number): Promise<
   );
 }
 
-/** A run in the queue, as far as we want to know. */
-interface QueuedRun {
-  locked_by: string | null;
-  /** A worker that works on it would have begun by now. */
-  is_overdue: boolean;
-  may_be_tried: boolean;
-}
-
-async function find(trx: Knex.Transaction, jobId: number): Promise<QueuedRun | undefined> {
-  const { rows } = await trx.raw<{ rows: QueuedRun[] }>(
-    `select locked_by, locked_at < now() - :overdue * interval '1 millisecond' as is_overdue,
-       attempts < max_attempts as may_be_tried
-     from graphile_worker.jobs where key = :key`,
-    { key: keyOf(jobId), overdue: limits.queuedRunOverdueMilliseconds },
+/**
+ * Takes a run back from whoever has it, and lets the next one of its partner begin: to be called by who holds the job's
+ * claim, so that nobody who is alive has begun it. One who was about to looks whether it still waits.
+ * @returns whether it will be tried; not when it is not in the queue, or was tried as often as it may be
+ */
+export async function takeBack(trx: Knex.Transaction, jobId: number): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { locked_by: string | null; may_be_tried: boolean }[] }>(
+    'select locked_by, attempts < max_attempts as may_be_tried from graphile_worker.jobs where key = ?',
+    [keyOf(jobId)],
   );
-  return rows[0];
-}
-
-async function free(trx: Knex.Transaction, { locked_by }: QueuedRun): Promise<void> {
-  if (locked_by) await trx.raw('select graphile_worker.force_unlock_workers(array[?])', [locked_by]);
-}
-
-/**
- * Has a run that was interrupted tried again: frees it from the worker that has died. To be called by who holds the job's
- * claim.
- * @returns false when it did not come from the queue, or was tried as often as it may be
- */
-export async function returnToQueue(trx: Knex.Transaction, jobId: number): Promise<boolean> {
-  const run = await find(trx, jobId);
-  if (!run?.may_be_tried) return false;
-  await free(trx, run);
-  return true;
+  const [run] = rows;
+  if (run?.locked_by) await trx.raw('select graphile_worker.force_unlock_workers(array[?])', [run.locked_by]);
+  return run?.may_be_tried ?? false;
 }
 
 /**
- * Whether a run that waits will have its turn; it is freed from a worker that has died before it could begin. To be called
- * by who holds the job's claim.
+ * The jobs of runs that seem to have been left: taken from the queue for so long that whoever lives has begun them, or
+ * waiting where nobody will look for them. Whether it is so shows in the job's claim.
  */
-export async function willBeRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
-  const run = await find(trx, jobId);
-  if (!run) return false;
-  if (run.locked_by !== null && !run.is_overdue) return true;
-  if (!run.may_be_tried) return false;
-  await free(trx, run);
-  return true;
+export async function findLeftRuns(db: Database): Promise<number[]> {
+  const { rows } = await db.raw<{ rows: { job_id: number }[] }>(
+    `with overdue as (select now() - :milliseconds * interval '1 millisecond' as time)
+     select cast(substring(key from 5) as bigint) as job_id
+     from graphile_worker.jobs, overdue where key like 'run %' and locked_at < overdue.time
+     union
+     select job_id
+     from overdue join validation_jobs on queued_at < overdue.time
+     left join graphile_worker.jobs on key = 'run ' || job_id
+     where key is null or (locked_at is null and attempts >= max_attempts)`,
+    { milliseconds: limits.queuedRunOverdueMilliseconds },
+  );
+  return rows.map(({ job_id }) => job_id);
 }

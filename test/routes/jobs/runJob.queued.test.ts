@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
 import { limits } from '../../../src/limits';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileLoading } from '../../support/held-run';
-import { startTestService, type TestService } from '../../support/service';
+import { startTestService, testKey, type TestService } from '../../support/service';
 import { aTimestamp } from '../../support/timestamp';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
@@ -175,6 +176,30 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
     });
 
+    it('waits for nobody who has gone', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Leaves');
+      const client = new AbortController();
+      let looks = 0;
+      const count = ({ sql }: { sql: string }) => (looks += Number(/from "validation_jobs"/.test(sql)));
+      service.db.on('query', count);
+      const answer = fetch(`${service.url}/jobs/${feed.jobId}/run`, {
+        method: 'POST',
+        headers: { 'x-api-key': testKey, prefer: 'respond-async, wait=50' },
+        signal: client.signal,
+      }).catch(() => undefined);
+      await eventually('it waits', () => looks > 3);
+
+      client.abort();
+      await answer;
+
+      await eventually('it looks no more', async () => {
+        const before = looks;
+        await sleep(3 * limits.runWaitPollMilliseconds);
+        return looks === before;
+      });
+      service.db.off('query', count);
+    });
+
     it('is 404 for an unknown job, and 400 for a submission job', async () => {
       const feed = await service.api.uploadFeed(csv, 'Wrong');
 
@@ -189,14 +214,25 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
           [secondsAgo, jobNumber(feed)],
         );
 
-      /** Has the run taken from the queue by a worker of which nothing more is heard. */
+      /** Has the run, and with it its partner's turn, taken from the queue by a worker of which nothing more is heard. */
       async function take(feed: UploadedFeed, { attempts = 1, secondsAgo = 0 }): Promise<void> {
         await service.db.raw(
-          `update graphile_worker._private_jobs
-           set locked_by = ?, locked_at = now() - ? * interval '1 second', attempts = ? where key = ?`,
-          [`worker of ${feed.jobId}`, secondsAgo, attempts, `run ${jobNumber(feed)}`],
+          `with job as (
+             update graphile_worker._private_jobs
+             set locked_by = :worker, locked_at = now() - :secondsAgo * interval '1 second', attempts = :attempts
+             where key = :key returning job_queue_id, locked_by, locked_at
+           )
+           update graphile_worker._private_job_queues as queue
+           set locked_by = job.locked_by, locked_at = job.locked_at from job where queue.id = job.job_queue_id`,
+          { worker: `worker of ${feed.jobId}`, secondsAgo, attempts, key: `run ${jobNumber(feed)}` },
         );
       }
+      const partnersThatWait = async () => {
+        const { rows } = await service.db.raw<{ rows: { queue_name: string }[] }>(
+          'select queue_name from graphile_worker._private_job_queues where locked_by is not null',
+        );
+        return rows.map(({ queue_name }) => queue_name);
+      };
       const lockOf = async (feed: UploadedFeed) =>
         (
           await service
@@ -216,6 +252,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         const { body } = await service.api.get(`/jobs/${feed.jobId}`);
         expect(body).toMatchObject({ status: 'queued', started_at: null });
         expect(await lockOf(feed)).toBeNull();
+        expect(await partnersThatWait()).toEqual([]);
       });
 
       it('amid a run for the last time that it is tried: it has failed', async () => {
@@ -229,6 +266,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         const { body } = await service.api.get(`/jobs/${feed.jobId}`);
         expect(body.status).toBe('failed');
         expect(body.message).toContain('The run was interrupted.');
+        expect(await partnersThatWait()).toEqual([]);
       });
 
       it('before it could begin: it goes back into the queue when it is overdue', async () => {
@@ -247,21 +285,51 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       });
 
       it.each([
+        ['is queued again', 'respond-async'],
+        ['is run without the queue', ''],
+      ])(
+        'amid a run, and the job %s before anybody has looked: its partner goes on',
+        async (what, prefer) => {
+          const feed = await service.api.uploadFeed(csv, what);
+          await runWith(service.api, feed, 'respond-async');
+          await take(feed, { secondsAgo: 31 });
+          await leaveRunning(service, feed);
+
+          const { status } = await runWith(service.api, feed, prefer);
+
+          expect(status).toBe(prefer === '' ? 200 : 202);
+          await failInterruptedRuns(service.db);
+          expect(await partnersThatWait()).toEqual([]);
+          expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe(
+            prefer === '' ? 'completed' : 'queued',
+          );
+        },
+      );
+
+      it.each([
         ['the queue has given it up', { attempts: 5, secondsAgo: 31 }],
         ['the queue has lost it', undefined],
       ])('%s: it has failed, and can be queued again', async (what, state) => {
-        const feed = await service.api.uploadFeed(csv, what);
+        // The issues of an earlier run are none of one that never was.
+        const feed = await service.api.loadFeed(`${csv},No sku,1\n`, what);
         await runWith(service.api, feed, 'respond-async');
-        if (state) await take(feed, state);
+        if (state) await take(feed, { ...state, secondsAgo: 5 });
         else await service.db.raw('select graphile_worker.remove_job(?)', [`run ${jobNumber(feed)}`]);
         expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
         await waitsSince(feed, 31);
+        if (state) await take(feed, state);
 
         expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
 
         const { body } = await service.api.get(`/jobs/${feed.jobId}`);
         expect(body).toMatchObject({ status: 'failed', started_at: null, finished_at: aTimestamp });
         expect(body.message).toContain('The run could not be started. Run the job again.');
+        expect((await service.api.get(`/jobs/${feed.jobId}/issues`)).body).toMatchObject({
+          count: 0,
+          items: [],
+          issue_counts: [],
+        });
+        expect(await partnersThatWait()).toEqual([]);
         expect((await runWith(service.api, feed, 'respond-async')).status).toBe(202);
         expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
       });
