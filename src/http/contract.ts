@@ -63,6 +63,8 @@ export interface Call<O extends OperationId> {
   /** Who asks; nobody in particular, where no key is needed. */
   caller: O extends PublicOperation ? undefined : Caller;
   log: Log;
+  /** Whether the client has gone, or the process is about to stop: then nothing should be waited for. */
+  isGivenUp: () => boolean;
   reply: <S extends Status<O>>(
     status: S,
     body: ResponseBody<Responses<O>[S]>,

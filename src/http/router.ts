@@ -189,7 +189,7 @@ function typed(handlers: Record<string, ApiHandler>): Record<string, Handler> {
 }
 
 /** Every handler gets a call in the document's terms. */
-function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<string, ApiHandler> {
+function wrapHandlers({ handlers, uploadBytesMax, isDraining }: RouterOptions): Record<string, ApiHandler> {
   // The types of `ServedHandlers` hold here because the validator has checked the call against the same document.
   const untyped = Object.entries(handlers) as [string, (call: unknown) => Promise<Reply>][];
   return Object.fromEntries(
@@ -208,6 +208,7 @@ function wrapHandlers({ handlers, uploadBytesMax }: RouterOptions): Record<strin
           get log() {
             return exchange.log;
           },
+          isGivenUp: () => exchange.request.socket.destroyed || isDraining(),
           reply: makeReply,
         }),
     ]),

@@ -29,13 +29,13 @@ export function jobHandlers(
       return reply(200, jobBody(await getJob(db, path.job_id, caller.partnerName)));
     },
 
-    async runJob({ path, headers, caller, reply }) {
+    async runJob({ path, headers, caller, isGivenUp, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
       if (!respondAsync) {
         return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
       }
       const seconds = wait && Math.min(wait, limits.runWaitSecondsMax);
-      const job = await queueJob(db, path.job_id, caller.partnerName, seconds ?? 0);
+      const job = await queueJob(db, path.job_id, caller.partnerName, seconds ?? 0, isGivenUp);
       if (hasEnded(job)) return reply(200, jobBody(job));
       return reply(202, jobBody(job), {
         Location: `/jobs/${job.jobId}`,

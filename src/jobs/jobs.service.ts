@@ -20,7 +20,7 @@ import { formatId, parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
 import { limits } from '../limits';
 import { toPage, type Page } from '../page';
-import { addToQueue } from '../queue/queued-runs';
+import { addToQueue, takeBack } from '../queue/queued-runs';
 import {
   claimRun,
   findSubmissionJob,
@@ -164,7 +164,7 @@ export async function runJob(
 
 /**
  * Puts a run of a validation job into the queue, unless one waits there already, and waits for its end, for up to
- * `waitSeconds`.
+ * `waitSeconds` and while somebody wants to know.
  * @returns the job as it is then
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running
  */
@@ -173,10 +173,12 @@ export async function queueJob(
   id: string,
   scope: PartnerScope,
   waitSeconds: number,
+  isGivenUp: () => boolean,
 ): Promise<Job> {
   const { validationId } = await getJobToRun(db, id, scope);
   const isQueued = await inTransaction(db, 'request', async (trx) => {
     if (!(await claimRun(trx, validationId))) return false;
+    await takeBack(trx, validationId);
     await markQueued(trx, validationId);
     await addToQueue(trx, validationId);
     return true;
@@ -186,7 +188,7 @@ export async function queueJob(
   for (;;) {
     const job = await getJob(db, id, scope);
     const left = deadline - performance.now();
-    if (hasEnded(job) || left <= 0) return job;
+    if (hasEnded(job) || left <= 0 || isGivenUp()) return job;
     await sleep(Math.min(limits.runWaitPollMilliseconds, left));
   }
 }

@@ -34,9 +34,10 @@ export async function openRejects(
 }
 
 async function getFinishedJob(db: Database, id: string, scope: PartnerScope): Promise<ValidationJobRow> {
-  await getJob(db, id, scope);
   const validationId = parseId('JV', id);
   const job = validationId === undefined ? null : await findValidationJob(db, validationId, scope);
+  // An unknown job, or a submission job.
+  if (!job) await getJob(db, id, scope);
   if (job?.status !== 'completed' && job?.status !== 'failed') throw jobWithoutFinishedRun(id);
   return job;
 }

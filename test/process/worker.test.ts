@@ -145,6 +145,21 @@ describe('workers beside an API process that does not work on the queue', () => 
   });
 });
 
+it('a client that waits for a queued run is answered when the process has to stop', async () => {
+  const service = await startService({ env: { ...env(), API_KEYS: testKey, QUEUE_WORKER: 'off' } });
+  const feed = await api.uploadFeed(csv, 'Waits');
+  const answer = service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async, wait=60' });
+  await eventually(
+    'the run is queued',
+    async () => (await db('graphile_worker.jobs').first('id')) !== undefined,
+  );
+
+  const { code } = await service.stop();
+
+  expect(code).toBe(0);
+  expect((await answer).status).toBe(202);
+});
+
 it('a worker cannot do without a database of its own', async () => {
   const { code, stderr } = await spawnService({ role: 'worker' }).exit;
 
