@@ -13,10 +13,12 @@ const added = [
   'XCG', // Caribbean guilder, 2025-03-31
 ];
 
-const active = new Set([...codes(), ...added]);
-for (const code of withdrawn) active.delete(code);
+/** The active codes of ISO 4217, funds and metals included, in capital letters. */
+export const activeCurrencies: ReadonlySet<string> = new Set(
+  [...codes(), ...added].filter((code) => !withdrawn.includes(code)),
+);
 
-/** Whether `code` is an active ISO 4217 code, funds and metals included, in capital letters. */
+/** Whether `code` is one of them. */
 export function isActiveCurrency(code: string): boolean {
-  return active.has(code);
+  return activeCurrencies.has(code);
 }
