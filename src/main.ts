@@ -103,12 +103,6 @@ async function start(
   });
   cleanups.push({ what: 'database pool', undo: () => closePool(db) });
   if (role === 'api') await requireKey(db, config);
-  const claims = openDatabase(address, {
-    applicationName: 'upload keys',
-    connectionsMax: config.concurrentUploads,
-    queryMilliseconds: limits.databaseQueryMilliseconds,
-  });
-  cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
   const sweep = new AbortController();
   cleanups.push({ what: 'sweep', undo: () => sweep.abort() });
   await startSweep(db, log, sweep.signal);
@@ -138,6 +132,12 @@ async function start(
     return;
   }
 
+  const claims = openDatabase(address, {
+    applicationName: 'upload keys',
+    connectionsMax: config.concurrentUploads,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
+  });
+  cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
   const keyIsGenerated = config.apiKeys.length === 0 && config.databaseUrl === undefined;
   const apiKeys = keyIsGenerated ? [localKey(config.dataDir)] : config.apiKeys;
   const app = await createApp({
