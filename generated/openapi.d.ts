@@ -170,7 +170,12 @@ export interface paths {
         /**
          * Get a job
          * @description A submission job is completed from the start. A validation job is queued until it is run; then it carries the
-         *     summary of its last run.
+         *     summary of its last run. While a run goes on, `progress` says how far it is.
+         *
+         *     **To follow a run**, ask again with the `ETag` of the last answer in `If-None-Match`, and with `Prefer: wait=30`: the
+         *     answer comes as soon as the job differs from that, or after 30 seconds as 304. Without `If-None-Match`, a job whose
+         *     run has ended is told at once, and any other one as soon as it changes. `GET /jobs/{job_id}/events` sends each
+         *     change by itself.
          */
         get: operations["getJob"];
         put?: never;
@@ -225,6 +230,56 @@ export interface paths {
          *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all.
          */
         post: operations["runJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow a job
+         * @description Sends the job as it is, and again whenever it changes, as server-sent events, for example to an `EventSource` that
+         *     can send the API key. Each is of the type `job`; its `data` is the JSON of `GET /jobs/{job_id}` in one line, its `id`
+         *     the `ETag` of that. A comment comes every fifteen seconds where nothing else does.
+         *
+         *     The response ends when the job's run has ended, or after ten minutes. A client that comes back, with the last `id` in
+         *     `Last-Event-ID` as an `EventSource` does by itself, gets what has changed since; where nothing can, because the
+         *     run has ended, the answer is 204, by which an `EventSource` knows that it is done.
+         */
+        get: operations["streamJobEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a run
+         * @description Stops a run that waits in the queue or goes on. Nothing of it is applied: the job has failed, with the reason
+         *     `The run was cancelled.`, and can be run again. Whoever waits for the run is told the same.
+         *
+         *     The answer comes when the run has ended, which takes a second or two. Where it does not stop within ten seconds, the
+         *     answer is 202; it stops as soon as it can, and is not applied. A run that has ended already is 409.
+         */
+        post: operations["cancelJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -857,7 +912,47 @@ export interface components {
              *     ]
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
+            progress?: components["schemas"]["JobProgress"];
         };
+        /** @description How far a run is. There while it goes on, from its first second on. */
+        JobProgress: {
+            phase: components["schemas"]["JobPhase"];
+            /**
+             * @description How many rows were read.
+             * @example 412000
+             */
+            rows: number;
+            /**
+             * @description How much of the raw file was read, in bytes. A file may have to be read a second time.
+             * @example 50331648
+             */
+            bytes_read: number;
+            /**
+             * @description How large the raw file is, in bytes.
+             * @example 134217728
+             */
+            bytes_total: number;
+            /**
+             * @description How many rows a second were read, in the last five seconds.
+             * @example 103000
+             */
+            rows_per_second: number;
+            /**
+             * @description How many bytes a second were read, in the last five seconds.
+             * @example 12582912
+             */
+            bytes_per_second: number;
+        };
+        /**
+         * @description What is being done.
+         *
+         *     - `reading`: the rows are read, cleaned and checked
+         *     - `comparing`: they are compared with the partner's products
+         *     - `loading`: the products are written
+         * @example reading
+         * @enum {string}
+         */
+        JobPhase: "reading" | "comparing" | "loading";
         /**
          * @description How bad it is.
          *
@@ -2093,6 +2188,12 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * @description Server-sent events (the HTML standard, section 9.2); the `data` of each is a `Job`.
+         * @example event: job
+         *     data: {}
+         */
+        JobEvents: string;
+        /**
          * @description An OpenAPI document in YAML.
          * @example openapi: 3.0.3
          */
@@ -2475,6 +2576,11 @@ export interface components {
          * @example private, no-cache
          */
         FileCacheControl: "private, no-cache";
+        /**
+         * @description Names this state of the job, for `If-None-Match`.
+         * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+         */
+        JobETag: string;
         /**
          * @description The SHA-256 of the whole file in Base64 (RFC 9530), with a part of it too.
          * @example sha-256=:9ys1Oy809MBnZtv5swnJIsVtA/oMJb3xE66lYouZlEo=:
@@ -3013,7 +3119,18 @@ export interface operations {
     getJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `wait=` and a number of seconds: hold the answer until the job changes, but no longer than that, and 60 seconds at most. Where too many wait already, it is ignored, and so is any other preference (RFC 7240).
+                 * @example wait=30
+                 */
+                Prefer?: string;
+            };
             path: {
                 /**
                  * @description The job's id, JS or JV and at least five digits.
@@ -3029,11 +3146,33 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["JobETag"];
+                    "Cache-Control": components["headers"]["FileCacheControl"];
+                    /**
+                     * @description The wait that was preferred, if it was followed.
+                     * @example wait=30
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
                 };
+            };
+            /** @description The job is as `If-None-Match` names it, also after the wait that was preferred. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["JobETag"];
+                    "Cache-Control": components["headers"]["FileCacheControl"];
+                    /**
+                     * @description The wait that was preferred, if it was followed.
+                     * @example wait=30
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
@@ -3145,6 +3284,173 @@ export interface operations {
                     /**
                      * @example {
                      *       "detail": "Job JV00001 is already running."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    streamJobEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `id` of the last event that the client has.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /**
+                 * @description The job's id, JS or JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Asks a proxy before the service to pass each event on at once.
+                     * @example no
+                     */
+                    "X-Accel-Buffering": "no";
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example retry: 2000
+                     *
+                     *     id: "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                     *     event: job
+                     *     data: {"job_id":"JS00001","feed_id":"FD00001","status":"completed","job_type":"submission","message":"Feed received and stored.","created_at":"2026-03-01T09:30:00.000Z","started_at":"2026-03-01T09:30:00.000Z","finished_at":"2026-03-01T09:30:00.000Z","summary":null,"issue_counts":[]}
+                     */
+                    "text/event-stream": components["schemas"]["JobEvents"];
+                };
+            };
+            /** @description The client has the last event, and the run has ended. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["JobNotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The validation job's id, JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["ValidationJobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run has ended. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "JV00001",
+                     *       "feed_id": "FD00001",
+                     *       "status": "failed",
+                     *       "job_type": "validation",
+                     *       "message": "ETL processing failed: The run was cancelled. Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.",
+                     *       "result": "Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.",
+                     *       "created_at": "2026-03-01T09:30:00.000Z",
+                     *       "started_at": null,
+                     *       "finished_at": "2026-03-01T09:31:00.000Z",
+                     *       "summary": {
+                     *         "processed": 0,
+                     *         "inserted": 0,
+                     *         "updated": 0,
+                     *         "unchanged": 0,
+                     *         "skipped": 0
+                     *       },
+                     *       "issue_counts": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The run has been told to stop, and has not ended yet. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The path of the job, which says how the run ended.
+                     * @example /jobs/JV00001
+                     */
+                    Location: string;
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "JV00001",
+                     *       "feed_id": "FD00001",
+                     *       "status": "running",
+                     *       "job_type": "validation",
+                     *       "message": "ETL is running.",
+                     *       "created_at": "2026-03-01T09:30:00.000Z",
+                     *       "started_at": "2026-03-01T09:31:00.000Z",
+                     *       "finished_at": null,
+                     *       "summary": null,
+                     *       "issue_counts": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is a submission job, or the path cannot be decoded. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["JobNotFound"];
+            /** @description No run of the job waits in the queue or goes on. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Job JV00001 has no run to cancel."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];

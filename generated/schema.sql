@@ -206,6 +206,8 @@ create table validation_jobs (
   skipped bigint,
   issue_counts json not null default '[]'::json,
   queued_at timestamp with time zone,
+  progress jsonb,
+  cancel_requested boolean not null default false,
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint validation_jobs_queued_until_it_runs CHECK (((queued_at IS NULL) OR (status = 'queued'::text))),
   constraint validation_jobs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),

@@ -8,6 +8,7 @@ import * as keepRecordDigests from './20261122030000_keep_record_digests';
 import * as trustTheFeedOfAProduct from './20261122040000_trust_the_feed_of_a_product';
 import * as createProductHorizons from './20261122050000_create_product_horizons';
 import * as queueRuns from './20261122060000_queue_runs';
+import * as showProgress from './20261122070000_show_progress';
 
 /** Every migration, in the order in which they run. A migration that has landed is never edited. */
 export const migrations: Record<string, Knex.Migration> = {
@@ -20,4 +21,5 @@ export const migrations: Record<string, Knex.Migration> = {
   '20261122040000_trust_the_feed_of_a_product': trustTheFeedOfAProduct,
   '20261122050000_create_product_horizons': createProductHorizons,
   '20261122060000_queue_runs': queueRuns,
+  '20261122070000_show_progress': showProgress,
 };

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'invalid_query'
   | 'invalid_order'
   | 'not_a_validation_job'
+  | 'no_run'
   | 'feed_not_found'
   | 'raw_file_missing'
   | 'job_not_found'
@@ -87,6 +88,9 @@ export const jobNotFound = (id: string) => new ServiceError('job_not_found', `Jo
 export const jobToRunNotFound = () => new ServiceError('job_to_run_not_found', 'Job not found');
 export const notAValidationJob = () =>
   new ServiceError('not_a_validation_job', 'Only validation jobs can be run');
+export const notAJobToCancel = () =>
+  new ServiceError('not_a_validation_job', 'Only validation jobs can be cancelled');
+export const jobWithoutRun = (id: string) => new ServiceError('no_run', `Job ${id} has no run to cancel.`);
 export const jobWithoutFinishedRun = (id: string) =>
   new ServiceError('no_finished_run', `Job ${id} has no finished run.`);
 export const rawFileUnusable = (why: string, cause: unknown) =>

@@ -148,10 +148,26 @@ export const limits = {
   queueConnections: 2,
   /** After how many seconds a client that has queued a run is told to look. */
   queuedRunRetrySeconds: 1,
-  /** How often a request that waits for a run looks at its job. */
-  runWaitPollMilliseconds: 200,
-  /** The longest such wait. */
-  runWaitSecondsMax: 60,
+  /** How often a process looks whether the jobs have changed for which somebody waits, with one statement for all. */
+  jobWatchMilliseconds: 200,
+  /** How many may wait for a job to change. */
+  jobWatchers: 1_000,
+  /** The longest that an answer is held until a run ends, or a job changes. */
+  jobWaitSecondsMax: 60,
+  /** How often a worker looks again whether it can begin a run that somebody holds for a moment. */
+  heldRunMilliseconds: 200,
+  /** How often a run tells how far it is, and looks whether it is to stop. */
+  progressMilliseconds: 500,
+  /** Of so many of these looks its rates are made: five seconds. */
+  progressSamples: 11,
+  /** How long the answer to a cancellation waits for the run to end. */
+  cancelWaitMilliseconds: 10_000,
+  /** After how long a stream of a job's changes ends; its client comes again. */
+  jobEventsMilliseconds: 10 * 60_000,
+  /** How often it says something at least: proxies take a minute of silence for the end. */
+  jobEventsSilenceMilliseconds: 15_000,
+  /** After how long a client of such a stream comes again. */
+  jobEventsRetryMilliseconds: 2_000,
   /** How long the answer to a run whose thread has died waits until its job can be marked as failed. */
   deadRunWaitMilliseconds: 5_000,
   /** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */

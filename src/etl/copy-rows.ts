@@ -4,6 +4,7 @@ import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { limits } from '../limits';
 import { newerLoadedFeed, type FeedToRun } from '../jobs/jobs.repository';
+import type { RunPhase } from '../jobs/run-progress.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
 import { productColumns } from './feed-format';
@@ -14,8 +15,11 @@ import { openRawFile } from './raw-file';
 import { RowIssueLog, type RecordPlace } from './row-issues';
 import { transformRecord, type ProductValues } from './transform';
 
-/** What is known of the rows so far. */
+/** What is known of the rows so far, and how far the run is. */
 export class RunTally {
+  phase: RunPhase = 'reading';
+  /** Of the raw file. */
+  bytesRead = 0;
   issues = new RowIssueLog();
   /** Rows that were sent to the database. */
   copied = 0;
@@ -25,8 +29,15 @@ export class RunTally {
   /** Milliseconds per phase, for the log. */
   readonly milliseconds: Record<string, number> = {};
 
+  /** How many were read. */
+  get rows(): number {
+    return this.copied + this.rejected + this.known;
+  }
+
   /** Forgets what is known: the rows are read again. */
   startOver(): void {
+    this.phase = 'reading';
+    this.bytesRead = 0;
     this.issues = new RowIssueLog();
     this.copied = 0;
     this.rejected = 0;
@@ -62,6 +73,8 @@ export interface RowSource {
   feed: FeedToRun;
   /** By which the rows are known that change nothing, so that they need not travel; absent: all do. */
   digests?: PartnerDigests;
+  /** Gives the reading up when it is aborted. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -71,12 +84,12 @@ export interface RowSource {
  */
 export async function copyRows(
   trx: Knex.Transaction,
-  { objectStore, feed, digests }: RowSource,
+  { objectStore, feed, digests, signal }: RowSource,
   target: RowTarget,
   tally: RunTally,
 ): Promise<FeedHeader> {
   const newerFeed = await newerLoadedFeed(trx, feed);
-  const { header, chunks, close } = await openRawFile(objectStore, feed.objectKey);
+  const { header, chunks, close } = await openRawFile(objectStore, feed.objectKey, signal);
   const known = digests && (await tally.time('load digests', () => digests.load(header)));
   const batch = new Batch();
   const extractor = new RecordExtractor(
@@ -109,8 +122,14 @@ export async function copyRows(
       );
     },
   );
+  async function* counted(): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      tally.bytesRead += chunk.length;
+      yield chunk;
+    }
+  }
   async function* batches(): AsyncGenerator<string> {
-    yield* extractor.read(chunks);
+    yield* extractor.read(counted());
     yield batch.take();
   }
   // Within a transaction this is its own connection.

@@ -44,6 +44,7 @@ export async function loadFirstFeed(
     tally.startOver();
     return undefined;
   }
+  tally.phase = 'loading';
   await createStaging(trx);
   const { copied: inserted, rejected: skipped } = tally;
   return { processed: inserted + skipped, inserted, updated: 0, unchanged: 0, skipped };

@@ -1,3 +1,4 @@
+import { addAbortSignal } from 'node:stream';
 import { limits } from '../limits';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
@@ -11,15 +12,29 @@ export interface OpenFeed {
   close: () => Promise<unknown>;
 }
 
-/** Opens the raw file of a feed. @throws FeedFailure when it is missing, cannot be read, or has no acceptable header */
-export async function openRawFile(objectStore: ObjectStore, objectKey: string): Promise<OpenFeed> {
-  return readHeaderOf(readRawFile(objectStore, objectKey));
+/**
+ * Opens the raw file of a feed.
+ * @param signal - when it is aborted, reading fails
+ * @throws FeedFailure when it is missing, cannot be read, or has no acceptable header
+ */
+export async function openRawFile(
+  objectStore: ObjectStore,
+  objectKey: string,
+  signal?: AbortSignal,
+): Promise<OpenFeed> {
+  return readHeaderOf(readRawFile(objectStore, objectKey, signal));
 }
 
 /** The bytes of the raw file; whatever fails here is the object store's fault. */
-async function* readRawFile(objectStore: ObjectStore, key: string): AsyncGenerator<Buffer, undefined> {
+async function* readRawFile(
+  objectStore: ObjectStore,
+  key: string,
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer, undefined> {
   try {
-    yield* (await objectStore.get(key)) as AsyncIterable<Buffer>;
+    const content = await objectStore.get(key);
+    if (signal) addAbortSignal(signal, content);
+    yield* content as AsyncIterable<Buffer>;
   } catch (error) {
     const missing = error instanceof StorageError && error.missing;
     throw new FeedFailure(

@@ -9,6 +9,7 @@ import {
   markLoading,
   markRunning,
 } from '../jobs/jobs.repository';
+import { cancelledReason } from '../jobs/run-progress.repository';
 import type { Log } from '../log';
 import type { ObjectStore } from '../storage/object-store';
 import { RunTally, type RowSource } from './copy-rows';
@@ -18,6 +19,7 @@ import { replaceRowIssues } from './keep-issues';
 import { applyChanges, lockPartner } from './load';
 import { PartnerDigests } from './partner-digests';
 import { compareFeed, stageFeed } from './stage-feed';
+import { startReporter } from './run-reporter';
 import { createStaging } from './staging';
 import { failedCounters, type RunCounters } from './summary';
 
@@ -61,15 +63,20 @@ export async function runFeed(
       const feed = await getFeedToRun(trx, jobId);
       // On a connection of its own: callers see the state while the transaction goes on.
       run = await markRunning(db, jobId);
+      const reporter = await startReporter(trx, db, { jobId, run, bytesTotal: feed.sizeBytes }, tally, log);
       try {
         // A savepoint: what fails is undone, while the claim on the job stays until the failure is recorded.
         const counters = await trx.transaction((work) =>
-          loadFeed(work, db, { objectStore, feed }, tally, firstLoadBytes),
+          loadFeed(work, db, { objectStore, feed, signal: reporter.signal }, tally, firstLoadBytes),
         );
         return { outcome: 'completed', counters };
-      } catch (error) {
+      } catch (thrown) {
+        await reporter.stop();
+        const error: unknown = reporter.signal.aborted ? reporter.signal.reason : thrown;
         log.warn({ job_id: jobId, err: error }, 'run failed');
         return await recordFailure(trx, { jobId, run }, error, tally);
+      } finally {
+        await reporter.stop();
       }
     });
     const { copied, rejected, known, milliseconds } = tally;
@@ -85,20 +92,20 @@ export async function runFeed(
 async function loadFeed(
   trx: Knex.Transaction,
   db: Database,
-  { objectStore, feed }: RowSource,
+  { objectStore, feed, signal }: RowSource,
   tally: RunTally,
   firstLoadBytes?: number,
 ): Promise<RunCounters> {
   const digests = new PartnerDigests(trx, feed.partnerId);
-  const source = { objectStore, feed, digests };
+  const source = { objectStore, feed, digests, signal };
   try {
     const counters =
       (await tally.time('first load', () => loadFirstFeed(trx, source, tally, firstLoadBytes))) ??
       (await mergeFeed(trx, db, source, tally));
     await tally.time('digests', () => digests.save());
     await replaceRowIssues(trx, feed.jobId, tally.issues.kept);
-    await completeRun(trx, feed, counters, tally.issues.countsByCode);
-    return counters;
+    if (await completeRun(trx, feed, counters, tally.issues.countsByCode)) return counters;
+    throw new FeedFailure(cancelledReason);
   } finally {
     digests.release();
   }
@@ -114,14 +121,17 @@ async function mergeFeed(
   const { feed, digests } = source;
   const stage = () => tally.time('stage', () => stageFeed(trx, source, tally));
   let staged = await stage();
+  tally.phase = 'comparing';
   await markLoading(db, feed.feedId);
   await lockPartner(trx, feed.partnerId);
   if (!(await digests.areCurrent())) {
     // Another run of the partner has ended meanwhile. None can from now on.
     tally.startOver();
     staged = await stage();
+    tally.phase = 'comparing';
   }
   const { counters, changes } = await compareFeed(trx, staged, tally);
+  tally.phase = 'loading';
   await tally.time('apply', () => applyChanges(trx, staged, changes));
   return counters;
 }

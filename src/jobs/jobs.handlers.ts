@@ -1,10 +1,18 @@
+import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
+import { unavailable } from '../errors';
 import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
+import { entityTagOf, hasCopy } from '../http/entity-tag';
 import { parsePrefer } from '../http/prefer';
 import { formatId } from '../ids';
+import type { Caller } from '../keys/caller';
 import { limits } from '../limits';
+import { cancelJob } from './cancel.service';
+import { followJob } from './follow.service';
+import { jobEvents, type JobState } from './job-events';
+import { JobWatch } from './job-watch';
 import {
   getJob,
   hasEnded,
@@ -23,10 +31,40 @@ import { openRejects } from './rejects.service';
 export function jobHandlers(
   db: Database,
   runner: FeedRunner,
-): Pick<Handlers, 'getJob' | 'runJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'> {
+): Pick<
+  Handlers,
+  'getJob' | 'streamJobEvents' | 'runJob' | 'cancelJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'
+> {
+  const watch = new JobWatch(db);
+
   return {
-    async getJob({ path, caller, reply }) {
-      return reply(200, jobBody(await getJob(db, path.job_id, caller.partnerName)));
+    async getJob({ path, headers, caller, isGivenUp, reply }) {
+      const { wait } = parsePrefer(headers.Prefer);
+      const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
+      let state: JobState | undefined;
+      for await (const next of statesOf(path.job_id, caller, overIn(seconds ?? 0, isGivenUp))) {
+        const isNews = state ? next.tag !== state.tag : hasEnded(next.job);
+        state = next;
+        if (headers['If-None-Match'] === undefined ? isNews : !hasCopy(headers, next.tag)) break;
+      }
+      const { job, tag } = state!;
+      const stateHeaders = {
+        ETag: tag,
+        'Cache-Control': 'private, no-cache' as const,
+        ...(seconds !== undefined && { 'Preference-Applied': `wait=${seconds}` }),
+      };
+      if (hasCopy(headers, tag)) return reply(304, undefined, stateHeaders);
+      return reply(200, jobBody(job), stateHeaders);
+    },
+
+    async streamJobEvents({ path, headers, caller, isGivenUp, reply }) {
+      const lastTag = headers['Last-Event-ID'];
+      const state = stateOf(await getJob(db, path.job_id, caller.partnerName));
+      if (hasEnded(state.job) && state.tag === lastTag) return reply(204, undefined);
+      if (watch.isFull()) throw unavailable('too many wait for a job to change');
+      const states = (isOver: () => boolean) => statesOf(path.job_id, caller, isOver);
+      const events = jobEvents(states, lastTag, isGivenUp);
+      return reply(200, Readable.from(events, { objectMode: false }), { 'X-Accel-Buffering': 'no' });
     },
 
     async runJob({ path, headers, caller, isGivenUp, reply }) {
@@ -34,13 +72,25 @@ export function jobHandlers(
       if (!respondAsync) {
         return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
       }
-      const seconds = wait && Math.min(wait, limits.runWaitSecondsMax);
-      const job = await queueJob(db, path.job_id, caller.partnerName, seconds ?? 0, isGivenUp);
-      if (hasEnded(job)) return reply(200, jobBody(job));
+      await queueJob(db, path.job_id, caller.partnerName);
+      const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
+      let state: JobState;
+      for await (state of statesOf(path.job_id, caller, overIn(seconds ?? 0, isGivenUp))) {
+        if (hasEnded(state.job)) return reply(200, jobBody(state.job));
+      }
+      return reply(202, jobBody(state!.job), {
+        Location: `/jobs/${path.job_id}`,
+        'Retry-After': limits.queuedRunRetrySeconds,
+        'Preference-Applied': seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`,
+      });
+    },
+
+    async cancelJob({ path, caller, isGivenUp, reply }) {
+      const { job, hasEnded } = await cancelJob(db, path.job_id, caller.partnerName, isGivenUp);
+      if (hasEnded) return reply(200, jobBody(job));
       return reply(202, jobBody(job), {
         Location: `/jobs/${job.jobId}`,
         'Retry-After': limits.queuedRunRetrySeconds,
-        'Preference-Applied': seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`,
       });
     },
 
@@ -70,6 +120,27 @@ export function jobHandlers(
       });
     },
   };
+
+  async function* statesOf(
+    id: string,
+    { partnerName }: Caller,
+    isOver: () => boolean,
+  ): AsyncGenerator<JobState> {
+    for await (const job of followJob(db, watch, id, partnerName, isOver)) yield stateOf(job);
+  }
+}
+
+function stateOf(job: Job): JobState {
+  const text = JSON.stringify(jobBody(job));
+  return { job, text, tag: entityTagOf(Buffer.from(text)) };
+}
+
+const boundedWait = (seconds: number) => Math.min(seconds, limits.jobWaitSecondsMax);
+
+/** Says when the wait is over: after so many seconds, or when nobody waits any more. */
+function overIn(seconds: number, isGivenUp: () => boolean): () => boolean {
+  const until = performance.now() + seconds * 1000;
+  return () => performance.now() >= until || isGivenUp();
 }
 
 const checkCursor = ({ query }: RawRequest) => {
@@ -92,6 +163,7 @@ function jobBody(job: Job): components['schemas']['Job'] {
     finished_at: job.finishedAt?.toISOString() ?? null,
     summary: job.summary,
     issue_counts: job.issueCounts,
+    progress: job.progress,
   };
 }
 

@@ -4,8 +4,9 @@ import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../keys/caller';
-import { findLeftRuns, takeBack } from '../queue/queued-runs';
+import { findLeftRuns, removeFromQueue, takeBack } from '../queue/queued-runs';
 import type { Knex } from 'knex';
+import { cancelledReason, type RunProgress } from './run-progress.repository';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
 
@@ -24,6 +25,10 @@ export interface ValidationJobRow {
   created_at: Date;
   /** Since when a run waits in the queue; null when none does. */
   queued_at: Date | null;
+  /** How far the run is that goes on; null when it has not told yet, or none does. */
+  progress: RunProgress | null;
+  /** Whether that run has been asked to stop. */
+  cancel_requested: boolean;
   started_at: Date | null;
   finished_at: Date | null;
   failure_reason: string | null;
@@ -45,14 +50,18 @@ export async function findSubmissionJob(
   return ((await jobs.first()) as SubmissionJobRow | undefined) ?? null;
 }
 
-/** The validation job with this number; null when there is none in the scope. */
+/** The validation job with this number, and what tells its states apart; null when there is none in the scope. */
 export async function findValidationJob(
   db: Database,
   jobId: number,
   scope: PartnerScope,
-): Promise<ValidationJobRow | null> {
+): Promise<(ValidationJobRow & { version: string }) | null> {
   const jobs = db('validation_jobs').where('job_id', jobId).modify(within, scope);
-  return ((await jobs.first()) as ValidationJobRow | undefined) ?? null;
+  const job = await jobs.first<(ValidationJobRow & { version: string }) | undefined>(
+    '*',
+    db.raw('xmin::text as version'),
+  );
+  return job ?? null;
 }
 
 function within(jobs: Knex.QueryBuilder, scope: PartnerScope): void {
@@ -172,7 +181,7 @@ export async function markRunning(db: Database, jobId: number): Promise<number> 
     `with job as (
        update validation_jobs
        set status = 'running', run_count = run_count + 1, queued_at = null, started_at = now(), finished_at = null,
-         failure_reason = null, processed = null, inserted = null, updated = null, unchanged = null, skipped = null
+         progress = null, cancel_requested = false, failure_reason = null, processed = null, inserted = null, updated = null, unchanged = null, skipped = null
        where job_id = ?
        returning feed_id, run_count
      ), feed as (
@@ -189,22 +198,24 @@ export async function markLoading(db: Database, feedId: number): Promise<void> {
   await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
 }
 
-/** Ends a run that loaded its products. */
+/** Ends a run that loaded its products. @returns whether it did; not when the run has been asked to stop */
 export async function completeRun(
   db: Database,
   run: { jobId: number; feedId: number },
   counters: RunCounters,
   issueCounts: RowIssueCount[],
-): Promise<void> {
-  await db('validation_jobs')
-    .where('job_id', run.jobId)
+): Promise<boolean> {
+  const completed = await db('validation_jobs')
+    .where({ job_id: run.jobId, cancel_requested: false })
     .update({
       status: 'completed',
       finished_at: db.raw('clock_timestamp()'),
+      progress: null,
       issue_counts: JSON.stringify(issueCounts),
       ...counters,
     });
   await db('feeds').where('feed_id', run.feedId).update({ status: 'processed' });
+  return completed > 0;
 }
 
 /**
@@ -234,6 +245,7 @@ export async function markQueued(trx: Knex.Transaction, jobId: number): Promise<
     .update({
       status: 'queued',
       queued_at: trx.raw('now()'),
+      progress: null,
       started_at: null,
       finished_at: null,
       failure_reason: null,
@@ -274,14 +286,17 @@ export function endInterruptedRun(db: Database, jobId: number): Promise<'failed'
     const job = await trx<ValidationJobRow>('validation_jobs')
       .where('job_id', jobId)
       .forUpdate()
-      .first('status', 'queued_at');
-    const willBeTried = await takeBack(trx, jobId);
+      .first('status', 'queued_at', 'cancel_requested');
+    const mayBeTried = await takeBack(trx, jobId);
     if (job?.status !== 'running' && !job?.queued_at) return undefined;
-    if (!willBeTried) {
+    if (job.status === 'running' && job.cancel_requested) {
+      await removeFromQueue(trx, jobId);
+      await failUnheldRun(trx, jobId, cancelledReason);
+      return 'failed';
+    }
+    if (!mayBeTried) {
       const what = job.status === 'running' ? 'was interrupted' : 'could not be started';
-      const reason = `The run ${what}. Run the job again.`;
-      await trx.raw(failSql('job_id = :jobId'), { jobId, reason, skipped: 0, issueCounts: '[]' });
-      await trx('row_issues').where('job_id', jobId).delete();
+      await failUnheldRun(trx, jobId, `The run ${what}. Run the job again.`);
       return 'failed';
     }
     if (job.status === 'running') await markQueued(trx, jobId);
@@ -289,11 +304,17 @@ export function endInterruptedRun(db: Database, jobId: number): Promise<'failed'
   });
 }
 
+/** Ends a run that nobody has, or that did not begin. To be called by who holds the job's claim. */
+export async function failUnheldRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
+  await trx.raw(failSql('job_id = :jobId'), { jobId, reason, skipped: 0, issueCounts: '[]' });
+  await trx('row_issues').where('job_id', jobId).delete();
+}
+
 function failSql(which: string): string {
   return `
     with job as (
       update validation_jobs
-      set status = 'failed', queued_at = null, finished_at = clock_timestamp(), failure_reason = :reason,
+      set status = 'failed', queued_at = null, finished_at = clock_timestamp(), progress = null, failure_reason = :reason,
         processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
       where ${which} and (status = 'running' or queued_at is not null)
       returning feed_id

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import {
@@ -18,7 +17,6 @@ import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
-import { limits } from '../limits';
 import { toPage, type Page } from '../page';
 import { addToQueue, takeBack } from '../queue/queued-runs';
 import {
@@ -32,6 +30,7 @@ import {
   type NumberedIssue,
   type ValidationJobRow,
 } from './jobs.repository';
+import type { RunProgress } from './run-progress.repository';
 
 /** Works on validation jobs, here or elsewhere. */
 export interface FeedRunner {
@@ -56,6 +55,10 @@ export interface Job {
   finishedAt: Date | null;
   summary: RunCounters | null;
   issueCounts: RowIssueCount[];
+  /** While a run goes on, once it has told. */
+  progress?: RunProgress;
+  /** Another one after each change; null: the job never changes. */
+  version: string | null;
 }
 
 /** @throws job_not_found */
@@ -81,6 +84,7 @@ async function findJob(db: Database, id: string, scope: PartnerScope): Promise<J
         finishedAt: row.created_at,
         summary: null,
         issueCounts: [],
+        version: null,
       }
     );
   }
@@ -89,7 +93,7 @@ async function findJob(db: Database, id: string, scope: PartnerScope): Promise<J
   return row && describeValidationJob(row);
 }
 
-function describeValidationJob(row: ValidationJobRow): Job {
+function describeValidationJob(row: ValidationJobRow & { version: string }): Job {
   const { text, result, summary } = describeRun(row);
   return {
     jobId: formatId('JV', row.job_id),
@@ -103,6 +107,8 @@ function describeValidationJob(row: ValidationJobRow): Job {
     finishedAt: row.finished_at,
     summary,
     issueCounts: row.issue_counts,
+    progress: row.progress ?? undefined,
+    version: row.version,
   };
 }
 
@@ -163,18 +169,10 @@ export async function runJob(
 }
 
 /**
- * Puts a run of a validation job into the queue, unless one waits there already, and waits for its end, for up to
- * `waitSeconds` and while somebody wants to know.
- * @returns the job as it is then
+ * Puts a run of a validation job into the queue, unless one waits there already.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running
  */
-export async function queueJob(
-  db: Database,
-  id: string,
-  scope: PartnerScope,
-  waitSeconds: number,
-  isGivenUp: () => boolean,
-): Promise<Job> {
+export async function queueJob(db: Database, id: string, scope: PartnerScope): Promise<void> {
   const { validationId } = await getJobToRun(db, id, scope);
   const isQueued = await inTransaction(db, 'request', async (trx) => {
     if (!(await claimRun(trx, validationId))) return false;
@@ -184,13 +182,6 @@ export async function queueJob(
     return true;
   });
   if (!isQueued) throw jobAlreadyRunning(id);
-  const deadline = performance.now() + waitSeconds * 1000;
-  for (;;) {
-    const job = await getJob(db, id, scope);
-    const left = deadline - performance.now();
-    if (hasEnded(job) || left <= 0 || isGivenUp()) return job;
-    await sleep(Math.min(limits.runWaitPollMilliseconds, left));
-  }
 }
 
 /** Whether the last run of the job has ended. */

@@ -47,6 +47,11 @@ export async function takeBack(trx: Knex.Transaction, jobId: number): Promise<bo
   return run?.may_be_tried ?? false;
 }
 
+/** Takes a run out of the queue for good; nothing happens when it is not there. For who holds the job's claim. */
+export async function removeFromQueue(trx: Knex.Transaction, jobId: number): Promise<void> {
+  await trx.raw('select graphile_worker.remove_job(?)', [keyOf(jobId)]);
+}
+
 /**
  * The jobs of runs that seem to have been left: taken from the queue for so long that whoever lives has begun them, or
  * waiting where nobody will look for them. Whether it is so shows in the job's claim.

@@ -45,7 +45,7 @@ export function startRunWorker(
       const outcome = await runner.run(jobId);
       if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
       // Whoever looks whether a job has been left holds it for a moment too.
-      if (outcome === 'already_running') await sleep(limits.runWaitPollMilliseconds);
+      if (outcome === 'already_running') await sleep(limits.heldRunMilliseconds);
     }
   };
   const small = { run_feed: run } satisfies Partial<Record<RunTask, Task>>;

@@ -70,6 +70,7 @@ describe('the document', () => {
         'application/json',
         'application/yaml',
         'text/csv',
+        'text/event-stream',
         'text/html',
         'text/css',
         'text/javascript',

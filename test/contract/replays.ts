@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
 import { claimRun } from '../../src/jobs/jobs.repository';
+import { limits } from '../../src/limits';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';
 import { documentedResponses } from '../support/documented';
+import { eventually } from '../support/eventually';
 import { startFailingApp } from '../support/failing-app';
 import { startFakeDatabase } from '../support/fake-database';
+import { whileLoading, whileReading } from '../support/held-run';
 import { formType } from '../support/multipart';
 import { operations, type Operation } from '../support/operations';
 import { withStoredKey } from '../support/partner-keys';
@@ -158,8 +161,22 @@ export const replays: Record<string, Replay> = {
     const { jobId } = await api.loadFeed(unclosed);
     return api.get(`/jobs/${jobId}`);
   },
+  'getJob 200 running': async ({ service, api }) => {
+    const feed = await api.uploadFeed(exampleFile, 'Tents & Co');
+    let answer: ApiResponse | undefined;
+    await whileLoading(service, feed, async () => {
+      answer = await eventually('it tells how far it is', async () => {
+        const job = await api.get(`/jobs/${feed.jobId}`);
+        return job.body.progress !== undefined && job;
+      });
+    });
+    return answer!;
+  },
   'getJob 200 submission': ({ api }) => api.get('/jobs/JS00001'),
   'getJob 404 example': ({ api }) => api.get('/jobs/JV00099'),
+
+  'streamJobEvents 200 example': ({ api }) => api.get('/jobs/JS00001/events'),
+  'streamJobEvents 404 example': ({ api }) => api.get('/jobs/JV00099/events'),
 
   'runJob 200 completed': ({ api }) => api.post('/jobs/JV00001/run'),
   'runJob 200 failed': ({ withoutFiles }) => withoutFiles.post('/jobs/JV00002/run'),
@@ -177,6 +194,26 @@ export const replays: Record<string, Replay> = {
     await claim.rollback();
     return answer;
   },
+
+  'cancelJob 200 example': async ({ withoutFiles }) => {
+    const { jobId } = await withoutFiles.uploadFeed(exampleFile);
+    await withoutFiles.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+    return withoutFiles.post(`/jobs/${jobId}/cancel`);
+  },
+  'cancelJob 202 example': async ({ service, api }) => {
+    const feed = await api.uploadFeed(exampleFile, 'Tents & Co');
+    const { cancelWaitMilliseconds } = limits;
+    let answer: ApiResponse | undefined;
+    await whileReading(service, feed, async () => {
+      Object.assign(limits, { cancelWaitMilliseconds: 0 });
+      answer = await api.post(`/jobs/${feed.jobId}/cancel`);
+      Object.assign(limits, { cancelWaitMilliseconds });
+    });
+    return answer!;
+  },
+  'cancelJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/cancel'),
+  'cancelJob 404 example': ({ api }) => api.post('/jobs/JV00099/cancel'),
+  'cancelJob 409 example': ({ api }) => api.post('/jobs/JV00001/cancel'),
 
   'listJobIssues 200 example': ({ api }) => api.get('/jobs/JV00001/issues?limit=2'),
   'listJobIssues 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/issues?cursor=x'),

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { open, readFile, rm, writeFile } from 'node:fs/promises';
+import { open, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { ApiResponse, UploadedFeed } from './api-client';
 import { eventually } from './eventually';
@@ -11,12 +12,13 @@ const run = promisify(execFile);
 
 /**
  * Runs the feed's job, and holds it while it reads the raw file, which is a pipe meanwhile, until `observe` has ended.
+ * What that has not written itself, from the beginning on, is written then.
  * @returns what the run answers
  */
 export async function whileReading(
   service: TestService,
   feed: UploadedFeed,
-  observe: () => Promise<void>,
+  observe: (write: (content: string) => Promise<void>) => Promise<void>,
 ): Promise<ApiResponse> {
   const path = await rawFilePath(service, feed.feedId);
   const content = await readFile(path);
@@ -30,9 +32,13 @@ export async function whileReading(
       throw error;
     }),
   );
+  let written = 0;
   try {
-    await observe();
-    await pipe.write(content);
+    await observe(async (beginning) => {
+      await writeAll(pipe, Buffer.from(beginning));
+      written += Buffer.byteLength(beginning);
+    });
+    await writeAll(pipe, content.subarray(written));
   } finally {
     await pipe.close();
   }
@@ -40,6 +46,18 @@ export async function whileReading(
   await rm(path);
   await writeFile(path, content);
   return response;
+}
+
+/** Writes to a pipe that takes as much at a time as there is room for. */
+async function writeAll(pipe: FileHandle, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += (await pipe.write(bytes, at)).bytesWritten;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      await sleep(5);
+    }
+  }
 }
 
 /**

@@ -30,6 +30,9 @@ const csv = 'sku,product_name,price,currency\nNEW-1,New,5.00,EUR\n';
 /** The feed that dredd.test.ts seeds. A file that is no JSON is compared to the letter. */
 const seededFeed = process.env.DREDD_SEEDED_FEED;
 
+/** The entity tag of its submission job. */
+const submissionTag = process.env.DREDD_SUBMISSION_TAG;
+
 /** The rows that it has rejected. */
 const rejects = `_line,_codes,_messages,sku,product_name,price,currency,availability
 5,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",A,A,NA,,
@@ -85,10 +88,22 @@ const changes = {
   'GET /jobs/JV00001/rejects.csv 200': (_, { expected }) => (expected.body = rejects),
   'GET /jobs/JV00001/rejects.csv 409': (_, transaction) =>
     (transaction.fullPath = '/jobs/JV00002/rejects.csv'),
+  'GET /jobs/JV00001/events 200': (_, transaction) => {
+    transaction.fullPath = '/jobs/JS00001/events';
+    delete transaction.expected.body;
+  },
+  'GET /jobs/JV00001/events 204': (request, transaction) => {
+    transaction.fullPath = '/jobs/JS00001/events';
+    request.headers['Last-Event-ID'] = submissionTag;
+  },
+  // dredd.test.ts has queued the third, and holds the second as a run does.
+  'POST /jobs/JV00001/cancel 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00003/cancel'),
+  'POST /jobs/JV00001/cancel 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/cancel'),
+  'POST /jobs/JV00001/cancel 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/cancel'),
   'POST /jobs/JV00001/run 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/run'),
   'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
-  // The first one would have no finished run any more; the third is what Dredd has uploaded.
-  'POST /jobs/JV00001/run 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00003/run'),
+  // The first one would have no finished run any more; the fourth is what Dredd has uploaded.
+  'POST /jobs/JV00001/run 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00004/run'),
   'GET /jobs/JV00001/issues 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=1'),
   'GET /jobs/JV00001/issues 400': (_, transaction) =>
     (transaction.fullPath = '/jobs/JV00001/issues?cursor=x'),
@@ -141,6 +156,7 @@ hooks.beforeEach((transaction, done) => {
 
   // Dredd takes a header that may come for one that does.
   delete expected.headers['Idempotent-Replayed'];
+  if (request.method === 'GET') delete expected.headers['Preference-Applied'];
   // The example's key would make all of them one and the same request.
   delete request.headers['Idempotency-Key'];
   if (status === 202) request.headers.Prefer = 'respond-async';

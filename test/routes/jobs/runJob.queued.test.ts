@@ -168,7 +168,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
     });
 
     it('waits no longer than it says', async () => {
-      jest.replaceProperty(limits, 'runWaitSecondsMax', 1 as never);
+      jest.replaceProperty(limits, 'jobWaitSecondsMax', 1 as never);
       const feed = await service.api.uploadFeed(csv, 'Very patient');
 
       const { status, headers } = await runWith(service.api, feed, 'respond-async, wait=100');
@@ -180,7 +180,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       const feed = await service.api.uploadFeed(csv, 'Leaves');
       const client = new AbortController();
       let looks = 0;
-      const count = ({ sql }: { sql: string }) => (looks += Number(/from "validation_jobs"/.test(sql)));
+      const count = ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql)));
       service.db.on('query', count);
       const answer = fetch(`${service.url}/jobs/${feed.jobId}/run`, {
         method: 'POST',
@@ -194,7 +194,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
 
       await eventually('it looks no more', async () => {
         const before = looks;
-        await sleep(3 * limits.runWaitPollMilliseconds);
+        await sleep(3 * limits.jobWatchMilliseconds);
         return looks === before;
       });
       service.db.off('query', count);

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import {
+  cancelledReason,
+  cancelStatementOf,
+  reportProgress,
+  type RunNumber,
+} from '../jobs/run-progress.repository';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import type { RunTally } from './copy-rows';
+import { FeedFailure } from './feed-failure';
+
+/** Tells how far a run is while it goes on, and is told when it is to stop. */
+export interface RunReporter {
+  /** Aborted, for a FeedFailure, when the run is to stop. */
+  signal: AbortSignal;
+  /**
+   * Ends it. To be awaited before the run's connection does something else: from then on, no statement on it is given up
+   * any more.
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Reports on a run every half second, on another connection than the run's, whose transaction nobody sees before its end.
+ * A run that is to stop is amid its file or amid a statement: both are given up.
+ */
+export async function startReporter(
+  trx: Knex.Transaction,
+  db: Database,
+  at: RunNumber & { bytesTotal: number },
+  tally: RunTally,
+  log: Log,
+): Promise<RunReporter> {
+  const backend = await backendOf(trx);
+  const cancelling = new AbortController();
+  const stopping = new AbortController();
+  const measureRates = startRates();
+
+  async function report(): Promise<void> {
+    const { phase, rows, bytesRead } = tally;
+    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: at.bytesTotal };
+    if (!(await reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) }))) return;
+    cancelling.abort(new FeedFailure(cancelledReason));
+    await cancelStatementOf(db, backend);
+  }
+
+  async function reportOn(): Promise<void> {
+    while (!cancelling.signal.aborted) {
+      try {
+        await sleep(limits.progressMilliseconds, undefined, { signal: stopping.signal });
+      } catch {
+        return;
+      }
+      await report().catch((error: unknown) =>
+        log.warn({ job_id: at.jobId, err: error }, 'progress could not be told'),
+      );
+    }
+  }
+
+  const ended = reportOn();
+  return {
+    signal: cancelling.signal,
+    stop() {
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+async function backendOf(trx: Knex.Transaction): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { pid: number }[] }>('select pg_backend_pid() as pid');
+  return rows[0]!.pid;
+}
+
+/** @returns what has come per second since about five seconds ago, given what has come in all */
+function startRates() {
+  const samples = [{ at: performance.now(), rows: 0, bytes: 0 }];
+  return (rows: number, bytes: number) => {
+    const now = { at: performance.now(), rows, bytes };
+    if (samples.push(now) > limits.progressSamples) samples.shift();
+    const [first] = samples as [typeof now];
+    const seconds = (now.at - first.at) / 1000;
+    // A file that is read a second time begins at nothing.
+    const rate = (from: number, to: number) => Math.max(0, Math.round((to - from) / seconds));
+    return { rows_per_second: rate(first.rows, rows), bytes_per_second: rate(first.bytes, bytes) };
+  };
+}

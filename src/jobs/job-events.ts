@@ -1,0 +1,34 @@
+import type { Job } from './jobs.service';
+import { hasEnded } from './jobs.service';
+import { limits } from '../limits';
+
+/** A job as it is sent, and the entity tag of that. */
+export interface JobState {
+  job: Job;
+  text: string;
+  tag: string;
+}
+
+/**
+ * The changes of a job as server-sent events (HTML, section 9.2), until its run has ended, or for ten minutes.
+ * @param states - follows the job until `isOver`
+ * @param lastTag - of the state that the client has
+ */
+export async function* jobEvents(
+  states: (isOver: () => boolean) => AsyncIterable<JobState>,
+  lastTag: string | undefined,
+  isGivenUp: () => boolean,
+): AsyncGenerator<string> {
+  yield `retry: ${limits.jobEventsRetryMilliseconds}\n\n`;
+  const end = performance.now() + limits.jobEventsMilliseconds;
+  let known = lastTag;
+  while (performance.now() < end && !isGivenUp()) {
+    const silentUntil = Math.min(performance.now() + limits.jobEventsSilenceMilliseconds, end);
+    for await (const { job, text, tag } of states(() => performance.now() >= silentUntil || isGivenUp())) {
+      if (tag !== known) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
+      known = tag;
+      if (hasEnded(job)) return;
+    }
+    yield ':\n\n';
+  }
+}

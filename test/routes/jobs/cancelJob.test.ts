@@ -1,0 +1,249 @@
+import type { ApiResponse, UploadedFeed } from '../../support/api-client';
+import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { limits } from '../../../src/limits';
+import { eventually } from '../../support/eventually';
+import { HeldProducts } from '../../support/held-products';
+import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';
+import { withStoredKey } from '../../support/partner-keys';
+import { startTestService, type TestService } from '../../support/service';
+import { aTimestamp } from '../../support/timestamp';
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
+const noRows = 'Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.';
+const cancelled = {
+  status: 'failed',
+  message: `ETL processing failed: The run was cancelled. ${noRows}`,
+  result: noRows,
+  finished_at: aTimestamp,
+  summary: { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 },
+  issue_counts: [],
+};
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterEach(() => jest.restoreAllMocks());
+
+const cancel = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => service.api.post(`/jobs/${jobId}/cancel`);
+const run = ({ jobId }: UploadedFeed, prefer = '') =>
+  service.api.post(`/jobs/${jobId}/run`, undefined, { prefer });
+const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
+const productsOf = async (partnerName: string) =>
+  (await service.api.get(`/products?partner_name=${encodeURIComponent(partnerName)}`)).body
+    .items as unknown[];
+const queued = () => service.db('graphile_worker.jobs').pluck<string[]>('key');
+
+/** Waits until the run has been told to stop. */
+const told = (feed: UploadedFeed) =>
+  eventually('the run is told', async () => {
+    const job = await service
+      .db('validation_jobs')
+      .where('job_id', jobNumber(feed))
+      .first('cancel_requested');
+    return job.cancel_requested === true;
+  });
+
+describe('POST /jobs/{job_id}/cancel', () => {
+  describe('200', () => {
+    it('takes a run out of the queue', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Queued');
+      await run(feed, 'respond-async');
+
+      const { status, body } = await cancel(feed);
+
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ ...cancelled, job_id: feed.jobId, started_at: null });
+      expect(await queued()).not.toContain(`run ${jobNumber(feed)}`);
+      expect((await service.api.get(`/feeds/${feed.feedId}`)).body).toMatchObject({
+        status: 'failed',
+        validation_status: 'failed',
+      });
+      await failInterruptedRuns(service.db);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
+    });
+
+    it('stops a run that is amid a statement, and nothing of it is applied', async () => {
+      await service.api.loadFeed(csv, 'Statement');
+      const before = await productsOf('Statement');
+      const feed = await service.api.uploadFeed(
+        'sku,product_name\nTENT-2,Another tent\nROPE-3,Rope\n',
+        'Statement',
+      );
+      const held = await HeldProducts.of(service.address);
+      const { answer } = await held.run(service.api, feed);
+
+      const { status, body } = await cancel(feed);
+
+      expect([status, body]).toEqual([
+        200,
+        expect.objectContaining({ ...cancelled, started_at: aTimestamp }),
+      ]);
+      expect(await answer).toMatchObject({ status: 200, body });
+      await held.release();
+      expect(await productsOf('Statement')).toEqual(before);
+      expect((await service.api.get(`/feeds/${feed.feedId}`)).body.status).toBe('failed');
+    });
+
+    it('stops a run that waits for another one of its partner', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Waiting');
+      let answer: ApiResponse | undefined;
+
+      const ofRun = await whileLoading(service, feed, async () => {
+        answer = await cancel(feed);
+      });
+
+      expect(answer).toMatchObject({ status: 200, body: cancelled });
+      expect(ofRun).toMatchObject({ status: 200, body: answer!.body });
+      expect(await productsOf('Waiting')).toEqual([]);
+    });
+
+    it('stops a run that reads its file', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Reading');
+      let answer: Promise<ApiResponse> | undefined;
+
+      const ofRun = await whileReading(service, feed, async () => {
+        answer = cancel(feed);
+        await told(feed);
+      });
+
+      expect(await answer).toMatchObject({ status: 200, body: cancelled });
+      expect(ofRun).toMatchObject({ status: 200, body: (await answer)!.body });
+      expect(await productsOf('Reading')).toEqual([]);
+    });
+
+    it('ends a run whose process has died, and lets nobody take it over', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Dead');
+      await run(feed, 'respond-async');
+      await leaveRunning(service, feed);
+
+      expect(await cancel(feed)).toMatchObject({ status: 200, body: cancelled });
+
+      expect(await queued()).not.toContain(`run ${jobNumber(feed)}`);
+      await failInterruptedRuns(service.db);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject(cancelled);
+    });
+
+    it('holds for a run whose process dies before it has stopped', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Dies');
+      await run(feed, 'respond-async');
+      await leaveRunning(service, feed);
+      await service.db('validation_jobs').where('job_id', jobNumber(feed)).update({ cancel_requested: true });
+
+      expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
+
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject(cancelled);
+      expect(await queued()).not.toContain(`run ${jobNumber(feed)}`);
+    });
+
+    it('leaves a job that can be run again, at once and to its end', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Again');
+      await whileLoading(service, feed, async () => {
+        await cancel(feed);
+      });
+
+      const { body } = await run(feed);
+
+      expect(body).toMatchObject({ status: 'completed', summary: { inserted: 2 } });
+    });
+
+    it('is the same for all who cancel at once', async () => {
+      const feed = await service.api.uploadFeed(csv, 'At once');
+      let answers: ApiResponse[] = [];
+
+      await whileLoading(service, feed, async () => {
+        answers = await Promise.all(Array.from({ length: 5 }, () => cancel(feed)));
+      });
+
+      // Who comes after the run has ended finds none.
+      for (const { status, body } of answers) {
+        if (status !== 409) expect([status, body]).toEqual([200, expect.objectContaining(cancelled)]);
+      }
+      expect(answers.map(({ status }) => status)).toContain(200);
+    });
+
+    it('leaves the other runs alone', async () => {
+      const feed = await service.api.uploadFeed(csv, 'One');
+      const other = await service.api.uploadFeed(csv, 'Other');
+      await run(feed, 'respond-async');
+      await run(other, 'respond-async');
+
+      await cancel(feed);
+
+      expect((await service.api.get(`/jobs/${other.jobId}`)).body.status).toBe('queued');
+      expect(await queued()).toContain(`run ${jobNumber(other)}`);
+    });
+  });
+
+  describe('202', () => {
+    it('says that the run has been told, where it does not stop in time; it stops then', async () => {
+      jest.replaceProperty(limits, 'cancelWaitMilliseconds', 0 as never);
+      const feed = await service.api.uploadFeed(csv, 'Slow');
+
+      const ofRun = await whileReading(service, feed, async () => {
+        const { status, headers, body } = await cancel(feed);
+        expect([status, body.status]).toEqual([202, 'running']);
+        expect(headers.get('location')).toBe(`/jobs/${feed.jobId}`);
+        expect(headers.get('retry-after')).toBe('1');
+        const stopped = () => eventually('it is told', () => told(feed));
+        await stopped();
+      });
+
+      expect(ofRun).toMatchObject({ status: 200, body: cancelled });
+    });
+  });
+
+  describe('400', () => {
+    it('refuses a submission job', async () => {
+      const { submissionJobId } = await service.api.uploadFeed(csv);
+
+      const { status, body } = await cancel({ jobId: submissionJobId });
+
+      expect([status, body]).toEqual([400, { detail: 'Only validation jobs can be cancelled' }]);
+    });
+
+    it('refuses a path that cannot be decoded', async () => {
+      const { status, body } = await service.api.post('/jobs/%E0%A4%A/cancel');
+
+      expect([status, body]).toEqual([400, { detail: 'Malformed request path.' }]);
+    });
+  });
+
+  describe('404', () => {
+    it.each(['JV99999', 'JS99999', 'JV1', 'x'])('knows no job %s', async (jobId) => {
+      const { status, body } = await cancel({ jobId });
+
+      expect([status, body.error_code]).toEqual([404, 'JOB_NOT_FOUND']);
+    });
+
+    it("does not touch another partner's run", async () => {
+      const feed = await service.api.uploadFeed(csv, 'Owner');
+      await run(feed, 'respond-async');
+      const limited = await withStoredKey(service, 'Somebody else');
+
+      expect((await limited.post(`/jobs/${feed.jobId}/cancel`)).status).toBe(404);
+
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('queued');
+    });
+  });
+
+  describe('409', () => {
+    it.each(['not run yet', 'completed', 'failed', 'cancelled'])(
+      'refuses a job that is %s',
+      async (state) => {
+        const feed = await service.api.uploadFeed(state === 'failed' ? `${csv}"` : csv, `Is ${state}`);
+        if (state === 'completed' || state === 'failed') await run(feed);
+        if (state === 'cancelled') {
+          await run(feed, 'respond-async');
+          await cancel(feed);
+        }
+        const before = (await service.api.get(`/jobs/${feed.jobId}`)).body as unknown;
+
+        const { status, body } = await cancel(feed);
+
+        expect([status, body]).toEqual([409, { detail: `Job ${feed.jobId} has no run to cancel.` }]);
+        expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(before);
+      },
+    );
+  });
+});

@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { JobWatch } from '../../../src/jobs/job-watch';
+import { limits } from '../../../src/limits';
+import type { ApiResponse, UploadedFeed } from '../../support/api-client';
+import { eventually } from '../../support/eventually';
+import { whileLoading, whileReading } from '../../support/held-run';
+import { startTestService, testKey, type TestService } from '../../support/service';
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterEach(() => jest.restoreAllMocks());
+
+const get = ({ jobId }: Pick<UploadedFeed, 'jobId'>, headers: Record<string, string> = {}) =>
+  service.api.get(`/jobs/${jobId}`, headers);
+const tagOf = ({ headers }: ApiResponse) => headers.get('etag')!;
+
+/** Counts the looks at the job that wait for it to change. */
+function countLooks(): () => number {
+  let looks = 0;
+  service.db.on('query', ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql))));
+  return () => looks;
+}
+
+describe('GET /jobs/{job_id}, to follow a run', () => {
+  describe('progress', () => {
+    it('shows how much of the file is read, and how fast', async () => {
+      // More than what the header row is looked for in.
+      const rows = Array.from({ length: 30_000 }, (_, at) => `SKU-${at},Head lamp,24.50\n`);
+      const large = csv + rows.join('');
+      const feed = await service.api.uploadFeed(large, 'Reading');
+
+      await whileReading(service, feed, async (write) => {
+        await write(large);
+        const job = await eventually('the rows are read', async () => {
+          const { body } = await get(feed);
+          return body.progress?.rows > 0 && body;
+        });
+
+        expect(job).toMatchObject({ status: 'running', message: 'ETL is running.', summary: null });
+        expect(job.progress).toEqual({
+          phase: 'reading',
+          rows: expect.any(Number),
+          bytes_read: expect.any(Number),
+          bytes_total: large.length,
+          rows_per_second: expect.any(Number),
+          bytes_per_second: expect.any(Number),
+        });
+        const { rows: count, bytes_read, rows_per_second, bytes_per_second } = job.progress;
+        // The end of what came is held back until more comes.
+        expect(count / rows.length).toBeCloseTo(bytes_read / large.length, 1);
+        expect(bytes_read).toBeLessThanOrEqual(large.length);
+        expect(bytes_per_second).toBeGreaterThan(rows_per_second);
+        expect(rows_per_second).toBeGreaterThan(0);
+      });
+
+      expect((await get(feed)).body).not.toHaveProperty('progress');
+    });
+
+    it('says when the file is read', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Comparing');
+
+      await whileLoading(service, feed, async () => {
+        const { progress } = await eventually('it is told', async () => {
+          const { body } = await get(feed);
+          return body.progress !== undefined && body;
+        });
+        expect(progress).toMatchObject({ phase: 'comparing', rows: 2, bytes_read: csv.length });
+      });
+
+      expect((await get(feed)).body).toMatchObject({ status: 'completed' });
+    });
+  });
+
+  describe('304', () => {
+    it('says that nothing has changed, until something has', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Cached');
+      const first = await get(feed);
+      expect(first.headers.get('cache-control')).toBe('private, no-cache');
+
+      const again = await get(feed, { 'if-none-match': tagOf(first) });
+      expect([again.status, again.body, tagOf(again)]).toEqual([304, undefined, tagOf(first)]);
+      expect(again.headers.get('cache-control')).toBe('private, no-cache');
+
+      await service.api.post(`/jobs/${feed.jobId}/run`);
+      const changed = await get(feed, { 'if-none-match': tagOf(first) });
+      expect([changed.status, changed.body.status]).toEqual([200, 'completed']);
+      expect(tagOf(changed)).not.toBe(tagOf(first));
+    });
+
+    it('is for whoever may see the job', async () => {
+      const feed = await service.api.uploadFeed(csv);
+      const tag = tagOf(await get(feed));
+
+      const { status } = await service.api
+        .withKey('wrong')
+        .get(`/jobs/${feed.jobId}`, { 'if-none-match': tag });
+
+      expect(status).toBe(401);
+    });
+  });
+
+  describe('Prefer: wait', () => {
+    it('holds the answer until the run has begun, and until it has ended', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Held');
+      const looks = countLooks();
+      const begun = get(feed, { prefer: 'wait=60' });
+      await eventually('it waits', () => looks() > 0);
+
+      await whileLoading(service, feed, async () => {
+        const { status, headers, body } = await begun;
+        expect([status, body.status]).toEqual([200, 'running']);
+        expect(headers.get('preference-applied')).toBe('wait=60');
+      });
+      for (let tag = tagOf(await begun); ;) {
+        const next = await get(feed, { prefer: 'wait=60', 'if-none-match': tag });
+        expect(next.status).toBe(200);
+        if (next.body.status === 'completed') break;
+        tag = tagOf(next);
+      }
+    });
+
+    it('is over when nothing has changed', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Over');
+      const tag = tagOf(await get(feed));
+
+      const unchanged = await get(feed, { prefer: 'wait=1', 'if-none-match': tag });
+      const waited = await get(feed, { prefer: 'wait=1' });
+
+      expect([unchanged.status, unchanged.headers.get('preference-applied')]).toEqual([304, 'wait=1']);
+      expect([waited.status, waited.headers.get('preference-applied')]).toEqual([200, 'wait=1']);
+      expect(waited.body.status).toBe('queued');
+    });
+
+    it('holds no answer that is news', async () => {
+      const feed = await service.api.loadFeed(csv, 'News');
+      const looks = countLooks();
+
+      const ended = await get(feed, { prefer: 'wait=60' });
+      const other = await get(feed, { prefer: 'wait=60', 'if-none-match': '"another"' });
+      const submission = await get({ jobId: feed.submissionJobId }, { prefer: 'wait=60' });
+
+      expect([ended.status, other.status, submission.status]).toEqual([200, 200, 200]);
+      expect(looks()).toBe(0);
+    });
+
+    it('holds the answer of a job that has ended for who knows that, until it is run again', async () => {
+      const feed = await service.api.loadFeed(csv, 'Known');
+      const looks = countLooks();
+      const next = get(feed, { prefer: 'wait=60', 'if-none-match': tagOf(await get(feed)) });
+      await eventually('it waits', () => looks() > 0);
+
+      await service.api.post(`/jobs/${feed.jobId}/run`);
+
+      expect((await next).status).toBe(200);
+    });
+
+    it('waits no longer than it says', async () => {
+      jest.replaceProperty(limits, 'jobWaitSecondsMax', 1 as never);
+      const feed = await service.api.uploadFeed(csv);
+
+      const { headers } = await get(feed, { prefer: 'wait=1000' });
+
+      expect(headers.get('preference-applied')).toBe('wait=1');
+    });
+
+    it('is ignored where too many wait', async () => {
+      jest.spyOn(JobWatch.prototype, 'isFull').mockReturnValue(true);
+      const feed = await service.api.uploadFeed(csv);
+
+      const { status, headers } = await get(feed, { prefer: 'wait=60' });
+
+      expect([status, headers.has('preference-applied')]).toEqual([200, false]);
+    });
+
+    it('asks the database once for all who wait, and not at all when they have gone', async () => {
+      const feeds = await Promise.all(
+        Array.from({ length: 20 }, (_, at) => service.api.uploadFeed(csv, `Many ${at}`)),
+      );
+      const client = new AbortController();
+      const looks = countLooks();
+      const answers = feeds.map(({ jobId }) =>
+        fetch(`${service.url}/jobs/${jobId}`, {
+          headers: { 'x-api-key': testKey, prefer: 'wait=60' },
+          signal: client.signal,
+        }).catch(() => undefined),
+      );
+      await eventually('they wait', () => looks() > 3);
+      const from = performance.now();
+      const before = looks();
+      await sleep(5 * limits.jobWatchMilliseconds);
+      const rounds = (performance.now() - from) / limits.jobWatchMilliseconds;
+
+      expect(looks() - before).toBeLessThanOrEqual(rounds + 1);
+      client.abort();
+      await Promise.all(answers);
+      await eventually('nobody looks any more', async () => {
+        const last = looks();
+        await sleep(3 * limits.jobWatchMilliseconds);
+        return looks() === last;
+      });
+    });
+  });
+});

@@ -1,0 +1,190 @@
+import { limits } from '../../../src/limits';
+import { JobWatch } from '../../../src/jobs/job-watch';
+import { eventually } from '../../support/eventually';
+import { whileLoading } from '../../support/held-run';
+import { withStoredKey } from '../../support/partner-keys';
+import { startTestService, testKey, type TestService } from '../../support/service';
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterEach(() => jest.restoreAllMocks());
+
+/** One message of a stream, its fields by their names; a comment has none. */
+type Message = Record<string, string>;
+
+/** Opens the stream, and reads it message by message. */
+async function open(jobId: string, headers: Record<string, string> = {}) {
+  const client = new AbortController();
+  const response = await fetch(`${service.url}/jobs/${jobId}/events`, {
+    headers: { 'x-api-key': testKey, ...headers },
+    signal: client.signal,
+  });
+  return { response, messages: messagesOf(response), leave: () => client.abort() };
+}
+
+async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
+  let text = '';
+  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const fields = text.slice(0, end).split('\n');
+      text = text.slice(end + 2);
+      yield Object.fromEntries(
+        fields.map((field) => /^(.*?): ?(.*)$/.exec(field)!.slice(1)).filter(([name]) => name),
+      );
+    }
+  }
+  expect(text).toBe('');
+}
+
+async function nextJob(
+  messages: AsyncGenerator<Message>,
+): Promise<{ id: string; job: Record<string, unknown> }> {
+  for (;;) {
+    const { value } = await messages.next();
+    if (value === undefined) throw new Error('The stream has ended.');
+    const { event, id, data } = value as Message;
+    if (event === undefined) continue;
+    expect(event).toBe('job');
+    return { id: id!, job: JSON.parse(data!) as Record<string, unknown> };
+  }
+}
+
+async function rest(messages: AsyncGenerator<Message>): Promise<Message[]> {
+  const all: Message[] = [];
+  for await (const message of messages) all.push(message);
+  return all;
+}
+
+describe('GET /jobs/{job_id}/events', () => {
+  describe('200', () => {
+    it('sends the job as it is, and each change until its run has ended', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Followed');
+      const { response, messages } = await open(feed.jobId);
+      expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+      expect(response.headers.get('x-accel-buffering')).toBe('no');
+      expect((await messages.next()).value).toEqual({ retry: '2000' });
+      expect((await nextJob(messages)).job.status).toBe('queued');
+
+      const states: unknown[] = [];
+      await whileLoading(service, feed, async () => {
+        for (let phase: unknown; phase !== 'comparing';) {
+          const { job } = await nextJob(messages);
+          states.push(job.status);
+          phase = (job.progress as { phase: string } | undefined)?.phase;
+        }
+      });
+      let last = await nextJob(messages);
+      while (last.job.status === 'running') last = await nextJob(messages);
+
+      expect(new Set(states)).toEqual(new Set(['running']));
+      const { headers, body } = await service.api.get(`/jobs/${feed.jobId}`);
+      expect(last).toEqual({ id: headers.get('etag'), job: body });
+      expect(await rest(messages)).toEqual([]);
+    });
+
+    it.each(['submissionJobId', 'jobId'] as const)('sends a job that has ended once: %s', async (which) => {
+      const jobId = (await service.api.loadFeed(csv))[which];
+      const { messages } = await open(jobId);
+
+      expect(await rest(messages)).toEqual([
+        { retry: '2000' },
+        { event: 'job', id: expect.any(String), data: expect.any(String) },
+      ]);
+    });
+
+    it('sends a client that comes back only what it does not have', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Back');
+      const first = await open(feed.jobId);
+      const { id } = await nextJob(first.messages);
+      first.leave();
+
+      const second = await open(feed.jobId, { 'last-event-id': id });
+      expect((await second.messages.next()).value).toEqual({ retry: '2000' });
+      await service.api.post(`/jobs/${feed.jobId}/run`);
+
+      expect((await nextJob(second.messages)).job.status).not.toBe('queued');
+      second.leave();
+    });
+
+    it('says something where nothing changes, and ends after a while', async () => {
+      jest.replaceProperty(limits, 'jobEventsSilenceMilliseconds', 100 as never);
+      jest.replaceProperty(limits, 'jobEventsMilliseconds', 1_000);
+      const { jobId } = await service.api.uploadFeed(csv, 'Silent');
+      const { messages } = await open(jobId);
+
+      const [retry, job, ...comments] = await rest(messages);
+
+      expect([retry, job]).toEqual([{ retry: '2000' }, expect.objectContaining({ event: 'job' })]);
+      expect(comments.length).toBeGreaterThan(0);
+      for (const comment of comments) expect(comment).toEqual({});
+    });
+
+    it('looks no more when the client has gone', async () => {
+      const { jobId } = await service.api.uploadFeed(csv, 'Leaves');
+      const watching = jest.spyOn(JobWatch.prototype, 'change');
+      const { messages, leave } = await open(jobId);
+      await nextJob(messages);
+      await eventually('it waits', () => watching.mock.calls.length > 0);
+
+      leave();
+
+      await eventually('the wait is over', async () => {
+        await watching.mock.results[0]!.value;
+        return true;
+      });
+      expect(watching).toHaveBeenCalledTimes(1);
+    });
+  });
+
+  describe('204', () => {
+    it('tells a client that has the end to come no more', async () => {
+      const { jobId } = await service.api.loadFeed(csv, 'Done');
+      const { headers } = await service.api.get(`/jobs/${jobId}`);
+
+      const response = await service.api.get(`/jobs/${jobId}/events`, {
+        'last-event-id': headers.get('etag')!,
+      });
+
+      expect([response.status, response.body]).toEqual([204, undefined]);
+    });
+  });
+
+  describe('400', () => {
+    it('refuses a path that cannot be decoded', async () => {
+      const { status, body } = await service.api.get('/jobs/%E0%A4%A/events');
+
+      expect([status, body]).toEqual([400, { detail: 'Malformed request path.' }]);
+    });
+  });
+
+  describe('404', () => {
+    it.each(['JV99999', 'JV1', 'x'])('knows no job %s', async (jobId) => {
+      const { status, body } = await service.api.get(`/jobs/${jobId}/events`);
+
+      expect([status, body.error_code]).toEqual([404, 'JOB_NOT_FOUND']);
+    });
+
+    it("knows no other partner's job", async () => {
+      const { jobId } = await service.api.uploadFeed(csv, 'Owner');
+      const limited = await withStoredKey(service, 'Somebody else');
+
+      expect((await limited.get(`/jobs/${jobId}/events`)).status).toBe(404);
+    });
+  });
+
+  describe('503', () => {
+    it('is for who comes when too many follow', async () => {
+      jest.spyOn(JobWatch.prototype, 'isFull').mockReturnValue(true);
+      const { jobId } = await service.api.uploadFeed(csv);
+
+      const { status, headers } = await service.api.get(`/jobs/${jobId}/events`);
+
+      expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+    });
+  });
+});
