@@ -249,9 +249,9 @@ export interface paths {
          *     can send the API key. Each is of the type `job`; its `data` is the JSON of `GET /jobs/{job_id}` in one line, its `id`
          *     the `ETag` of that. A comment comes every fifteen seconds where nothing else does.
          *
-         *     The response ends when the job's run has ended, or after ten minutes. A client that comes back, with the last `id` in
-         *     `Last-Event-ID` as an `EventSource` does by itself, gets what has changed since; where nothing can, because the
-         *     run has ended, the answer is 204, by which an `EventSource` knows that it is done.
+         *     The response ends when no run of the job waits or goes on, or after ten minutes. A client that comes back, with the
+         *     last `id` in `Last-Event-ID` as an `EventSource` does by itself, gets what has changed since. One that knows how the
+         *     last run ended gets 204, by which an `EventSource` knows that it is done.
          */
         get: operations["streamJobEvents"];
         put?: never;

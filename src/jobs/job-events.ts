@@ -1,6 +1,5 @@
-import type { Job } from './jobs.service';
-import { hasEnded } from './jobs.service';
 import { limits } from '../limits';
+import type { Job } from './jobs.service';
 
 /** A job as it is sent, and the entity tag of that. */
 export interface JobState {
@@ -10,7 +9,7 @@ export interface JobState {
 }
 
 /**
- * The changes of a job as server-sent events (HTML, section 9.2), until its run has ended, or for ten minutes.
+ * The changes of a job as server-sent events (HTML, section 9.2), until it has no run, or for ten minutes.
  * @param states - follows the job until `isOver`
  * @param lastTag - of the state that the client has
  */
@@ -27,7 +26,7 @@ export async function* jobEvents(
     for await (const { job, text, tag } of states(() => performance.now() >= silentUntil || isGivenUp())) {
       if (tag !== known) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
       known = tag;
-      if (hasEnded(job)) return;
+      if (!job.hasRun) return;
     }
     yield ':\n\n';
   }

@@ -55,6 +55,8 @@ export interface Job {
   finishedAt: Date | null;
   summary: RunCounters | null;
   issueCounts: RowIssueCount[];
+  /** Whether a run of it waits in the queue or goes on. */
+  hasRun: boolean;
   /** While a run goes on, once it has told. */
   progress?: RunProgress;
   /** Another one after each change; null: the job never changes. */
@@ -84,6 +86,7 @@ async function findJob(db: Database, id: string, scope: PartnerScope): Promise<J
         finishedAt: row.created_at,
         summary: null,
         issueCounts: [],
+        hasRun: false,
         version: null,
       }
     );
@@ -107,6 +110,7 @@ function describeValidationJob(row: ValidationJobRow & { version: string }): Job
     finishedAt: row.finished_at,
     summary,
     issueCounts: row.issue_counts,
+    hasRun: row.status === 'running' || row.queued_at !== null,
     progress: row.progress ?? undefined,
     version: row.version,
   };

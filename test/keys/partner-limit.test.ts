@@ -75,7 +75,7 @@ const nobodys: Belongings['values'] = {
 /** Parameters that say nothing of whose data it is. */
 const neutral = new Set([
   ...['availability', 'code', 'currency', 'grain', 'limit', 'order', 'severity', 'sort_by'],
-  ...['If-None-Match', 'If-Range', 'Range'],
+  ...['If-None-Match', 'If-Range', 'Last-Event-ID', 'Prefer', 'Range'],
 ]);
 
 /** Fields of bodies that say nothing of it. */

@@ -1,5 +1,6 @@
 import { limits } from '../../../src/limits';
 import { JobWatch } from '../../../src/jobs/job-watch';
+import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { whileLoading } from '../../support/held-run';
 import { withStoredKey } from '../../support/partner-keys';
@@ -12,6 +13,13 @@ beforeAll(async () => {
   service = await startTestService();
 });
 afterEach(() => jest.restoreAllMocks());
+
+/** A feed whose run waits in the queue, where nobody takes it. */
+async function queueFeed(partnerName: string): Promise<UploadedFeed> {
+  const feed = await service.api.uploadFeed(csv, partnerName);
+  await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
+  return feed;
+}
 
 /** One message of a stream, its fields by their names; a comment has none. */
 type Message = Record<string, string>;
@@ -63,7 +71,7 @@ async function rest(messages: AsyncGenerator<Message>): Promise<Message[]> {
 describe('GET /jobs/{job_id}/events', () => {
   describe('200', () => {
     it('sends the job as it is, and each change until its run has ended', async () => {
-      const feed = await service.api.uploadFeed(csv, 'Followed');
+      const feed = await queueFeed('Followed');
       const { response, messages } = await open(feed.jobId);
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
       expect(response.headers.get('x-accel-buffering')).toBe('no');
@@ -97,8 +105,19 @@ describe('GET /jobs/{job_id}/events', () => {
       ]);
     });
 
+    it('sends a job once that nobody has run yet', async () => {
+      const { jobId } = await service.api.uploadFeed(csv, 'Not run');
+      const { messages } = await open(jobId);
+
+      const [, { id }, ...more] = (await rest(messages)) as [Message, Message, ...Message[]];
+
+      expect(more).toEqual([]);
+      const again = await open(jobId, { 'last-event-id': id! });
+      expect([again.response.status, await rest(again.messages)]).toEqual([200, [{ retry: '2000' }]]);
+    });
+
     it('sends a client that comes back only what it does not have', async () => {
-      const feed = await service.api.uploadFeed(csv, 'Back');
+      const feed = await queueFeed('Back');
       const first = await open(feed.jobId);
       const { id } = await nextJob(first.messages);
       first.leave();
@@ -114,7 +133,7 @@ describe('GET /jobs/{job_id}/events', () => {
     it('says something where nothing changes, and ends after a while', async () => {
       jest.replaceProperty(limits, 'jobEventsSilenceMilliseconds', 100 as never);
       jest.replaceProperty(limits, 'jobEventsMilliseconds', 1_000);
-      const { jobId } = await service.api.uploadFeed(csv, 'Silent');
+      const { jobId } = await queueFeed('Silent');
       const { messages } = await open(jobId);
 
       const [retry, job, ...comments] = await rest(messages);
@@ -125,7 +144,7 @@ describe('GET /jobs/{job_id}/events', () => {
     });
 
     it('looks no more when the client has gone', async () => {
-      const { jobId } = await service.api.uploadFeed(csv, 'Leaves');
+      const { jobId } = await queueFeed('Leaves');
       const watching = jest.spyOn(JobWatch.prototype, 'change');
       const { messages, leave } = await open(jobId);
       await nextJob(messages);
