@@ -1,9 +1,12 @@
+import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError, loadConfig, type Config } from './config';
 import { limits } from './limits';
-import { createLog } from './log';
+import { createLog, withPid } from './log';
+import { startApiProcess, tellFailure } from './process/api-process';
 import { undoAll, type Cleanup } from './process/cleanups';
-import { start, type Role } from './process/start';
+import type { Role } from './process/serve';
+import { start } from './process/start';
 
 const isRole = (text: string): text is Role => text === 'api' || text === 'worker';
 
@@ -14,10 +17,16 @@ async function main(): Promise<void> {
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
   }
-  const log = createLog(config.logLevel);
+  // Several processes write one log.
+  const isOneOfSeveral = role === 'api' && config.apiProcesses > 1;
+  const log = isOneOfSeveral ? withPid(createLog(config.logLevel)) : createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
   const stopping = new AbortController();
-  const starting = start(role, config, log, cleanups, stopping.signal);
+  let fail: (reason: unknown) => void;
+  const failure = new Promise<never>((_resolve, reject) => (fail = reject));
+  failure.catch(() => undefined);
+  const context = { config, log, cleanups, signal: stopping.signal, fail: fail! };
+  const starting = cluster.isWorker ? startApiProcess(context) : start(role, context);
   const stop = once(async (reason: string) => {
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
@@ -33,6 +42,7 @@ async function main(): Promise<void> {
 
   try {
     await starting;
+    await failure;
   } catch (error) {
     if (stopping.signal.aborted) return;
     await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
@@ -50,8 +60,10 @@ function once(action: (reason: string) => Promise<void>): (reason: string) => Pr
   return (reason) => (started ??= action(reason));
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : readable(error)}\n`);
+main().catch(async (error: unknown) => {
+  const message = error instanceof ConfigError ? error.message : readable(error);
+  if (cluster.isWorker) await tellFailure(message);
+  else process.stderr.write(`${message}\n`);
   process.exit(1);
 });
 

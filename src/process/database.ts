@@ -14,9 +14,21 @@ export async function databaseAddress(
   signal: AbortSignal,
 ): Promise<DatabaseAddress> {
   if (config.databaseUrl) return { connectionString: config.databaseUrl };
-  const postgres = await startEmbeddedPostgres(config.dataDir, {}, signal);
+  const settings = { max_connections: String(connectionsOf(config)) };
+  const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal);
   cleanups.push({ what: 'PostgreSQL', undo: (deadline) => postgres.stop(deadline) });
   return postgres.address;
+}
+
+/** Room for all that these settings can open, for the operator's commands, and for a look at it. */
+function connectionsOf({
+  apiProcesses,
+  databaseConnections,
+  concurrentUploads,
+  concurrentRuns,
+}: Config): number {
+  const ofEach = databaseConnections + concurrentUploads + 3 * concurrentRuns + 12;
+  return Math.max(100, apiProcesses * ofEach + 20);
 }
 
 /** On a pool of its own: a migration may take longer than a request's statements. */
