@@ -25,6 +25,8 @@ export interface RateLimit {
 export interface Config {
   host: string;
   port: number;
+  /** Processes that answer requests, on the same port. */
+  apiProcesses: number;
   /** Keys that callers may use besides those of the database. */
   apiKeys: string[];
   /** Absent: an embedded PostgreSQL below `dataDir`. */
@@ -36,7 +38,7 @@ export interface Config {
   uploadBytesMax: number;
   defaultCurrency: string;
   shutdownSeconds: number;
-  /** Of each API key, in this process; absent: none. */
+  /** Of each API key, in all processes that share the port; absent: none. */
   rateLimit?: RateLimit;
   /** How much of it may go on in this process at a time. */
   connectionsMax: number;
@@ -64,6 +66,7 @@ const settingsSchema = {
   properties: {
     HOST: { type: 'string', default: '127.0.0.1' },
     PORT: { type: 'integer', minimum: 0, maximum: 65535, default: 8080 },
+    API_PROCESSES: { type: 'integer', minimum: 1, maximum: 32, default: 1 },
     API_KEYS: { type: 'string', pattern: '[^\\s,]' },
     DATABASE_URL: { type: 'string', format: 'postgres-url' },
     S3_BUCKET: { type: 'string' },
@@ -101,6 +104,7 @@ const settingsSchema = {
 interface Settings {
   HOST: string;
   PORT: number;
+  API_PROCESSES: number;
   API_KEYS?: string;
   DATABASE_URL?: string;
   S3_BUCKET?: string;
@@ -173,6 +177,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   return {
     host: settings.HOST,
     port: settings.PORT,
+    apiProcesses: settings.API_PROCESSES,
     apiKeys: (settings.API_KEYS ?? '')
       .split(',')
       .map((key) => key.trim())

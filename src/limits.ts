@@ -111,6 +111,18 @@ export const limits = {
   databaseOwnerWaitMilliseconds: 5_000,
   /** How long it waits for parts of a killed server that are still amid a statement. */
   databaseRestWaitMilliseconds: 60_000,
+  /**
+   * How long an API process that has died is waited for until another takes its place, when it has died soon after its
+   * start: twice as long each time, up to the longest.
+   */
+  apiProcessRestartMilliseconds: 100,
+  apiProcessRestartMillisecondsMax: 30_000,
+  /** One that has lived for this long did not die of its start: another takes its place at once. */
+  apiProcessSteadyMilliseconds: 60_000,
+  /** Connections of the process that starts them, which answers no requests: one for its sweep, and one more. */
+  upkeepConnections: 2,
+  /** How long an API process may take to tell its metrics; after that, what it told before is shown. */
+  processMetricsMilliseconds: 1_000,
   /** From the signal to the end of all processes: what the service promises. */
   stopMilliseconds: 30_000,
   /** How much of that is left for the embedded server to stop when requests in flight have taken all of their time. */

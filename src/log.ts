@@ -27,6 +27,11 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
   return destination ? pino(options, destination) : pino(options);
 }
 
+/** The same log for one of several processes: each line has the number of its own. */
+export function withPid(log: Log): Log {
+  return log.child({ pid: process.pid });
+}
+
 /** An error as it is logged. */
 interface LoggedError {
   type: string;

@@ -27,6 +27,7 @@ describe('loadConfig', () => {
     expect(loadConfig({})).toEqual({
       host: '127.0.0.1',
       port: 8080,
+      apiProcesses: 1,
       apiKeys: [],
       databaseUrl: undefined,
       s3: undefined,
@@ -60,6 +61,7 @@ describe('loadConfig', () => {
       ['PORT', { PORT: '3000' }, { port: 3000 }],
       ['PORT, any free one', { PORT: '0' }, { port: 0 }],
       ['PORT, the highest', { PORT: '65535' }, { port: 65535 }],
+      ['API_PROCESSES', { API_PROCESSES: '4' }, { apiProcesses: 4 }],
       ['API_KEYS, one', { API_KEYS: 'one' }, { apiKeys: ['one'] }],
       [
         'API_KEYS, several, with blanks',
@@ -193,6 +195,7 @@ describe('loadConfig', () => {
     'DATA_DIR',
     'MAX_UPLOAD_BYTES',
     'DEFAULT_CURRENCY',
+    'API_PROCESSES',
     'SHUTDOWN_SECONDS',
     'RATE_LIMIT_REQUESTS',
     'RATE_LIMIT_SECONDS',
@@ -230,6 +233,8 @@ describe('loadConfig', () => {
       ['DEFAULT_CURRENCY', 'EURO'],
       ['DEFAULT_CURRENCY', 'DEM'],
       ['DEFAULT_CURRENCY', '$'],
+      ['API_PROCESSES', '0'],
+      ['API_PROCESSES', '33'],
       ['SHUTDOWN_SECONDS', '-1'],
       ['SHUTDOWN_SECONDS', '1.5'],
       ['SHUTDOWN_SECONDS', 'soon'],

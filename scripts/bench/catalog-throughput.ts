@@ -152,7 +152,8 @@ function startServer(file: string, order: ComparisonOrder): { port: Promise<numb
   return { port, stop: () => void child.kill() };
 }
 
-async function runLoad(order: LoadOrder): Promise<LoadResult> {
+/** Asks for a while, from a process of its own. */
+export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const { stdout } = await promisify(execFile)(process.execPath, scriptArguments('http-load.ts', order));
   return JSON.parse(stdout) as LoadResult;
 }

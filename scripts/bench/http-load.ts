@@ -15,6 +15,8 @@ export interface LoadOrder {
   /** `#` stands for a number from 1 to `numbers`, another one in each request, padded as identifiers are. */
   path: string;
   numbers: number;
+  /** Each request has a connection of its own. */
+  connectsAnew?: boolean;
 }
 
 /** What came of it. */
@@ -28,7 +30,7 @@ export interface LoadResult {
 }
 
 async function main(order: LoadOrder): Promise<LoadResult> {
-  const { port, connections, milliseconds, headers, path, numbers } = order;
+  const { port, connections, milliseconds, headers, path, numbers, connectsAnew } = order;
   const rest = ` HTTP/1.1\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n`;
@@ -41,7 +43,7 @@ async function main(order: LoadOrder): Promise<LoadResult> {
   const times: number[] = [];
   let bodyBytes = 0;
   const endAt = performance.now() + milliseconds;
-  const ask = (socket: Socket) =>
+  const ask = (socket: Socket, until: number) =>
     new Promise<void>((resolve, reject) => {
       let answer = '';
       let sentAt = 0;
@@ -58,15 +60,23 @@ async function main(order: LoadOrder): Promise<LoadResult> {
         bodyBytes = length;
         const now = performance.now();
         times.push(now - sentAt);
-        if (now < endAt) send();
+        if (now < until) send();
         else resolve();
       });
       socket.on('error', reject).on('end', () => reject(new Error('the server has closed a connection')));
       send();
     });
-  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
+  const askAnew = async () => {
+    do {
+      const socket = await open(port);
+      await ask(socket, 0);
+      socket.destroy();
+    } while (performance.now() < endAt);
+  };
+  const sockets = connectsAnew ? [] : await openAll(port, connections);
   const startedAt = performance.now();
-  await Promise.all(sockets.map(ask));
+  if (connectsAnew) await Promise.all(Array.from({ length: connections }, askAnew));
+  else await Promise.all(sockets.map((socket) => ask(socket, endAt)));
   const seconds = (performance.now() - startedAt) / 1000;
   for (const socket of sockets) socket.destroy();
   times.sort((a, b) => a - b);
@@ -81,6 +91,10 @@ function bodyLength(answer: string): number | undefined {
   const length = /\r\ncontent-length: (\d+)/i.exec(answer)?.[1];
   if (length === undefined) throw new Error(`an answer without a length: ${answer.slice(0, head)}`);
   return answer.length - head - 4 >= Number(length) ? Number(length) : undefined;
+}
+
+function openAll(port: number, connections: number): Promise<Socket[]> {
+  return Promise.all(Array.from({ length: connections }, () => open(port)));
 }
 
 function open(port: number): Promise<Socket> {

@@ -14,6 +14,7 @@ import { measureCatalog } from './catalog';
 import { measureEtl } from './etl';
 import { measureOrders } from './orders';
 import { plotResults } from './plot';
+import { measureProcesses } from './processes';
 import {
   evaluate,
   formatSetting,
@@ -36,6 +37,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   etl: measureEtl,
   catalog: measureCatalog,
   orders: measureOrders,
+  processes: measureProcesses,
   analytics: measureAnalytics,
 };
 

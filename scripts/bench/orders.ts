@@ -63,7 +63,8 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
   }
 }
 
-function randomOrder(count: number): string {
+/** The body of an order of three items. @param count - of the first so many products */
+export function randomOrder(count: number): string {
   return JSON.stringify({
     partner_name: `Partner ${random(partners)}`,
     customer_reference: 'measured',

@@ -4,7 +4,7 @@ import { type Config } from '../config';
 import { limits } from '../limits';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { poolUse, SharedPoolUse } from '../db/pool-use';
-import { createLog } from '../log';
+import { createLog, withPid } from '../log';
 import { openObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
@@ -17,6 +17,8 @@ export interface WorkerSettings {
   address: DatabaseAddress;
   store: Pick<Config, 's3' | 'dataDir'>;
   logLevel: string;
+  /** Whether the lines of its log have the number of the process. */
+  logsPid?: boolean;
   concurrentRuns: number;
   /** Where the thread notes the use of its pool. */
   poolUse: SharedPoolUse['memory'];
@@ -80,6 +82,7 @@ async function openContext({
   address,
   store,
   logLevel,
+  logsPid,
   poolUse: memory,
   concurrentRuns,
 }: WorkerSettings): Promise<RunContext> {
@@ -91,5 +94,6 @@ async function openContext({
   });
   const use = new SharedPoolUse(memory);
   setInterval(() => use.note(poolUse(db)), limits.poolUseMilliseconds).unref();
-  return { db, objectStore, log: createLog(logLevel) };
+  const log = createLog(logLevel);
+  return { db, objectStore, log: logsPid ? withPid(log) : log };
 }

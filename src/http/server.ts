@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import express, { type Express } from 'express';
@@ -106,7 +107,9 @@ export function createHttpServer(
   );
   // Node would drop those beyond it, and say nothing; ours are counted when they are there.
   server.maxHeadersCount = 0;
-  server.maxConnections = connectionsMax;
+  // What one of several processes refuses that way is offered to it again and again, as long as there is room in none.
+  if (cluster.isWorker) closeBeyond(server, connectionsMax);
+  else server.maxConnections = connectionsMax;
   server.timeout = idleMilliseconds;
   // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.
   server.on('timeout', (socket: Socket) => {
@@ -125,6 +128,15 @@ export function createHttpServer(
     else refuse(socket, problems[error.code ?? ''] ?? malformed);
   });
   return server;
+}
+
+/** Closes connections at once while there are so many others. */
+function closeBeyond(server: Server, connectionsMax: number): void {
+  let open = 0;
+  server.on('connection', (socket) => {
+    socket.once('close', () => open--);
+    if (++open > connectionsMax) socket.destroy();
+  });
 }
 
 /**

@@ -1,4 +1,12 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  Registry,
+  type MetricObjectWithValues,
+  type MetricValue,
+} from 'prom-client';
 import type { PoolUse } from '../db/pool-use';
 import type { RunRecord, Runner } from '../etl/runner';
 import type { RequestOutcome, RequestRecord } from '../http/request-log';
@@ -11,11 +19,20 @@ const runSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
 const requestOutcomes: readonly RequestOutcome[] = ['ok', 'refused', 'failed', 'aborted', 'truncated'];
 
+/** What a process has measured, in a form that can be sent to another one. */
+export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
+
+/** What Prometheus is told. */
+export interface MetricsPage {
+  /** In its text format. */
+  text(): Promise<{ mediaType: string; text: string }>;
+}
+
 /**
  * What Prometheus is told of this process. Every label has few values, whatever callers send: operations and statuses are
  * the document's, and what is none of its operations is `none`.
  */
-export class Metrics {
+export class Metrics implements MetricsPage {
   private readonly registry = new Registry();
   private readonly requests = new Histogram({
     name: 'http_request_duration_seconds',
@@ -103,6 +120,11 @@ export class Metrics {
         ];
       },
     );
+  }
+
+  /** All of it, to be added to that of other processes. */
+  json(): Promise<MetricValues> {
+    return this.registry.getMetricsAsJSON();
   }
 
   /** All of it in the text format of Prometheus. */

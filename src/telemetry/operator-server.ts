@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { securityHeaders } from '../http/security-headers';
 import type { Log } from '../log';
-import type { Metrics } from './metrics';
+import type { MetricsPage } from './metrics';
 import type { Readiness } from './readiness';
 
 interface Answer {
@@ -11,10 +11,10 @@ interface Answer {
 }
 
 /**
- * The HTTP server for those who operate this process, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz`
+ * The HTTP server for those who operate this process, or all that share its port, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz`
  * for orchestrators. It asks for no key, and is no part of the document.
  */
-export function createOperatorServer(metrics: Metrics, readiness: Readiness, log: Log): Server {
+export function createOperatorServer(metrics: MetricsPage, readiness: Readiness, log: Log): Server {
   const pages = new Map<string | undefined, () => Promise<Answer>>([
     [
       '/metrics',

@@ -7,13 +7,15 @@ import type { ObjectStore } from '../storage/object-store';
 export interface ReadinessReport {
   status: 'starting' | 'ready' | 'not_ready' | 'draining';
   /** What does not answer; there when the status is `not_ready`. */
-  missing?: ('database' | 'object_store')[];
+  missing?: ('database' | 'object_store' | 'api_processes')[];
 }
 
 /** What a process needs to take work. */
 export interface Dependencies {
   address: DatabaseAddress;
   objectStore: Pick<ObjectStore, 'check'>;
+  /** Whether any process answers requests, where others than this one do. */
+  isServed?: () => boolean;
 }
 
 /** Whether this process should be sent requests, for `/readyz`. */
@@ -46,12 +48,13 @@ export class Readiness {
   }
 }
 
-async function look({ address, objectStore }: Dependencies): Promise<ReadinessReport> {
+async function look({ address, objectStore, isServed = () => true }: Dependencies): Promise<ReadinessReport> {
   const [database, store] = await Promise.all([isDatabaseReachable(address), isUsable(objectStore)]);
-  if (database && store) return { status: 'ready' };
-  const missing: ReadinessReport['missing'] = [];
+  const missing: NonNullable<ReadinessReport['missing']> = [];
   if (!database) missing.push('database');
   if (!store) missing.push('object_store');
+  if (!isServed()) missing.push('api_processes');
+  if (missing.length === 0) return { status: 'ready' };
   return { status: 'not_ready', missing };
 }
 

@@ -3,6 +3,7 @@ import { eventually } from '../support/eventually';
 import { HeldProducts } from '../support/held-products';
 import { startService, type ServiceProcess } from '../support/process';
 import { sendRaw } from '../support/raw-request';
+import { samples as samplesAt } from '../support/samples';
 import { expectSecurityHeaders } from '../support/security-headers';
 import type { DatabaseAddress } from '../../src/db/database';
 
@@ -21,16 +22,7 @@ beforeAll(async () => {
 
 const ask = (path: string, init?: RequestInit) => fetch(service.operatorUrl! + path, init);
 
-/** The samples of one metric, by their labels. */
-async function samples(name: string): Promise<Record<string, number>> {
-  const text = await (await ask('/metrics')).text();
-  const line = /^(\w+)(?:\{(.*)\})? (\S+)$/;
-  const found = text
-    .split('\n')
-    .map((each) => line.exec(each))
-    .filter((match) => match?.[1] === name);
-  return Object.fromEntries(found.map((match) => [match![2] ?? '', Number(match![3])]));
-}
+const samples = (name: string) => samplesAt(service.operatorUrl!, name);
 
 describe('GET /metrics', () => {
   it('counts requests by operation, status and outcome; all unknown routes are one', async () => {

@@ -1,0 +1,166 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connectTo, socketFolder, startServiceProcess, type ServiceProcess } from '../service-process';
+import { runLoad } from './catalog-throughput';
+import type { LoadOrder } from './http-load';
+import { sendOrders } from './order-load';
+import { randomOrder } from './orders';
+import type { BenchContext, Measurement } from './report';
+import { fillCatalog, fillOrders, products } from './sales-history';
+
+const apiKey = 'bench';
+const connections = 32;
+/** To PostgreSQL, of both services: what more of them change is no matter of processes. */
+const databaseConnections = 20;
+const several = 2;
+
+interface Work {
+  name: string;
+  unit: string;
+  /** @returns how many a second */
+  send(service: ServiceProcess, milliseconds: number): Promise<number>;
+}
+
+/**
+ * The same requests to one API process and to two that share a port, in turns, on one database. How many more two answer
+ * shows where there are cores for them beside PostgreSQL and the clients; what it takes to share the port, anywhere: by the
+ * processor time of a request, and of the process that hands connections over, most of all with a connection per request.
+ */
+export async function measureProcesses({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
+  const dataDir = join(folder, 'data');
+  const settings = { API_KEYS: apiKey, QUEUE_WORKER: 'off' };
+  // Its server has room for both.
+  const two = await startServiceProcess(dataDir, {
+    ...settings,
+    API_PROCESSES: String(several),
+    DATABASE_CONNECTIONS: String(databaseConnections / several),
+  });
+  const databaseUrl = `postgresql://postgres@/partner_catalog?host=${encodeURIComponent(socketFolder(dataDir))}`;
+  const one = await startServiceProcess(join(folder, 'one'), {
+    ...settings,
+    DATABASE_URL: databaseUrl,
+    DATABASE_CONNECTIONS: String(databaseConnections),
+    DATABASE_PREPARED_STATEMENTS: 'on',
+  });
+  try {
+    const database = await connectTo(dataDir);
+    await fillCatalog(database);
+    await fillOrders(database, { orders: quick ? 20_000 : 200_000, days: 365 });
+    await database.end();
+    const services = { one, two };
+    const measured = works.map((work) => ({ work, one: [] as Sample[], two: [] as Sample[] }));
+    for (const { work } of measured) {
+      for (const service of [one, two]) await measure(work, service, quick ? 1_000 : 10_000);
+    }
+    for (let round = 1; round <= rounds; round++) {
+      for (const { work, ...samples } of measured) {
+        // Whoever comes first in one round comes last in the next.
+        for (const each of round % 2 ? (['one', 'two'] as const) : (['two', 'one'] as const)) {
+          const sample = await measure(work, services[each], quick ? 2_000 : 10_000);
+          samples[each].push(sample);
+          log(`round ${round}: ${work.name}: ${each} ${sample.perSecond.toFixed(0)} a second`);
+        }
+      }
+    }
+    return measured.flatMap(({ work, ...samples }) => describe(work, samples));
+  } finally {
+    // The database is that of the other.
+    await one.stop();
+    await two.stop();
+  }
+}
+
+/** What a service has done for a while, and what that took. */
+interface Sample {
+  perSecond: number;
+  /** Processor time of its Node processes for each, in milliseconds. */
+  milliseconds: number;
+  /** The share of the first process in that, in percent. */
+  firstShare: number;
+}
+
+async function measure(work: Work, service: ServiceProcess, milliseconds: number): Promise<Sample> {
+  const taken = watchProcessors(service.pid);
+  const startedAt = performance.now();
+  const perSecond = await work.send(service, milliseconds);
+  const { all, first } = taken();
+  const count = (perSecond * (performance.now() - startedAt)) / 1_000;
+  return { perSecond, milliseconds: all / count, firstShare: (100 * first) / all };
+}
+
+function describe({ name, unit }: Work, { one, two }: Record<'one' | 'two', Sample[]>): Measurement[] {
+  const values = (samples: Sample[], figure: keyof Sample) => samples.map((sample) => sample[figure]);
+  const what = `${name}, ${several} API processes, ${connections} clients`;
+  const beside = (figure: keyof Sample) => ({
+    values: values(two, figure),
+    limit: { name: '1 API process', values: values(one, figure) },
+  });
+  return [
+    { part: 'processes', name: what, unit, ...beside('perSecond') },
+    { part: 'processes', name: `${what}: processor time each`, unit: 'ms', ...beside('milliseconds') },
+    {
+      part: 'processes',
+      name: `${what}: of that, by the process that hands connections over`,
+      unit: '%',
+      values: values(two, 'firstShare'),
+    },
+  ];
+}
+
+const read = (name: string, load: Partial<LoadOrder>): Work => ({
+  name,
+  unit: 'requests/s',
+  async send({ url }, milliseconds) {
+    const headers = { 'x-api-key': apiKey };
+    const order = { port: Number(new URL(url).port), connections, milliseconds, headers, numbers: products };
+    return (await runLoad({ ...order, path: '/products/PR#', ...load })).requestsPerSecond;
+  },
+});
+
+const works: readonly Work[] = [
+  read('default page', { path: '/products' }),
+  read('one product', {}),
+  read('one product, each on a connection of its own', { connectsAnew: true }),
+  {
+    name: 'orders of any products',
+    unit: 'orders/s',
+    send: ({ url }, milliseconds) =>
+      sendOrders({ url, apiKey, connections, milliseconds, nextBody: () => randomOrder(products) }),
+  },
+];
+
+/** @returns what gives the processor time since, of a process and of it with its children, in milliseconds */
+function watchProcessors(pid: number): () => { first: number; all: number } {
+  const pids = [pid, ...childrenOf(pid)];
+  const before = pids.map(processorTime);
+  return () => {
+    const taken = pids.map((each, at) => processorTime(each) - before[at]!);
+    return { first: taken[0]!, all: taken.reduce((sum, each) => sum + each) };
+  };
+}
+
+/** Those that run the same program: not its PostgreSQL. */
+function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((each) => {
+      try {
+        return Number(statOf(each)[1]) === pid && readFileSync(`/proc/${each}/comm`, 'utf8') === 'node\n';
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** In milliseconds; Linux counts it in hundredths of a second. */
+function processorTime(pid: number): number {
+  const fields = statOf(pid);
+  return 10 * (Number(fields[11]) + Number(fields[12]));
+}
+
+/** What Linux tells of a process, from its state on: its name may have any characters. */
+function statOf(pid: number): string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+}

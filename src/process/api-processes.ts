@@ -1,0 +1,133 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
+import { ConfigError, type Config } from '../config';
+import type { DatabaseAddress } from '../db/database';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import type { MetricValues } from '../telemetry/metrics';
+import { addressVariable, type ApiProcessMessage, type MetricsQuestion } from './messages';
+
+/**
+ * The processes that answer requests on one port, as seen by the one that has started them. That one accepts the
+ * connections and hands them over in turn. They end with it, however it ends: node does that.
+ */
+export class ApiProcesses {
+  private readonly listening = new Set<Worker>();
+  private readonly alive = new Set<Worker>();
+  /** Of those that died soon after their start, one after the other. */
+  private early = 0;
+  private questions = 0;
+
+  /**
+   * @param signal - aborted when the service begins to stop: whoever ends from then on is not replaced
+   * @param fail - is told why the service cannot go on
+   */
+  constructor(
+    private readonly config: Config,
+    private readonly log: Log,
+    private readonly signal: AbortSignal,
+    private readonly fail: (reason: unknown) => void,
+  ) {}
+
+  /**
+   * Starts them, and from then on another in the place of each that dies.
+   * @returns the address that all listen on
+   * @throws ConfigError, Error of the first that cannot start; the others are left to `stop`
+   */
+  async start(address: DatabaseAddress): Promise<string> {
+    // It counts for all of them.
+    if (this.config.rateLimit) new RateLimiterClusterMaster();
+    // What keeps one from starting keeps all, and is to be told once.
+    const url = await this.fork(address);
+    await Promise.all(Array.from({ length: this.config.apiProcesses - 1 }, () => this.fork(address)));
+    return url;
+  }
+
+  /** Whether any of them takes requests. */
+  isListening(): boolean {
+    return this.listening.size > 0;
+  }
+
+  /** Has them stop as a process that is alone does, and waits until they have; by force shortly before the deadline. */
+  async stop(deadline: number): Promise<void> {
+    const ended = [...this.alive].map((worker) => once(worker, 'exit'));
+    for (const worker of this.alive) worker.process.kill('SIGTERM');
+    const patience = Math.max(0, deadline - limits.databaseForcedStopMilliseconds - Date.now());
+    await Promise.race([Promise.all(ended), sleep(patience, undefined, { ref: false })]);
+    for (const worker of this.alive) worker.process.kill('SIGKILL');
+    await Promise.all(ended);
+  }
+
+  /** Those who answer, and what they have measured. */
+  async metrics(): Promise<Map<Worker, MetricValues>> {
+    const answers = new Map<Worker, MetricValues>();
+    const question = ++this.questions;
+    const ask = async (worker: Worker) => {
+      const over = new AbortController();
+      const answered = new Promise<void>((resolve) => {
+        const take = (message: ApiProcessMessage) => {
+          if (message.type !== 'metrics' || message.question !== question) return;
+          answers.set(worker, message.values);
+          resolve();
+        };
+        worker.on('message', take).once('exit', resolve);
+        over.signal.addEventListener('abort', () => worker.off('message', take).off('exit', resolve));
+      });
+      worker.send({ type: 'metrics wanted', question } satisfies MetricsQuestion);
+      await Promise.race([answered, sleep(limits.processMetricsMilliseconds, undefined, { ref: false })]);
+      over.abort();
+    };
+    await Promise.all([...this.listening].map(ask));
+    return answers;
+  }
+
+  /** @returns the address, once it listens. @throws why it ended before */
+  private fork(address: DatabaseAddress): Promise<string> {
+    this.signal.throwIfAborted();
+    const worker = cluster.fork({ [addressVariable]: JSON.stringify(address) });
+    const startedAt = performance.now();
+    this.alive.add(worker);
+    // What is sent to one that dies meanwhile is lost with it.
+    worker.on('error', (error) => this.log.debug({ err: error }, 'an API process was not reached'));
+    return new Promise((resolve, reject) => {
+      let failure: Error | undefined;
+      worker.on('message', (message: ApiProcessMessage) => {
+        if (message.type === 'failed') failure = new ConfigError(message.message);
+        if (message.type !== 'listening') return;
+        this.listening.add(worker);
+        this.log.info({ api_process: worker.process.pid }, 'an API process listens');
+        resolve(message.url);
+      });
+      worker.once('exit', (code: number | null, signal: string | null) => {
+        this.alive.delete(worker);
+        const end = `An API process has ended (${signal ?? `exit code ${code}`})`;
+        if (!this.listening.delete(worker)) return reject(failure ?? new Error(`${end} before it listened.`));
+        if (this.signal.aborted) return;
+        this.log.error({ api_process: worker.process.pid, code, signal }, 'an API process has ended');
+        const isEarly = performance.now() - startedAt < limits.apiProcessSteadyMilliseconds;
+        this.early = isEarly ? this.early + 1 : 0;
+        void this.replace(address);
+      });
+    });
+  }
+
+  /** Starts another, and tries again as long as others answer requests meanwhile. */
+  private async replace(address: DatabaseAddress): Promise<void> {
+    for (;;) {
+      const { apiProcessRestartMilliseconds: first, apiProcessRestartMillisecondsMax: max } = limits;
+      const wait = this.early === 0 ? 0 : Math.min(max, first * 2 ** (this.early - 1));
+      try {
+        await sleep(wait, undefined, { signal: this.signal });
+        await this.fork(address);
+        return;
+      } catch (error) {
+        if (this.signal.aborted) return;
+        if (!this.isListening()) return this.fail(error);
+        this.log.error({ err: error }, 'an API process could not be started');
+        this.early++;
+      }
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import type { Log } from '../log';
+
+/** What is left to undo when the process stops, in the order in which it was done. */
+export type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void };
+
+/** Undoes what was done last first. What goes wrong is told, and keeps nothing from being undone. */
+export async function undoAll(cleanups: Cleanup[], log: Log, deadline: number): Promise<void> {
+  for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) {
+    try {
+      await cleanup.undo(deadline);
+    } catch (error) {
+      log.error({ err: error, what: cleanup.what }, 'stopping went wrong');
+    }
+  }
+}

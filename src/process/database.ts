@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfigError, type Config } from '../config';
+import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { startEmbeddedPostgres } from '../db/embedded-postgres';
+import { migrateToLatest } from '../db/migrate';
+import { hasKeyInUse } from '../keys/keys.repository';
+import { limits } from '../limits';
+import type { Cleanup } from './cleanups';
+
+/** That of the settings, or of the embedded server, which this starts. */
+export async function databaseAddress(
+  config: Config,
+  cleanups: Cleanup[],
+  signal: AbortSignal,
+): Promise<DatabaseAddress> {
+  if (config.databaseUrl) return { connectionString: config.databaseUrl };
+  const settings = { max_connections: String(connectionsOf(config)) };
+  const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal);
+  cleanups.push({ what: 'PostgreSQL', undo: (deadline) => postgres.stop(deadline) });
+  return postgres.address;
+}
+
+/** Room for all that these settings can open, for the operator's commands, and for a look at it. */
+function connectionsOf({
+  apiProcesses,
+  databaseConnections,
+  concurrentUploads,
+  concurrentRuns,
+}: Config): number {
+  const ofEach = databaseConnections + concurrentUploads + 3 * concurrentRuns + 12;
+  return Math.max(100, apiProcesses * ofEach + 20);
+}
+
+/** On a pool of its own: a migration may take longer than a request's statements. */
+export async function prepareDatabase(
+  address: DatabaseAddress,
+  config: Config,
+  signal: AbortSignal,
+): Promise<void> {
+  const db = openDatabase(address, { applicationName: 'migration', connectionsMax: 2 });
+  try {
+    await migrateToLatest(db, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const name = config.databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';
+    throw new ConfigError(`${name} database cannot be used (${(error as Error).message}).`, { cause: error });
+  } finally {
+    await closePool(db);
+  }
+}
+
+/** With a database of its own the service has an operator, who decides on the keys. */
+export async function requireKey(db: Database, { databaseUrl, apiKeys }: Config): Promise<void> {
+  if (databaseUrl === undefined || apiKeys.length > 0 || (await hasKeyInUse(db))) return;
+  throw new ConfigError(
+    'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
+      'npm run keys -- create NAME.',
+  );
+}
+
+export const closePool = (db: Database) => closeWithin(db.destroy());
+
+/** A connection that does not answer is left to the end of the process. */
+export function closeWithin(closed: Promise<void>): Promise<void> {
+  return Promise.race([closed, sleep(limits.closeMilliseconds, undefined, { ref: false })]);
+}

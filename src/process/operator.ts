@@ -1,0 +1,47 @@
+import type { Config } from '../config';
+import type { Log } from '../log';
+import type { Metrics } from '../telemetry/metrics';
+import type { Readiness } from '../telemetry/readiness';
+import type { ApiProcesses } from './api-processes';
+import type { Cleanup } from './cleanups';
+import { listen } from './listen';
+
+/**
+ * Metrics and probes: there from the start, and until the end. Their code is loaded only here: it takes 10 MB.
+ * @param processes - those whose metrics are shown together with the ones of this process
+ * @returns the ones of this process
+ */
+export async function startOperatorServer(
+  at: NonNullable<Config['metrics']>,
+  {
+    config: { host },
+    readiness,
+    log,
+    cleanups,
+    processes,
+  }: {
+    config: Config;
+    readiness: Readiness;
+    log: Log;
+    cleanups: Cleanup[];
+    processes: ApiProcesses | undefined;
+  },
+): Promise<Metrics> {
+  const { Metrics } = await import('../telemetry/metrics.js');
+  const { ServiceMetrics } = await import('../telemetry/service-metrics.js');
+  const { createOperatorServer } = await import('../telemetry/operator-server.js');
+  const metrics = new Metrics();
+  const page = processes ? new ServiceMetrics(metrics, () => processes.metrics()) : metrics;
+  const server = createOperatorServer(page, readiness, log);
+  const hostSetting = at.host === host ? 'HOST' : 'METRICS_HOST';
+  const metricsUrl = await listen(server, at, { host: hostSetting, port: 'METRICS_PORT' });
+  cleanups.push({
+    what: 'metrics',
+    undo: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  });
+  log.info({ metrics_url: metricsUrl }, 'metrics and probes');
+  return metrics;
+}

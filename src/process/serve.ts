@@ -1,0 +1,109 @@
+import { createApp } from '../app';
+import type { Config } from '../config';
+import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { poolUse } from '../db/pool-use';
+import { startRunner, type Runner } from '../etl/runner';
+import { createHttpServer } from '../http/server';
+import { authenticateAny } from '../keys/authenticate';
+import { localKey } from '../keys/local-key';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import { startRunWorker, type RunWorker } from '../queue/run-worker';
+import type { ObjectStore } from '../storage/object-store';
+import type { Metrics } from '../telemetry/metrics';
+import type { Cleanup } from './cleanups';
+import { closePool } from './database';
+import { drain, listen } from './listen';
+
+/** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
+export type Role = 'api' | 'worker';
+
+/** What work needs, once it is prepared. */
+export interface Prepared {
+  config: Config;
+  log: Log;
+  cleanups: Cleanup[];
+  address: DatabaseAddress;
+  /** The pool of requests. */
+  db: Database;
+  objectStore: ObjectStore;
+  metrics?: Metrics;
+  /** Whether the ETL thread's lines in the log have the number of the process. */
+  logsPid?: boolean;
+}
+
+/** Opens the pool of requests. */
+export function openRequestPool(address: DatabaseAddress, config: Config, cleanups: Cleanup[]): Database {
+  const db = openDatabase(address, {
+    applicationName: 'api',
+    connectionsMax: config.databaseConnections,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
+    preparesStatements: config.preparesStatements,
+  });
+  cleanups.push({ what: 'database pool', undo: () => closePool(db) });
+  return db;
+}
+
+/** Works on queued runs, and answers no requests. */
+export function workOnQueue(prepared: Prepared): void {
+  const { config, log, db, metrics } = prepared;
+  const { runner } = startRuns('worker', prepared);
+  metrics?.watch({ api: () => poolUse(db) }, runner);
+  log.info({ concurrent_runs: config.concurrentRuns }, 'working on queued runs');
+}
+
+/** Answers requests. @returns the address. @throws ConfigError that names the setting which does not work */
+export async function serve(prepared: Prepared): Promise<string> {
+  const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
+  const { runner, worker } = startRuns('api', prepared);
+  const claims = openDatabase(address, {
+    applicationName: 'upload keys',
+    connectionsMax: config.concurrentUploads,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
+  });
+  cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
+  const key = generatedKey(config);
+  const app = await createApp({
+    config,
+    authenticate: authenticateAny(key === undefined ? config.apiKeys : [key], db),
+    address,
+    db,
+    claims,
+    objectStore,
+    runner,
+    log,
+    observeRequest: metrics?.observeRequest,
+  });
+  const { connectionsMax, shutdownSeconds } = config;
+  const server = createHttpServer(app.handle, { connectionsMax, onRefusal: app.logRefusal });
+  const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
+  const stopServer = () => {
+    // Both at once: each may take its time. What goes wrong there is told when it is waited for.
+    worker?.stop().catch(() => undefined);
+    return drain(server, app.drain(), shutdownSeconds);
+  };
+  cleanups.push({ what: 'server', undo: stopServer });
+  metrics?.watch({ api: () => poolUse(db), upload_keys: () => poolUse(claims) }, runner);
+  return url;
+}
+
+/** The key of a service that has been given neither keys nor a database of which somebody could have created some. */
+export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string | undefined {
+  return apiKeys.length === 0 && databaseUrl === undefined ? localKey(dataDir) : undefined;
+}
+
+function startRuns(role: Role, prepared: Prepared): { runner: Runner; worker?: RunWorker } {
+  const { config, log, cleanups, address, db, metrics, logsPid } = prepared;
+  const store = { s3: config.s3, dataDir: config.dataDir };
+  const { logLevel, concurrentRuns, shutdownSeconds } = config;
+  const settings = { address, store, logLevel, logsPid, concurrentRuns };
+  const runner = startRunner(settings, db, log, metrics?.observeRun);
+  cleanups.push({ what: 'ETL', undo: () => runner.stop() });
+
+  const worker =
+    role === 'worker' || config.worksOnQueue
+      ? startRunWorker(address, { db, runner, log, concurrentRuns, shutdownSeconds })
+      : undefined;
+  cleanups.push({ what: 'work on queued runs', undo: () => worker?.stop() });
+  return { runner, worker };
+}

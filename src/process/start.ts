@@ -1,0 +1,109 @@
+import { startSalesRollup } from '../analytics/sales-rollup.service';
+import { ensureDataDir, type Config } from '../config';
+import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import { openObjectStore, StorageError, type ObjectStore } from '../storage/object-store';
+import { Readiness } from '../telemetry/readiness';
+import { ApiProcesses } from './api-processes';
+import type { Cleanup } from './cleanups';
+import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } from './database';
+import { startOperatorServer } from './operator';
+import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
+import { startSweep } from './sweep';
+import { welcome } from './welcome';
+
+/** What every start is given. */
+export interface StartContext {
+  config: Config;
+  log: Log;
+  /** Where it notes how to undo what it does. */
+  cleanups: Cleanup[];
+  /** Gives it up, and says that the service stops. */
+  signal: AbortSignal;
+  /** Is told why the service cannot go on, should that turn out after the start. */
+  fail: (reason: unknown) => void;
+}
+
+/** Starts everything. @throws the signal's reason, as soon as it can, when it is given up */
+export async function start(role: Role, context: StartContext): Promise<void> {
+  const { config, log, cleanups, signal } = context;
+  if (process.getuid?.() === 0) {
+    log.warn('running as root: start the service under an ordinary account that owns DATA_DIR');
+  }
+  const processes =
+    role === 'api' && config.apiProcesses > 1
+      ? new ApiProcesses(config, log, signal, context.fail)
+      : undefined;
+  const readiness = new Readiness(signal);
+  const metrics =
+    config.metrics &&
+    (await startOperatorServer(config.metrics, { config, readiness, log, cleanups, processes }));
+  ensureDataDir(config);
+  const address = await databaseAddress(config, cleanups, signal);
+  await prepareDatabase(address, config, signal);
+  const db = processes ? openUpkeepPool(address, cleanups) : openRequestPool(address, config, cleanups);
+  if (role === 'api') await requireKey(db, config);
+  await startUpkeep(address, db, log, cleanups);
+
+  const objectStore = await openObjectStore(config);
+  cleanups.push({ what: 'object store', undo: () => objectStore.close() });
+  await prepareObjectStore(objectStore, log);
+  signal.throwIfAborted();
+
+  const prepared = { config, log, cleanups, address, db, objectStore, metrics };
+  if (role === 'worker') {
+    workOnQueue(prepared);
+    readiness.open({ address, objectStore });
+    return;
+  }
+  const key = generatedKey(config);
+  const url = processes ? await startProcesses(processes, address, cleanups) : await serve(prepared);
+  readiness.open({ address, objectStore, isServed: processes && (() => processes.isListening()) });
+  log.info({ url }, 'listening');
+  if (key !== undefined) process.stdout.write(welcome(url, key, config));
+}
+
+/** For what is done beside requests, where other processes answer those. */
+function openUpkeepPool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
+  const db = openDatabase(address, {
+    applicationName: 'upkeep',
+    connectionsMax: limits.upkeepConnections,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
+  });
+  cleanups.push({ what: 'database pool', undo: () => closePool(db) });
+  return db;
+}
+
+/** What is done now and then, once for all processes of one port. */
+async function startUpkeep(
+  address: DatabaseAddress,
+  db: Database,
+  log: Log,
+  cleanups: Cleanup[],
+): Promise<void> {
+  const sweep = new AbortController();
+  cleanups.push({ what: 'sweep', undo: () => sweep.abort() });
+  await startSweep(db, log, sweep.signal);
+  const salesRollup = startSalesRollup(address, log);
+  cleanups.push({ what: 'sums of sales', undo: () => closeWithin(salesRollup.stop()) });
+}
+
+async function startProcesses(
+  processes: ApiProcesses,
+  address: DatabaseAddress,
+  cleanups: Cleanup[],
+): Promise<string> {
+  cleanups.push({ what: 'API processes', undo: (deadline) => processes.stop(deadline) });
+  return processes.start(address);
+}
+
+async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<void> {
+  try {
+    await objectStore.prepare();
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    // It may come back; until then, what needs it is 503.
+    log.warn({ err: error }, 'the object store cannot be reached');
+  }
+}

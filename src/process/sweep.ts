@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../db/database';
+import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
+import { failInterruptedRuns } from '../jobs/jobs.repository';
+import { limits } from '../limits';
+import type { Log } from '../log';
+
+/**
+ * Shows runs as failed whose process has died, here or elsewhere, and forgets what was answered too long ago: now, and
+ * then one look after the other.
+ */
+export async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<void> {
+  const sweep = async () => {
+    try {
+      const interrupted = await failInterruptedRuns(db);
+      if (interrupted.length > 0) log.warn({ job_ids: interrupted }, 'interrupted runs are marked as failed');
+    } catch (error) {
+      log.warn({ err: error }, 'interrupted runs could not be looked for');
+    }
+    try {
+      await deleteExpiredAnswers(db);
+    } catch (error) {
+      log.warn({ err: error }, 'expired answers to idempotent requests could not be removed');
+    }
+  };
+  const sweepOn = async () => {
+    for (;;) {
+      await sleep(limits.interruptedRunsMilliseconds, undefined, { ref: false, signal });
+      await sweep();
+    }
+  };
+  await sweep();
+  // It ends by the signal alone.
+  sweepOn().catch(() => undefined);
+}

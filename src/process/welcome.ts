@@ -1,0 +1,20 @@
+import type { Config } from '../config';
+
+/** What a first user is told: the address, the key, and commands to try. */
+export function welcome(url: string, key: string, { dataDir, servicePages }: Config): string {
+  const header = `-H 'x-api-key: ${key}'`;
+  return `
+Partner Catalog Integration Service
+
+  address  ${url}
+  API key  ${key}
+  data     ${dataDir}${servicePages ? `\n  docs     ${url}/docs` : ''}
+
+Upload a feed, run its validation job, and look at the products:
+
+  job=$(printf 'sku,product_name,price,currency\\nTENT-2,Two-person tent,189.90,EUR\\n' | curl -s ${header} -F 'partner_name=Acme Outdoor' -F 'file=@-;filename=feed.csv;type=text/csv' ${url}/feeds/upload | sed -E 's/.*"validation_job_id":"([^"]+)".*/\\1/'); echo "$job"
+  curl -s -X POST ${header} ${url}/jobs/$job/run
+  curl -s ${header} ${url}/products
+
+`;
+}
