@@ -45,6 +45,8 @@ export interface Config {
   concurrentUploads: number;
   concurrentDownloads: number;
   concurrentRuns: number;
+  /** Of these, of one partner; those of the queue come one after the other in any case. */
+  concurrentRunsOfPartner: number;
   /** Connections to the database that serve requests; runs have others. */
   databaseConnections: number;
   /** Whether they keep prepared statements, which some poolers cannot. */
@@ -83,6 +85,7 @@ const settingsSchema = {
     MAX_CONCURRENT_UPLOADS: { type: 'integer', minimum: 1, maximum: 100, default: 4 },
     MAX_CONCURRENT_DOWNLOADS: { type: 'integer', minimum: 1, maximum: 1000, default: 16 },
     MAX_CONCURRENT_RUNS: { type: 'integer', minimum: 1, maximum: 6, default: 4 },
+    MAX_CONCURRENT_RUNS_PER_PARTNER: { type: 'integer', minimum: 1, maximum: 6, default: 2 },
     DATABASE_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200, default: 20 },
     DATABASE_PREPARED_STATEMENTS: { enum: ['on', 'off'] },
     QUEUE_WORKER: { enum: ['on', 'off'], default: 'on' },
@@ -121,6 +124,7 @@ interface Settings {
   MAX_CONCURRENT_UPLOADS: number;
   MAX_CONCURRENT_DOWNLOADS: number;
   MAX_CONCURRENT_RUNS: number;
+  MAX_CONCURRENT_RUNS_PER_PARTNER: number;
   DATABASE_CONNECTIONS: number;
   DATABASE_PREPARED_STATEMENTS?: 'on' | 'off';
   QUEUE_WORKER: 'on' | 'off';
@@ -195,6 +199,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     concurrentUploads: settings.MAX_CONCURRENT_UPLOADS,
     concurrentDownloads: settings.MAX_CONCURRENT_DOWNLOADS,
     concurrentRuns: settings.MAX_CONCURRENT_RUNS,
+    concurrentRunsOfPartner: settings.MAX_CONCURRENT_RUNS_PER_PARTNER,
     databaseConnections: settings.DATABASE_CONNECTIONS,
     // Nothing stands before the embedded server.
     preparesStatements:

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
-import pLimit from 'p-limit';
+import pLimit, { type Limit } from 'p-limit';
 import { Piscina } from 'piscina';
 import { limits } from '../limits';
 import type { Database } from '../db/database';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../errors';
-import { endInterruptedRun } from '../jobs/jobs.repository';
+import { endInterruptedRun, getFeedToRun } from '../jobs/jobs.repository';
 import type { FeedRunner } from '../jobs/jobs.service';
 import type { Log } from '../log';
 import { FeedFailure } from './feed-failure';
@@ -62,6 +62,7 @@ export function startRunner(
   // Its connections end with it.
   threads.on('workerDestroy', () => sharedPoolUse.note({ used: 0, free: 0, waiting: 0 }));
   const runs = boundedQueue(settings.concurrentRuns, limits.waitingRuns, 'runs and plans');
+  const ofEachPartner = limitEach(settings.concurrentRunsOfPartner);
   const downloads = boundedQueue(limits.concurrentRejects, limits.waitingRejects, 'downloads of rejects');
   const atWork = new Set<number>();
   let stopping = false;
@@ -103,22 +104,29 @@ export function startRunner(
       if (atWork.has(jobId)) return 'already_running';
       atWork.add(jobId);
       try {
-        return await runs.add(() => observedRun(jobId));
+        const { partnerId } = await getFeedToRun(db, jobId);
+        return await runs.add((whenTurn) =>
+          ofEachPartner(partnerId, () => whenTurn(() => observedRun(jobId))),
+        );
       } finally {
         atWork.delete(jobId);
       }
     },
 
     plan: (jobId, page) =>
-      runs.add(() => inThread<FeedPlan>(() => threads.run({ jobId, page }, { name: 'plan' }))),
+      runs.add((whenTurn) =>
+        whenTurn(() => inThread<FeedPlan>(() => threads.run({ jobId, page }, { name: 'plan' }))),
+      ),
 
     async rejects(request) {
       const { port1, port2 } = new MessageChannel();
       const stream = receiveFrom(port1);
       // The thread holds its slot until everything is sent, or nobody wants more.
-      const sent = downloads.add(() =>
-        inThread<undefined>(() =>
-          threads.run({ request, port: port2 }, { name: 'rejects', transferList: [port2] }),
+      const sent = downloads.add((whenTurn) =>
+        whenTurn(() =>
+          inThread<undefined>(() =>
+            threads.run({ request, port: port2 }, { name: 'rejects', transferList: [port2] }),
+          ),
         ),
       );
       sent.catch((error: unknown) => stream.destroy(error as Error));
@@ -142,17 +150,42 @@ export function startRunner(
   };
 }
 
+/** Does work when it is its turn. */
+type WhenTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** Works on so many tasks at a time, and lets some more wait. `add` throws unavailable when there is no room. */
 function boundedQueue(atWorkMax: number, waitingMax: number, what: string) {
   const queue = pLimit(atWorkMax);
+  let all = 0;
+  const use = () => ({ working: queue.activeCount, waiting: all - queue.activeCount });
   return {
-    async add<T>(work: () => Promise<T>): Promise<T> {
-      if (queue.activeCount + queue.pendingCount >= atWorkMax + waitingMax) {
-        throw unavailable(`${queue.pendingCount} ${what} are waiting`);
+    async add<T>(task: (whenTurn: WhenTurn) => Promise<T>): Promise<T> {
+      if (all >= atWorkMax + waitingMax) throw unavailable(`${use().waiting} ${what} are waiting`);
+      all++;
+      try {
+        return await task(queue);
+      } finally {
+        all--;
       }
-      return queue(work);
     },
-    use: () => ({ working: queue.activeCount, waiting: queue.pendingCount }),
+    use,
+  };
+}
+
+/** Does so many at a time of what has the same number; the others wait, in the order in which they came. */
+function limitEach(max: number) {
+  const queues = new Map<number, Limit>();
+  return async <T>(of: number, work: () => Promise<T>): Promise<T> => {
+    const queue = queues.get(of) ?? pLimit(max);
+    queues.set(of, queue);
+    try {
+      return await queue(work);
+    } finally {
+      // Its own count comes a moment later.
+      setImmediate(() => {
+        if (queue.activeCount + queue.pendingCount === 0) queues.delete(of);
+      });
+    }
   };
 }
 

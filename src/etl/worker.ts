@@ -20,6 +20,7 @@ export interface WorkerSettings {
   /** Whether the lines of its log have the number of the process. */
   logsPid?: boolean;
   concurrentRuns: number;
+  concurrentRunsOfPartner: number;
   /** Where the thread notes the use of its pool. */
   poolUse: SharedPoolUse['memory'];
 }

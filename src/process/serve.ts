@@ -95,8 +95,8 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
 function startRuns(role: Role, prepared: Prepared): { runner: Runner; worker?: RunWorker } {
   const { config, log, cleanups, address, db, metrics, logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
-  const { logLevel, concurrentRuns, shutdownSeconds } = config;
-  const settings = { address, store, logLevel, logsPid, concurrentRuns };
+  const { logLevel, concurrentRuns, concurrentRunsOfPartner, shutdownSeconds } = config;
+  const settings = { address, store, logLevel, logsPid, concurrentRuns, concurrentRunsOfPartner };
   const runner = startRunner(settings, db, log, metrics?.observeRun);
   cleanups.push({ what: 'ETL', undo: () => runner.stop() });
 

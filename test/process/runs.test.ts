@@ -1,4 +1,6 @@
+import { openDatabase } from '../../src/db/database';
 import { limits } from '../../src/limits';
+import { afterFile } from '../support/after-file';
 import type { ApiResponse } from '../support/api-client';
 import { eventually } from '../support/eventually';
 import { HeldProducts } from '../support/held-products';
@@ -62,4 +64,31 @@ describe('while as many runs go on as one process works on', () => {
     );
     expect((await run(concurrentRuns + 1)).body.status).toBe('completed');
   });
+});
+
+it('the runs of one partner leave room for those of another', async () => {
+  const { api, dataDir } = await startUsedService({
+    MAX_CONCURRENT_RUNS: '2',
+    MAX_CONCURRENT_RUNS_PER_PARTNER: '1',
+  });
+  const csv = 'sku,product_name\nA,A\n';
+  const [one, another] = [await api.uploadFeed(csv, 'Busy'), await api.uploadFeed(csv, 'Busy')];
+  const other = await api.uploadFeed(csv, 'Other');
+  const db = openDatabase(embeddedAddress(dataDir), { applicationName: 'test', connectionsMax: 1 });
+  afterFile(() => db.destroy());
+  const held = await db.transaction();
+  await held('partners').where('partner_name', 'Busy').forUpdate().select('partner_id');
+  const ofBusy = [one, another].map(({ jobId }) => api.post(`/jobs/${jobId}/run`));
+  const states = async () =>
+    Promise.all(
+      [one, another].map(async ({ jobId }) => (await api.get(`/jobs/${jobId}`)).body.status as string),
+    );
+  await eventually('one of them is at work', async () => (await states()).includes('running'));
+
+  const { body } = await api.post(`/jobs/${other.jobId}/run`);
+
+  expect(body.status).toBe('completed');
+  expect((await states()).sort()).toEqual(['queued', 'running']);
+  await held.rollback();
+  for (const answer of ofBusy) expect((await answer).body.status).toBe('completed');
 });

@@ -110,6 +110,31 @@ describe('workers beside an API process that does not work on the queue', () => 
     await other.stop();
   });
 
+  it.each<[string, Hold]>([
+    ['reads the file', whileReading],
+    ['loads the products', whileLoading],
+  ])('stop a run that is cancelled while it %s, and go on with the next one', async (what, hold) => {
+    const feed = await api.uploadFeed(csv, `Cancelled: ${what}`);
+    const next = await api.uploadFeed(csv, `Cancelled: ${what}`);
+    const worker = await startWorker();
+    const release = await hold(feed);
+    await queue(next);
+
+    const answer = api.post(`/jobs/${feed.jobId}/cancel`);
+    await eventually('the run is told', async () => {
+      const told = await db('validation_jobs')
+        .where('job_id', Number(feed.jobId.slice(2)))
+        .first();
+      return told.cancel_requested === true;
+    });
+    await release();
+
+    expect((await answer).body).toMatchObject({ status: 'failed', summary: { inserted: 0 } });
+    await expectLoaded(next);
+    expect((await job(feed.jobId)).status).toBe('failed');
+    await worker.stop();
+  });
+
   it('take over from one that has no time to end what it does', async () => {
     const feed = await api.uploadFeed(csv, 'No time');
     const stopped = await startWorker({ SHUTDOWN_SECONDS: '0' });
@@ -158,6 +183,22 @@ it('a client that waits for a queued run is answered when the process has to sto
 
   expect(code).toBe(0);
   expect((await answer).status).toBe(202);
+});
+
+it('a client that follows a run is let go when the process has to stop', async () => {
+  const service = await startService({ env: { ...env(), API_KEYS: testKey, QUEUE_WORKER: 'off' } });
+  const feed = await api.uploadFeed(csv, 'Follows');
+  await queue(feed);
+  const response = await fetch(`${service.url}/jobs/${feed.jobId}/events`, {
+    headers: { 'x-api-key': testKey },
+  });
+  const reader = response.body!.getReader();
+  await reader.read();
+
+  const { code } = await service.stop();
+
+  expect(code).toBe(0);
+  while (!(await reader.read()).done);
 });
 
 it('a worker cannot do without a database of its own', async () => {
