@@ -8,7 +8,7 @@ import { limits } from './limits';
 import { openDatabase, type Database, type DatabaseAddress } from './db/database';
 import { poolUse } from './db/pool-use';
 import { startEmbeddedPostgres } from './db/embedded-postgres';
-import { migrateToLatest } from './db/migrate';
+import { migrateToLatest, waitForMigrations } from './db/migrate';
 import { startRunner } from './etl/runner';
 import { createHttpServer } from './http/server';
 import { deleteExpiredAnswers } from './idempotency/idempotency.repository';
@@ -25,14 +25,18 @@ import { Readiness } from './telemetry/readiness';
 /** What is left to undo when the process stops, in the order in which it was done. */
 type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void };
 
-/** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
-type Role = 'api' | 'worker';
+/**
+ * `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. `migrate` brings the
+ * schema up to date, and ends.
+ */
+const roles = ['api', 'worker', 'migrate'] as const;
+type Role = (typeof roles)[number];
 
-const isRole = (text: string): text is Role => text === 'api' || text === 'worker';
+const isRole = (text: string): text is Role => roles.some((role) => role === text);
 
 async function main(): Promise<void> {
   const [, , role = 'api'] = process.argv;
-  if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, or none.`);
+  if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, migrate, or none.`);
   const config = loadConfig(process.env);
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
@@ -40,7 +44,10 @@ async function main(): Promise<void> {
   const log = createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
   const stopping = new AbortController();
-  const starting = start(role, config, log, cleanups, stopping.signal);
+  const starting =
+    role === 'migrate'
+      ? migrate(config, log, cleanups, stopping.signal)
+      : start(role, config, log, cleanups, stopping.signal);
   const stop = once(async (reason: string) => {
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
@@ -50,12 +57,14 @@ async function main(): Promise<void> {
     const patience = limits.stopMilliseconds - limits.stopReserveMilliseconds;
     await Promise.race([starting.catch(() => undefined), sleep(patience)]);
     await undoAll(cleanups, log, deadline);
-    process.exit(0);
+    // Whoever waits for a migration must not take it for done.
+    process.exit(role === 'migrate' ? 1 : 0);
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal));
 
   try {
     await starting;
+    if (role === 'migrate') await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
   } catch (error) {
     if (stopping.signal.aborted) return;
     await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
@@ -78,9 +87,17 @@ async function undoAll(cleanups: Cleanup[], log: Log, deadline: number): Promise
   }
 }
 
+async function migrate(config: Config, log: Log, cleanups: Cleanup[], signal: AbortSignal): Promise<void> {
+  // An embedded server needs a place for its data.
+  if (!config.databaseUrl) ensureDataDir(config);
+  const address = await databaseAddress(config, cleanups, signal);
+  await prepareDatabase(address, { ...config, migratesOnStart: true }, log, signal);
+  log.info('the schema is up to date');
+}
+
 /** Starts everything, noting how to undo it. @throws the signal's reason, as soon as it can, when it is given up */
 async function start(
-  role: Role,
+  role: Exclude<Role, 'migrate'>,
   config: Config,
   log: Log,
   cleanups: Cleanup[],
@@ -94,7 +111,7 @@ async function start(
     config.metrics && (await startOperatorServer(config.metrics, config, readiness, log, cleanups));
   ensureDataDir(config);
   const address = await databaseAddress(config, cleanups, signal);
-  await prepareDatabase(address, config, signal);
+  await prepareDatabase(address, config, log, signal);
   const db = openDatabase(address, {
     applicationName: 'api',
     connectionsMax: config.databaseConnections,
@@ -179,10 +196,17 @@ async function databaseAddress(
 }
 
 /** On a pool of its own: a migration may take longer than a request's statements. */
-async function prepareDatabase(address: DatabaseAddress, config: Config, signal: AbortSignal): Promise<void> {
+async function prepareDatabase(
+  address: DatabaseAddress,
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
   const db = openDatabase(address, { applicationName: 'migration', connectionsMax: 2 });
   try {
-    await migrateToLatest(db, signal);
+    if (config.migratesOnStart) await migrateToLatest(db, signal);
+    else
+      await waitForMigrations(db, (missing) => log.warn({ missing }, 'waiting for npm run migrate'), signal);
   } catch (error) {
     signal.throwIfAborted();
     const name = config.databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';
