@@ -51,6 +51,8 @@ export interface Config {
   databaseConnections: number;
   /** Whether they keep prepared statements, which some poolers cannot. */
   preparesStatements: boolean;
+  /** Whether a start brings the schema up to date; else it waits until somebody has. */
+  migratesOnStart: boolean;
   /** Whether a process that serves requests works on queued runs too. */
   worksOnQueue: boolean;
   /** Whether the document and the page that shows it are served. */
@@ -88,6 +90,7 @@ const settingsSchema = {
     MAX_CONCURRENT_RUNS_PER_PARTNER: { type: 'integer', minimum: 1, maximum: 6, default: 2 },
     DATABASE_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200, default: 20 },
     DATABASE_PREPARED_STATEMENTS: { enum: ['on', 'off'] },
+    MIGRATE_ON_START: { enum: ['on', 'off'], default: 'on' },
     QUEUE_WORKER: { enum: ['on', 'off'], default: 'on' },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
     SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
@@ -127,6 +130,7 @@ interface Settings {
   MAX_CONCURRENT_RUNS_PER_PARTNER: number;
   DATABASE_CONNECTIONS: number;
   DATABASE_PREPARED_STATEMENTS?: 'on' | 'off';
+  MIGRATE_ON_START: 'on' | 'off';
   QUEUE_WORKER: 'on' | 'off';
   SHUTDOWN_SECONDS: number;
   SERVICE_PAGES: 'on' | 'off';
@@ -134,6 +138,9 @@ interface Settings {
   METRICS_PORT?: number;
   METRICS_HOST?: string;
 }
+
+/** The names of all settings. */
+export const settingNames = Object.keys(settingsSchema.properties);
 
 const isSettings = (() => {
   const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false });
@@ -162,7 +169,7 @@ function isPostgresUrl(text: string): boolean {
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const given: Record<string, string> = {};
-  for (const name of Object.keys(settingsSchema.properties)) {
+  for (const name of settingNames) {
     const value = env[name]?.trim();
     if (value) given[name] = value;
   }
@@ -204,6 +211,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     // Nothing stands before the embedded server.
     preparesStatements:
       (settings.DATABASE_PREPARED_STATEMENTS ?? (settings.DATABASE_URL ? 'off' : 'on')) === 'on',
+    // Nobody else migrates the embedded server.
+    migratesOnStart: settings.MIGRATE_ON_START === 'on' || !settings.DATABASE_URL,
     worksOnQueue: settings.QUEUE_WORKER === 'on',
     servicePages: settings.SERVICE_PAGES === 'on',
     logLevel: settings.LOG_LEVEL,

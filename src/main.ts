@@ -5,14 +5,20 @@ import { limits } from './limits';
 import { createLog, withPid } from './log';
 import { startApiProcess, tellFailure } from './process/api-process';
 import { undoAll, type Cleanup } from './process/cleanups';
-import type { Role } from './process/serve';
+import { migrate } from './process/migrate';
 import { start } from './process/start';
 
-const isRole = (text: string): text is Role => text === 'api' || text === 'worker';
+/**
+ * `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. `migrate` brings the
+ * schema up to date, and ends.
+ */
+const roles = ['api', 'worker', 'migrate'] as const;
+
+const isRole = (text: string): text is (typeof roles)[number] => roles.some((role) => role === text);
 
 async function main(): Promise<void> {
   const [, , role = 'api'] = process.argv;
-  if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, or none.`);
+  if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, migrate, or none.`);
   const config = loadConfig(process.env);
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
@@ -26,7 +32,8 @@ async function main(): Promise<void> {
   const failure = new Promise<never>((_resolve, reject) => (fail = reject));
   failure.catch(() => undefined);
   const context = { config, log, cleanups, signal: stopping.signal, fail: fail! };
-  const starting = cluster.isWorker ? startApiProcess(context) : start(role, context);
+  const begin = () => (role === 'migrate' ? migrate(context) : start(role, context));
+  const starting = cluster.isWorker ? startApiProcess(context) : begin();
   const stop = once(async (reason: string) => {
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
@@ -36,13 +43,15 @@ async function main(): Promise<void> {
     const patience = limits.stopMilliseconds - limits.stopReserveMilliseconds;
     await Promise.race([starting.catch(() => undefined), sleep(patience)]);
     await undoAll(cleanups, log, deadline);
-    process.exit(0);
+    // Whoever waits for a migration must not take it for done.
+    process.exit(role === 'migrate' ? 1 : 0);
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal));
 
   try {
     await starting;
-    await failure;
+    if (role === 'migrate') await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
+    else await failure;
   } catch (error) {
     if (stopping.signal.aborted) return;
     await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);

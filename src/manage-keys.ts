@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { runCommand } from './command';
 import { loadConfig } from './config';
 import { openDatabase, type Database } from './db/database';
-import { migrateToLatest } from './db/migrate';
+import { migrateToLatest, missingMigrations } from './db/migrate';
 import { reachDatabase } from './db/reach-database';
 import { partnerExists } from './feeds/feeds.repository';
 import { parsePartnerName } from './feeds/partner-name';
@@ -25,16 +25,24 @@ class UsageError extends Error {
 /** The command `npm run keys`: creates, lists and revokes API keys. Takes the settings of the service. */
 async function main(): Promise<void> {
   const work = parseCommand(process.argv.slice(2));
-  const { address, release } = await reachDatabase(loadConfig(process.env));
+  const config = loadConfig(process.env);
+  const { address, release } = await reachDatabase(config);
   const db = openDatabase(address, { applicationName: 'keys', connectionsMax: 2 });
   try {
     // Keys can be made before the first start of the service.
-    await migrateToLatest(db);
+    if (config.migratesOnStart) await migrateToLatest(db);
+    else await requireMigrations(db);
     await work(db);
   } finally {
     await db.destroy();
     await release();
   }
+}
+
+async function requireMigrations(db: Database): Promise<void> {
+  const missing = await missingMigrations(db);
+  if (missing.length === 0) return;
+  throw new Error(`The schema is not up to date (${missing.join(', ')}): npm run migrate.`);
 }
 
 /** What the arguments ask for. @throws UsageError */

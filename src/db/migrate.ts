@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { migrations } from '../../migrations';
 import { limits } from '../limits';
-import { migrateQueue } from '../queue/queue';
+import { migrateQueue, queueVersion } from '../queue/queue';
 import type { Database, DatabaseAddress } from './database';
 
 /** The oldest version that has all that our statements use, as `server_version_num` writes it. */
@@ -38,7 +38,45 @@ export async function migrateToLatest(db: Database, signal?: AbortSignal): Promi
   });
 }
 
-async function checkServer(db: Knex.Transaction): Promise<void> {
+/**
+ * Which steps to the schema of this version nobody has taken yet; what a newer version has added besides is none of them. It
+ * only reads: for accounts that may not change the schema.
+ * @returns their names; none when the schema can be used
+ * @throws Error when PostgreSQL is too old, or the database's encoding is not UTF-8
+ */
+export async function missingMigrations(db: Database): Promise<string[]> {
+  await checkServer(db);
+  type Tables = { ours: boolean; queue: boolean };
+  const { rows } = await db.raw<{ rows: [Tables] }>(
+    `select to_regclass('knex_migrations') is not null as ours,
+       to_regclass('graphile_worker.migrations') is not null as queue`,
+  );
+  const { ours, queue } = rows[0];
+  const done = ours ? await db<{ name: string }>('knex_migrations').pluck('name') : [];
+  const versions = queue ? await db<{ id: number }>('graphile_worker.migrations').pluck('id') : [];
+  const missing = Object.keys(migrations).filter((name) => !done.includes(name));
+  return versions.includes(queueVersion) ? missing : [...missing, `queue ${queueVersion}`];
+}
+
+/**
+ * Waits until somebody else has brought the schema up to date.
+ * @param onWait - told once, when there is something to wait for, what is missing
+ * @throws as `missingMigrations`; the signal's reason
+ */
+export async function waitForMigrations(
+  db: Database,
+  onWait: (missing: string[]) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  let missing = await missingMigrations(db);
+  if (missing.length > 0) onWait(missing);
+  while (missing.length > 0) {
+    await sleep(limits.schemaPollMilliseconds, undefined, { signal });
+    missing = await missingMigrations(db);
+  }
+}
+
+async function checkServer(db: Database): Promise<void> {
   type Server = { version: number; version_name: string; encoding: string };
   const { rows } = await db.raw<{ rows: [Server] }>(
     `select cast(current_setting('server_version_num') as integer) as version,

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError, type Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { startEmbeddedPostgres } from '../db/embedded-postgres';
-import { migrateToLatest } from '../db/migrate';
+import { migrateToLatest, waitForMigrations } from '../db/migrate';
 import { hasKeyInUse } from '../keys/keys.repository';
 import { limits } from '../limits';
+import type { Log } from '../log';
 import type { Cleanup } from './cleanups';
 
 /** That of the settings, or of the embedded server, which this starts. */
@@ -35,11 +36,14 @@ function connectionsOf({
 export async function prepareDatabase(
   address: DatabaseAddress,
   config: Config,
+  log: Log,
   signal: AbortSignal,
 ): Promise<void> {
   const db = openDatabase(address, { applicationName: 'migration', connectionsMax: 2 });
   try {
-    await migrateToLatest(db, signal);
+    if (config.migratesOnStart) await migrateToLatest(db, signal);
+    else
+      await waitForMigrations(db, (missing) => log.warn({ missing }, 'waiting for npm run migrate'), signal);
   } catch (error) {
     signal.throwIfAborted();
     const name = config.databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';

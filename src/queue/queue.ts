@@ -1,4 +1,5 @@
 import { Logger, runMigrations, type SharedOptions } from 'graphile-worker';
+import { migrations } from 'graphile-worker/dist/generated/sql';
 import { Pool, type ClientConfig } from 'pg';
 import { clientConfig, type DatabaseAddress } from '../db/database';
 import { limits } from '../limits';
@@ -31,6 +32,9 @@ function openPool(config: ClientConfig, connectionsMax: number, onLost: (error: 
 
 /** Nothing of it outlives a transaction: a pooler in transaction mode may stand before the database. */
 export const queueOptions = { noPreparedStatements: true } satisfies SharedOptions;
+
+/** The version of its own schema that the queue needs: the number of its last step. */
+export const queueVersion = Math.max(...Object.keys(migrations).map((file) => parseInt(file, 10)));
 
 /** Brings the queue's own schema up to date. For one process at a time. */
 export async function migrateQueue(address: DatabaseAddress): Promise<void> {

@@ -1,0 +1,93 @@
+import { migrations } from '../../migrations';
+import { openDatabase, type Database } from '../../src/db/database';
+import { migrateToLatest, missingMigrations, waitForMigrations } from '../../src/db/migrate';
+import { queueVersion } from '../../src/queue/queue';
+import { afterFile } from '../support/after-file';
+import { createEmptyDatabase } from '../support/empty-database';
+
+async function openEmpty(encoding?: string): Promise<Database> {
+  const db = openDatabase(await createEmptyDatabase(encoding), {
+    applicationName: 'test',
+    connectionsMax: 3,
+  });
+  afterFile(() => db.destroy());
+  return db;
+}
+
+const ours = Object.keys(migrations);
+const queue = `queue ${queueVersion}`;
+
+describe('missingMigrations', () => {
+  it('names all of them for an empty database, and changes nothing there', async () => {
+    const db = await openEmpty();
+
+    expect(await missingMigrations(db)).toEqual([...ours, queue]);
+
+    expect(await db('pg_tables').where('schemaname', 'public').pluck('tablename')).toEqual([]);
+  });
+
+  it('names none after a migration, nor what a newer version has added', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+
+    expect(await missingMigrations(db)).toEqual([]);
+
+    await db('knex_migrations').insert({
+      name: '29990101000000_newer',
+      batch: 2,
+      migration_time: db.fn.now(),
+    });
+    await db('graphile_worker.migrations').insert({ id: queueVersion + 1 });
+    expect(await missingMigrations(db)).toEqual([]);
+  });
+
+  it('names those that an older version did not have', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+    await db('knex_migrations').where('name', ours.at(-1)!).delete();
+
+    expect(await missingMigrations(db)).toEqual([ours.at(-1)]);
+
+    await db('graphile_worker.migrations').where('id', queueVersion).delete();
+    expect(await missingMigrations(db)).toEqual([ours.at(-1), queue]);
+  });
+
+  it('refuses a database that is not UTF-8', async () => {
+    await expect(missingMigrations(await openEmpty('LATIN1'))).rejects.toThrow('must have the encoding UTF8');
+  });
+});
+
+describe('waitForMigrations', () => {
+  it('returns at once when there is nothing to wait for, and tells nobody', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+    const onWait = jest.fn();
+
+    await waitForMigrations(db, onWait);
+
+    expect(onWait).not.toHaveBeenCalled();
+  });
+
+  it('tells once what it waits for, and returns when somebody has migrated', async () => {
+    const db = await openEmpty();
+    const onWait = jest.fn();
+    const waiting = waitForMigrations(db, onWait);
+    const ended = jest.fn();
+    void waiting.then(ended);
+
+    await missingMigrations(db);
+    expect(ended).not.toHaveBeenCalled();
+    await migrateToLatest(db);
+    await waiting;
+
+    expect(onWait.mock.calls).toEqual([[[...ours, queue]]]);
+  });
+
+  it('ends by the signal, with its reason', async () => {
+    const db = await openEmpty();
+    const stopping = new AbortController();
+    const waiting = waitForMigrations(db, () => stopping.abort(), stopping.signal);
+
+    await expect(waiting).rejects.toThrow('aborted');
+  });
+});
