@@ -6,7 +6,7 @@ REDOCLY := REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redo
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit fuzz mock bench load audit clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz mock bench load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench: node_modules/.installed-all dist/.built ## measure all that is to be fast
 
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
+
+unit-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL (FILES=…, all by default)
+	TEST_POOLER=1 $(BIN)/jest $(FILES)
 
 fuzz: node_modules/.installed-all ## make up hostile files and forms (SECONDS=n for each of three kinds, FUZZ_SEED=n to repeat)
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/jest test/hostile/fuzz

@@ -1,11 +1,12 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The browser of this machine: the one that CHROMIUM names, or the first on the search path. */
-function findChromium() {
-  if (process.env.CHROMIUM) return process.env.CHROMIUM;
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  return ['chromium', 'chromium-browser', 'google-chrome']
+/** A program of this machine: the one that the variable names, or the first on the search path. */
+function findProgram(variable, names) {
+  if (process.env[variable]) return process.env[variable];
+  // Debian has servers where ordinary accounts do not look.
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
+  return names
     .flatMap((name) => folders.map((folder) => join(folder, name)))
     .find((file) => {
       try {
@@ -17,7 +18,7 @@ function findChromium() {
     });
 }
 
-const chromium = findChromium();
+const chromium = findProgram('CHROMIUM', ['chromium', 'chromium-browser', 'google-chrome']);
 // The tests find it here.
 if (chromium) process.env.CHROMIUM = chromium;
 // Where it is required, its absence is a failure of the tests.
@@ -26,6 +27,15 @@ if (!withBrowser) {
   process.stderr.write(
     'LEFT OUT: the tests of /docs in a browser (test/browser), because there is no Chromium here.\n' +
       'Install it (Debian: apt-get install chromium), or name it in CHROMIUM.\n',
+  );
+}
+
+const pgbouncer = findProgram('PGBOUNCER', ['pgbouncer']);
+if (pgbouncer) process.env.PGBOUNCER = pgbouncer;
+else if (process.env.PGBOUNCER_REQUIRED !== '1') {
+  process.stderr.write(
+    'LEFT OUT: the tests of several processes through PgBouncer (they run directly), because there is none here.\n' +
+      'Install it (Debian: apt-get install pgbouncer), or name it in PGBOUNCER.\n',
   );
 }
 

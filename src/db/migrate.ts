@@ -26,15 +26,24 @@ const source: Knex.MigrationSource<string> = {
  *   is applied); the signal's reason
  */
 export async function migrateToLatest(db: Database, signal?: AbortSignal): Promise<void> {
-  await db.transaction(async (lock) => {
+  // Asked for again and again: a wait in the server could not be ended from here. In a transaction of its own each time:
+  // those who wait within one could keep all connections of a small pooler, and the one who works needs three.
+  while (!(await migrateAlone(db, signal))) {
+    await sleep(limits.migrationLockPollMilliseconds, undefined, { signal });
+  }
+}
+
+/** @returns whether it was done; not while another process does it */
+function migrateAlone(db: Database, signal?: AbortSignal): Promise<boolean> {
+  return db.transaction(async (lock) => {
     await checkServer(lock);
-    // Asked for again and again: a wait in the server could not be ended from here.
-    while (!(await takeLock(lock))) await sleep(limits.migrationLockPollMilliseconds, undefined, { signal });
+    if (!(await takeLock(lock))) return false;
     signal?.throwIfAborted();
     // Whoever holds knex's own lock while we hold ours has died: it would block every start from now on.
     await db.migrate.forceFreeMigrationsLock({ migrationSource: source });
     await db.migrate.latest({ migrationSource: source });
     await migrateQueue((db.client as { config: { connection: DatabaseAddress } }).config.connection);
+    return true;
   });
 }
 

@@ -39,6 +39,11 @@ export class ApiClient {
     return new ApiClient(this.url, key, this.proxyUrl);
   }
 
+  /** The same client of another process. */
+  at(url: string): ApiClient {
+    return new ApiClient(url, this.key);
+  }
+
   get(path: string, headers: Record<string, string> = {}): Promise<ApiResponse> {
     return this.send('GET', path, { headers });
   }

@@ -2,6 +2,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from './after-file';
+import { serviceWay } from './shared';
 
 /** A line to a database that can be cut: nobody listens at its end then. */
 export interface DatabaseLine {
@@ -14,12 +15,8 @@ export interface DatabaseLine {
 }
 
 /** Opens a line to a database of the shared server. It is cut after the file. */
-export async function openDatabaseLine({
-  host,
-  port,
-  user,
-  database,
-}: DatabaseAddress): Promise<DatabaseLine> {
+export async function openDatabaseLine(address: DatabaseAddress): Promise<DatabaseLine> {
+  const { host, port, user, database } = serviceWay(address);
   const sockets = new Set<Socket>();
   let losesAnswers = false;
   const track = (socket: Socket) => {

@@ -38,6 +38,8 @@ async function administer(sql: string): Promise<void> {
 
 /** A connection that was closed a moment ago may still be seen by the server; one that is still there then is a leak. */
 async function dropWhenUnused(name: string): Promise<void> {
+  // A pooler keeps its connections.
+  if (shared().pooler) return administer(`drop database ${name} with (force)`);
   for (let attempt = 1; ; attempt++) {
     try {
       await administer(`drop database ${name}`);

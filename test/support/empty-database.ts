@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from './after-file';
-import { shared } from './shared';
+import { serviceWay, shared } from './shared';
 
 /** Creates a database without any tables, on the shared server. It is dropped after the file, whoever is connected. */
 export async function createEmptyDatabase(encoding = 'UTF8'): Promise<DatabaseAddress> {
@@ -12,8 +12,9 @@ export async function createEmptyDatabase(encoding = 'UTF8'): Promise<DatabaseAd
   return { ...shared().address, database: name };
 }
 
-/** The same address as a `DATABASE_URL`; `user` is another account of the server, if need be. */
-export function databaseUrl({ host, port, user, database }: DatabaseAddress, as = user): string {
+/** The address as the `DATABASE_URL` of a service; `as` is another account of the server, if need be. */
+export function databaseUrl(address: DatabaseAddress, as = address.user): string {
+  const { host, port, database } = serviceWay(address);
   return `postgresql://${as}@/${database}?host=${encodeURIComponent(host!)}&port=${port}`;
 }
 

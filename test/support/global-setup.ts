@@ -7,12 +7,14 @@ import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/db/embed
 import { migrateToLatest } from '../../src/db/migrate';
 import { templateDatabase, type Shared } from './shared';
 import type * as Prism from './prism';
+import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { startS3Server, type S3Server } from './s3-server';
 
 /** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
 export interface Global {
   folder: string;
   postgres: EmbeddedPostgres;
+  pooler?: PgBouncer;
   s3: S3Server;
   proxyMaker?: Prism.Stoppable;
 }
@@ -35,7 +37,14 @@ export default async function setUp(): Promise<void> {
   await db.destroy();
 
   const s3 = await startS3Server(join(folder, 's3'));
-  const shared: Shared = { address: postgres.address, s3Endpoint: s3.endpoint, s3Bucket: s3.bucket };
+  // Every service of the tests then reaches PostgreSQL through it (`make unit-pooled`).
+  const pooler = process.env.TEST_POOLER === '1' ? await startPgBouncer(postgres.address, 20) : undefined;
+  const shared: Shared = {
+    address: postgres.address,
+    ...(pooler && { pooler: pooler.address }),
+    s3Endpoint: s3.endpoint,
+    s3Bucket: s3.bucket,
+  };
   process.env.CATALOG_TEST_SHARED = JSON.stringify(shared);
   process.env.CATALOG_TEST_COVERAGE = join(folder, 'coverage');
   mkdirSync(process.env.CATALOG_TEST_COVERAGE);
@@ -44,6 +53,7 @@ export default async function setUp(): Promise<void> {
   (globalThis as { catalogTest?: Global }).catalogTest = {
     folder,
     postgres,
+    pooler,
     s3,
     proxyMaker: await startProxies(),
   };

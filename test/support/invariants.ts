@@ -19,6 +19,8 @@ export interface FaultySystem {
 export interface Allowances {
   /** A process was killed: what it has left in the object store is removed by the clean-up, a day later. */
   orphans?: boolean;
+  /** A pooler stands before the database: its connections belong to no pool of ours, and are called by whom they served. */
+  pooled?: boolean;
   /** How long a connection may take to come to rest. */
   patienceMilliseconds?: number;
 }
@@ -30,13 +32,13 @@ export interface Allowances {
  */
 export async function findBroken(
   system: FaultySystem,
-  { orphans = false, patienceMilliseconds = 3_000 }: Allowances = {},
+  { orphans = false, pooled = false, patienceMilliseconds = 3_000 }: Allowances = {},
 ): Promise<string[]> {
   const { rows } = await system.db.raw<{ rows: { what: string; broken: unknown }[] }>(askAll);
   const found = rows.map(({ what, broken }) => `${what}: ${JSON.stringify(broken)}`);
   found.push(...(await brokenFeeds(system)));
   found.push(...(await leftInStore(system, orphans)));
-  found.push(...(await leakedConnections(system.db, patienceMilliseconds)));
+  found.push(...(await leakedConnections(system.db, pooled, patienceMilliseconds)));
   for (const api of system.apis) {
     const { status, body } = await api.get('/health');
     const said = JSON.stringify(body);
@@ -208,13 +210,20 @@ async function leftInStore({ db, objectStore }: FaultySystem, orphans: boolean):
 }
 
 /** A connection at rest is in its pool. What a process does now and then, and what it is just closing, is soon over. */
-async function leakedConnections(db: Database, patienceMilliseconds: number): Promise<string[]> {
+async function leakedConnections(
+  db: Database,
+  pooled: boolean,
+  patienceMilliseconds: number,
+): Promise<string[]> {
+  const ours = ['api', 'upload keys', 'sales rollup', 'etl', 'queue', 'test'];
   const deadline = performance.now() + patienceMilliseconds;
   for (;;) {
-    const { rows } = await db.raw<{ rows: object[] }>(`
-      select application_name, state, left(query, 60) as query from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
-        and (state <> 'idle' or application_name not in ('api', 'upload keys', 'sales rollup', 'etl', 'queue', 'test'))`);
+    const { rows } = await db.raw<{ rows: object[] }>(
+      `select application_name, state, left(query, 60) as query from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+         and (state <> 'idle' or not (:pooled or application_name = any(:ours)))`,
+      { pooled, ours },
+    );
     if (rows.length === 0) return [];
     if (performance.now() > deadline) return rows.map((row) => `a leaked connection: ${JSON.stringify(row)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from './after-file';
 import { databaseUrl } from './empty-database';
+import { serviceWay } from './shared';
 
 /** What a client asks of the server: to open a connection, a statement, or a piece of a COPY. */
 export interface DatabaseCall {
@@ -48,7 +49,8 @@ export class PostgresProxy {
   ) {}
 
   /** Opens it before a server on a Unix socket. It is closed after the file. */
-  static async to({ host, port, ...rest }: DatabaseAddress): Promise<PostgresProxy> {
+  static async to(address: DatabaseAddress): Promise<PostgresProxy> {
+    const { host, port, ...rest } = serviceWay(address);
     const server = createServer((near) => proxy.accept(near));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const near = (server.address() as AddressInfo).port;

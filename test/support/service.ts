@@ -17,6 +17,7 @@ import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';
 import { createTestDatabase } from './database';
 import { createTestFolder } from './folder';
+import { serviceWay } from './shared';
 import { proxyOf } from './through-prism';
 
 /** The whole application on a database and an object store of its own, and a client with a valid key. */
@@ -58,9 +59,9 @@ export async function startTestService(
   } = {},
 ): Promise<TestService> {
   const { address: directAddress, db: ownDb } = await createTestDatabase();
-  const { address, db } = options.reachDatabase
-    ? openWay(await options.reachDatabase(directAddress))
-    : { address: directAddress, db: ownDb };
+  const way = (await options.reachDatabase?.(directAddress)) ?? serviceWay(directAddress);
+  const { address, db } =
+    way.host === directAddress.host ? { address: directAddress, db: ownDb } : openWay(way);
   const dataDir = options.objectStore ? '' : createTestFolder();
   const objectStore = options.objectStore ?? new FileStore(dataDir);
   await objectStore.prepare();

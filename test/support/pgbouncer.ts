@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import type { DatabaseAddress } from '../../src/db/database';
+import { serverAccount, superuser } from '../../src/db/embedded-files';
+import { eventually } from './eventually';
+
+/** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */
+export interface PgBouncer {
+  /** Where it takes the place of the server. */
+  address: Required<Pick<DatabaseAddress, 'host' | 'port'>>;
+  /** Asks its console: `show clients`, say. */
+  ask(what: string): Promise<Record<string, unknown>[]>;
+  stop(): Promise<void>;
+}
+
+/** In the name of its socket, which lies in a folder of its own. */
+const port = 6432;
+
+/**
+ * Starts the PgBouncer that `PGBOUNCER` names (the tests find it where it is on the search path) before a server on a Unix
+ * socket.
+ * @param connectionsMax - how many connections to each database its clients share
+ */
+export async function startPgBouncer(server: DatabaseAddress, connectionsMax: number): Promise<PgBouncer> {
+  const program = process.env.PGBOUNCER;
+  if (!program) throw new Error('There is no PgBouncer: install it, or name it in PGBOUNCER.');
+  const folder = mkdtempSync(join(tmpdir(), 'catalog-pooler-'));
+  // It refuses to run as root, as PostgreSQL does.
+  const account = await serverAccount(folder);
+  chmodSync(folder, 0o755);
+  if (account) chownSync(folder, account.uid, account.gid);
+  const [settings, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'users')];
+  writeFileSync(users, `"${superuser}" ""\n`);
+  writeFileSync(
+    settings,
+    `[databases]
+* = host=${server.host} port=${server.port}
+[pgbouncer]
+pool_mode = transaction
+default_pool_size = ${connectionsMax}
+max_client_conn = 1000
+auth_type = trust
+auth_file = ${users}
+admin_users = ${superuser}
+listen_addr =
+listen_port = ${port}
+unix_socket_dir = ${folder}
+`,
+  );
+
+  const child = spawn(program, [settings], { ...account, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-10_000)));
+  let hasEnded = false;
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', (error) => (log += error.message));
+    child.once('close', () => {
+      hasEnded = true;
+      resolve();
+    });
+  });
+  const address = { host: folder, port };
+  const ask = async (what: string) => {
+    const client = new Client({ ...address, user: superuser, database: 'pgbouncer' });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(what)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const stop = async () => {
+    // Not in order: it would wait for its clients.
+    child.kill('SIGKILL');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await eventually('PgBouncer answers', async () => {
+      if (hasEnded) throw new Error(`PgBouncer has ended.\n${log}`);
+      return ask('show version').catch(() => false as const);
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { address, ask, stop };
+}
