@@ -42,6 +42,46 @@ export async function startServiceProcess(
   };
 }
 
+/** A worker of the built service. */
+export interface WorkerProcess {
+  /** The address of its metrics. */
+  operatorUrl: string;
+  /** Sends a signal and waits for the end. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<unknown>;
+}
+
+/** Starts a worker beside the service that runs on a data folder, and waits until it works. */
+export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess> {
+  const entry = join(__dirname, '..', 'dist', 'src', 'main.js');
+  const host = encodeURIComponent(socketFolder(dataDir));
+  const child = spawn(process.execPath, [...nodeFlags, entry, 'worker'], {
+    env: {
+      PATH: process.env.PATH,
+      DATA_DIR: dataDir,
+      DATABASE_URL: `postgresql://postgres@/partner_catalog?host=${host}`,
+      METRICS_PORT: '0',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const operatorUrl = await new Promise<string>((resolve, reject) => {
+    let printed = '';
+    child.once('exit', () => reject(new Error('the worker did not start')));
+    child.stdout.on('data', (chunk: Buffer) => {
+      printed += chunk.toString();
+      const address = /"metrics_url":"([^"]+)"/.exec(printed)?.[1];
+      if (address && printed.includes('working on queued runs')) resolve(address);
+    });
+  });
+  return {
+    operatorUrl,
+    end(signal) {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
 /** The folder of the embedded database's socket. */
 export const socketFolder = (dataDir: string) => join(dataDir, 'postgres');
 

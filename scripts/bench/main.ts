@@ -26,6 +26,7 @@ import {
   type Result,
   type Setting,
 } from './report';
+import { measureWorkers } from './workers';
 
 const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n]
 
@@ -39,6 +40,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   orders: measureOrders,
   processes: measureProcesses,
   analytics: measureAnalytics,
+  workers: measureWorkers,
 };
 
 const resultFolder = join(__dirname, '..', '..', 'bench-results');

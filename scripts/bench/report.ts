@@ -1,7 +1,7 @@
 import { median } from '../service-process';
 
 /** The parts of the benchmark, in the order in which they run. */
-export const parts = ['etl', 'catalog', 'orders', 'processes', 'analytics'] as const;
+export const parts = ['etl', 'catalog', 'orders', 'processes', 'analytics', 'workers'] as const;
 export type Part = (typeof parts)[number];
 
 /** One thing that was measured beside its limit, in the same rounds. */
@@ -9,7 +9,7 @@ export interface Measurement {
   part: Part;
   /** What was measured, for people: 'unchanged re-run of 1,000,000 rows'. */
   name: string;
-  /** s, ms, requests/s, orders/s, MB, % */
+  /** s, ms, requests/s, orders/s, rows/s, MB, % */
   unit: string;
   /** One value a round. */
   values: number[];
