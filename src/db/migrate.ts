@@ -9,7 +9,7 @@ import type { Database, DatabaseAddress } from './database';
 const oldestVersion = { number: 150_000, name: '15' };
 
 /** Key of the transaction lock that lets one process migrate at a time. */
-const migrationLock = 0x70636174;
+export const migrationLock = 0x70636174;
 
 /** Names without a file ending, so that compiled and uncompiled code agree on what has run. */
 const source: Knex.MigrationSource<string> = {

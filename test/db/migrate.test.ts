@@ -1,9 +1,10 @@
 import type { Knex } from 'knex';
 import { migrations } from '../../migrations';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { migrateToLatest } from '../../src/db/migrate';
+import { migrateToLatest, migrationLock } from '../../src/db/migrate';
 import { afterFile } from '../support/after-file';
 import { createEmptyDatabase } from '../support/empty-database';
+import { eventually } from '../support/eventually';
 
 const catalogTables = [
   'api_keys',
@@ -88,6 +89,26 @@ describe('migrateToLatest', () => {
 
     expect(await tables(pools[0]!)).toEqual(catalogTables);
     expect(await migrationsRun(pools[0]!)).toEqual(Object.keys(migrations));
+  });
+
+  it('waits for another process without a transaction, of which a pooler lets few go on', async () => {
+    const address = await createEmptyDatabase();
+    const [other, waiting] = [open(address), open(address)];
+    const migrating = await other.transaction();
+    await migrating.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
+    const given = new AbortController();
+    const waits = migrateToLatest(waiting, given.signal);
+
+    await eventually('it stands outside of one', async () => {
+      const { rows } = await other.raw<{ rows: unknown[] }>(
+        "select from pg_stat_activity where datname = current_database() and state = 'idle' and query ilike 'commit%'",
+      );
+      return rows.length === 1;
+    });
+
+    given.abort();
+    await expect(waits).rejects.toThrow();
+    await migrating.rollback();
   });
 
   describe('after a process that died while it migrated', () => {
