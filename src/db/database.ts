@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { finished, type Duplex } from 'node:stream';
 import knex, { type Knex } from 'knex';
 import { types, type Client, type ClientConfig, type CustomTypesConfig, type DatabaseError } from 'pg';
 import { limits } from '../limits';
@@ -148,8 +149,14 @@ function withdrawBroken(connection: Client): void {
   type Answer = (error: Error | null, result: unknown) => void;
   const query = connection.query.bind(connection) as (statement: object, answer?: Answer) => unknown;
   const watched = (statement: object, answer?: Answer) => {
-    // A stream of rows.
-    if (!answer) return query(Object.assign(statement, { query_timeout: limits.databaseBulkMilliseconds }));
+    if (!answer) {
+      const stream = statement as Duplex & { callback(error: null): void };
+      query(Object.assign(stream, { query_timeout: limits.databaseBulkMilliseconds }));
+      // Nobody else tells the driver of its end: its timer would go off hours later, and end the thread with an error that
+      // nobody expects.
+      finished(stream, () => stream.callback(null));
+      return stream;
+    }
     return query(statement, (error, result) => {
       const timedOut = isReadTimeout(error?.message);
       if (timedOut || isSessionEnd((error as DatabaseError | null)?.severity)) {

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Readable } from 'node:stream';
-import { from as copyFrom } from 'pg-copy-streams';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
 import {
   isDatabaseUnavailable,
@@ -10,6 +10,7 @@ import {
   type Database,
   type DatabaseAddress,
 } from '../../src/db/database';
+import { limits } from '../../src/limits';
 import { afterFile } from '../support/after-file';
 import { createTestDatabase } from '../support/database';
 
@@ -34,6 +35,34 @@ describe('a pool with a limit', () => {
 
     expect(isDatabaseUnavailable(error)).toBe(true);
     expect((await db.raw<{ rows: unknown[] }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  it.each<[string, (client: ClientBase) => Promise<unknown>]>([
+    ['read', (client) => client.query(copyTo('copy (select 1) to stdout')).toArray()],
+    ['read in vain', (client) => client.query(copyTo('copy nothing to stdout')).toArray()],
+    [
+      'written',
+      (client) => pipeline(Readable.from(['1']), client.query(copyFrom('copy written from stdin'))),
+    ],
+  ])('keeps no timer of a stream that was %s: it would go off hours later', async (_what, stream) => {
+    const set = jest.spyOn(global, 'setTimeout');
+    const cleared = jest.spyOn(global, 'clearTimeout');
+
+    await db
+      .transaction(async (trx) => {
+        await trx.raw('create temporary table written (number integer) on commit drop');
+        const client = await (trx.client as { acquireConnection(): Promise<ClientBase> }).acquireConnection();
+        await stream(client).catch(() => undefined);
+        await trx.rollback();
+      })
+      .catch(() => undefined);
+
+    const timers = set.mock.results
+      .filter((_, at) => set.mock.calls[at]![1] === limits.databaseBulkMilliseconds)
+      .map(({ value }) => value as NodeJS.Timeout);
+    expect(timers).toHaveLength(1);
+    expect(cleared).toHaveBeenCalledWith(timers[0]);
+    jest.restoreAllMocks();
   });
 
   it('gives a connection that the server has ended at a commit to nobody', async () => {
