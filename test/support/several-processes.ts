@@ -86,10 +86,14 @@ export class SeveralProcesses {
 
   /** The place of the worker that is amid a run. */
   workerAtWork(): Promise<number> {
-    return eventually('a worker is amid a run', async () => {
-      const at = await this.findWorkerAtWork();
-      return at !== -1 && at;
-    }, 60);
+    return eventually(
+      'a worker is amid a run',
+      async () => {
+        const at = await this.findWorkerAtWork();
+        return at !== -1 && at;
+      },
+      60,
+    );
   }
 
   private async findWorkerAtWork(): Promise<number> {
