@@ -8,6 +8,7 @@ import { ask } from './measure';
 const headers = { 'x-api-key': 'bench' };
 /** How often the database is asked how far things are: that is what times are exact to. */
 const lookMilliseconds = 10;
+const patienceMilliseconds = 300_000;
 /** What an API process takes at a time, and more than it needs to be busy. */
 const concurrentUploads = 4;
 const concurrentRequests = 8;
@@ -123,9 +124,9 @@ export class Fleet {
     }
   }
 
-  /** Waits until this condition holds of the database. */
+  /** Waits until this condition holds of the database. @throws Error when it never seems to: it may have held too shortly */
   async until(condition: string, bindings: unknown[] = []): Promise<void> {
-    for (;;) {
+    for (const deadline = performance.now() + patienceMilliseconds; performance.now() < deadline;) {
       const { rows } = await this.database.query<{ holds: boolean }>(
         `select ${condition} as holds`,
         bindings,
@@ -133,6 +134,7 @@ export class Fleet {
       if (rows[0]!.holds) return;
       await sleep(lookMilliseconds);
     }
+    throw new Error(`never seen: ${condition}`);
   }
 }
 
