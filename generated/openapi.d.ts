@@ -2534,6 +2534,11 @@ export interface components {
          */
         IdempotencyKey: string;
         /**
+         * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+         * @example no-cache
+         */
+        CacheControl: string;
+        /**
          * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
          * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
          */
@@ -3809,7 +3814,13 @@ export interface operations {
                  */
                 order?: components["schemas"]["SortOrder"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3845,7 +3856,13 @@ export interface operations {
     getProduct: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
             path: {
                 /**
                  * @description The product's id, PR and at least five digits.
@@ -3919,7 +3936,13 @@ export interface operations {
                  */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
             path: {
                 /**
                  * @description The feed's id, FD and at least five digits.
@@ -4290,7 +4313,13 @@ export interface operations {
                  */
                 currency?: components["parameters"]["Currency"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4344,7 +4373,13 @@ export interface operations {
                  */
                 currency?: components["parameters"]["Currency"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4385,7 +4420,13 @@ export interface operations {
                  */
                 currency?: components["parameters"]["Currency"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
             path?: never;
             cookie?: never;
         };

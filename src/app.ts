@@ -4,6 +4,7 @@ import document from '../generated/openapi.json';
 import { analyticsHandlers } from './analytics/analytics.handlers';
 import type { Config } from './config';
 import type { Database, DatabaseAddress } from './db/database';
+import { readsFrom, type Reads } from './db/reads';
 import { docsHandlers } from './docs/docs.handlers';
 import { feedHandlers } from './feeds/feeds.handlers';
 import { healthHandlers } from './health/health.handlers';
@@ -36,6 +37,8 @@ export interface AppDependencies {
   authenticate: Authenticate;
   address: DatabaseAddress;
   db: Database;
+  /** Where the catalog and sales figures are read; absent: from `db`. */
+  reads?: Reads;
   /** A pool of its own for the keys of uploads, see `receiveFeedOnce`. */
   claims: Database;
   objectStore: ObjectStore;
@@ -63,6 +66,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     authenticate,
     address,
     db,
+    reads = readsFrom(db),
     claims,
     objectStore,
     runner,
@@ -82,13 +86,13 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
       },
     ),
     ...jobHandlers(db, runner),
-    ...productHandlers(db),
+    ...productHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
-    ...analyticsHandlers(db),
+    ...analyticsHandlers(reads),
     ...healthHandlers(address),
     ...(config.servicePages && docsHandlers()),
   };
-  const checks: AllChecks = { ...jobChecks, ...productChecks(db), ...orderChecks(db) };
+  const checks: AllChecks = { ...jobChecks, ...productChecks(reads), ...orderChecks(db) };
   const requestLog = new RequestLog(log, Object.keys(document.paths), observeRequest);
   const route = await createRouter({
     document: document as unknown as Document,

@@ -21,6 +21,15 @@ export interface RateLimit {
   seconds: number;
 }
 
+/** A copy of the database that PostgreSQL keeps up to date, for reads. */
+export interface ReplicaConfig {
+  url: string;
+  /** Connections to it that serve requests. */
+  connections: number;
+  /** While it is further behind than that, it is not read from. */
+  lagSeconds: number;
+}
+
 /** The settings of one process, read from the environment. Units are in the names. */
 export interface Config {
   host: string;
@@ -31,6 +40,8 @@ export interface Config {
   apiKeys: string[];
   /** Absent: an embedded PostgreSQL below `dataDir`. */
   databaseUrl?: string;
+  /** Absent: everything is read from the database itself. */
+  replica?: ReplicaConfig;
   /** Absent: files below `dataDir`. */
   s3?: S3Config;
   /** Absolute path. */
@@ -91,6 +102,9 @@ const settingsSchema = {
     DATABASE_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200, default: 20 },
     DATABASE_PREPARED_STATEMENTS: { enum: ['on', 'off'] },
     MIGRATE_ON_START: { enum: ['on', 'off'], default: 'on' },
+    DATABASE_REPLICA_URL: { type: 'string', format: 'postgres-url' },
+    DATABASE_REPLICA_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200 },
+    DATABASE_REPLICA_LAG_SECONDS: { type: 'integer', minimum: 2, maximum: 3600 },
     QUEUE_WORKER: { enum: ['on', 'off'], default: 'on' },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
     SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
@@ -99,6 +113,9 @@ const settingsSchema = {
     METRICS_HOST: { type: 'string' },
   },
   dependencies: {
+    DATABASE_REPLICA_URL: ['DATABASE_URL'],
+    DATABASE_REPLICA_CONNECTIONS: ['DATABASE_REPLICA_URL'],
+    DATABASE_REPLICA_LAG_SECONDS: ['DATABASE_REPLICA_URL'],
     METRICS_HOST: ['METRICS_PORT'],
     S3_ENDPOINT: ['S3_BUCKET'],
     S3_REGION: ['S3_BUCKET'],
@@ -131,6 +148,9 @@ interface Settings {
   DATABASE_CONNECTIONS: number;
   DATABASE_PREPARED_STATEMENTS?: 'on' | 'off';
   MIGRATE_ON_START: 'on' | 'off';
+  DATABASE_REPLICA_URL?: string;
+  DATABASE_REPLICA_CONNECTIONS?: number;
+  DATABASE_REPLICA_LAG_SECONDS?: number;
   QUEUE_WORKER: 'on' | 'off';
   SHUTDOWN_SECONDS: number;
   SERVICE_PAGES: 'on' | 'off';
@@ -194,6 +214,13 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       .map((key) => key.trim())
       .filter(Boolean),
     databaseUrl: settings.DATABASE_URL,
+    replica: settings.DATABASE_REPLICA_URL
+      ? {
+          url: settings.DATABASE_REPLICA_URL,
+          connections: settings.DATABASE_REPLICA_CONNECTIONS ?? settings.DATABASE_CONNECTIONS,
+          lagSeconds: settings.DATABASE_REPLICA_LAG_SECONDS ?? 10,
+        }
+      : undefined,
     s3: settings.S3_BUCKET ? s3Config(settings, settings.S3_BUCKET, env) : undefined,
     dataDir: resolve(settings.DATA_DIR),
     uploadBytesMax: settings.MAX_UPLOAD_BYTES,
@@ -262,6 +289,7 @@ function describe(
 const expectedForms: Record<string, string> = {
   API_KEYS: 'it must be a comma-separated list of keys',
   DATABASE_URL: 'it must be an address such as postgresql://user:password@host:5432/database',
+  DATABASE_REPLICA_URL: 'it must be an address such as postgresql://user:password@host:5432/database',
   S3_ENDPOINT: 'it must be an address such as https://s3.example.org',
   DEFAULT_CURRENCY: 'it must be an active ISO 4217 code such as USD',
 };

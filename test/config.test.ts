@@ -30,6 +30,7 @@ describe('loadConfig', () => {
       apiProcesses: 1,
       apiKeys: [],
       databaseUrl: undefined,
+      replica: undefined,
       s3: undefined,
       dataDir: resolve('.data'),
       uploadBytesMax: 1024 * mebibyte,
@@ -80,6 +81,21 @@ describe('loadConfig', () => {
         'DATABASE_URL of a socket',
         { DATABASE_URL: 'postgresql://postgres@/db?host=/var/run/postgresql', API_KEYS: 'k' },
         { databaseUrl: 'postgresql://postgres@/db?host=/var/run/postgresql' },
+      ],
+      [
+        'DATABASE_REPLICA_URL, as many connections as to the database',
+        { DATABASE_URL: database, DATABASE_REPLICA_URL: 'postgres://u@r/d', DATABASE_CONNECTIONS: '7' },
+        { databaseUrl: database, replica: { url: 'postgres://u@r/d', connections: 7, lagSeconds: 10 } },
+      ],
+      [
+        'DATABASE_REPLICA_CONNECTIONS and DATABASE_REPLICA_LAG_SECONDS',
+        {
+          DATABASE_URL: database,
+          DATABASE_REPLICA_URL: database,
+          DATABASE_REPLICA_CONNECTIONS: '50',
+          DATABASE_REPLICA_LAG_SECONDS: '2',
+        },
+        { replica: { url: database, connections: 50, lagSeconds: 2 } },
       ],
       ['DATA_DIR, absolute', { DATA_DIR: '/srv/catalog data' }, { dataDir: '/srv/catalog data' }],
       ['DATA_DIR, relative', { DATA_DIR: 'data/here' }, { dataDir: resolve('data/here') }],
@@ -225,6 +241,9 @@ describe('loadConfig', () => {
     'DATABASE_CONNECTIONS',
     'DATABASE_PREPARED_STATEMENTS',
     'MIGRATE_ON_START',
+    'DATABASE_REPLICA_URL',
+    'DATABASE_REPLICA_CONNECTIONS',
+    'DATABASE_REPLICA_LAG_SECONDS',
     'QUEUE_WORKER',
     'SERVICE_PAGES',
     'LOG_LEVEL',
@@ -334,6 +353,20 @@ describe('loadConfig', () => {
     expect(named(problems({ PORT: '9464', METRICS_PORT: '9464' }))).toEqual(['METRICS_PORT']);
     expect(named(problems({ METRICS_HOST: '10.0.0.1' }))).toEqual(['METRICS_PORT']);
     expect(problems({ PORT: '0', METRICS_PORT: '0' })).toEqual([]);
+  });
+
+  it('refuses a replica of nothing, and what is said of one that is not there', () => {
+    const url = 'postgresql://user@host/db';
+    expect(named(problems({ DATABASE_REPLICA_URL: url }))).toEqual(['DATABASE_URL']);
+    for (const setting of ['DATABASE_REPLICA_CONNECTIONS', 'DATABASE_REPLICA_LAG_SECONDS']) {
+      expect(named(problems({ DATABASE_URL: url, [setting]: '2' }))).toEqual(['DATABASE_REPLICA_URL']);
+      expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: url, [setting]: '1' }))).toEqual([
+        setting,
+      ]);
+    }
+    expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: 'nothing' }))).toEqual([
+      'DATABASE_REPLICA_URL',
+    ]);
   });
 
   it('lists all that is wrong, a line each', () => {

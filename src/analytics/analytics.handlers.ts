@@ -1,32 +1,40 @@
-import type { Database } from '../db/database';
+import type { Knex } from 'knex';
+import type { Reads } from '../db/reads';
 import { inSnapshot } from '../db/transaction';
+import { ageSecondsMaxOf } from '../http/cache-control';
 import { defaulted, type Handlers } from '../http/contract';
 import type { Caller } from '../keys/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 
 /** The operations of the sales figures. */
 export function analyticsHandlers(
-  db: Database,
+  reads: Reads,
 ): Pick<Handlers, 'getSalesByPartner' | 'getSalesOverTime' | 'getRevenueShare'> {
+  /** Reads figures of one moment, which is as recent as the request wants it. */
+  const readFigures = <T>(
+    headers: { 'Cache-Control'?: string },
+    read: (trx: Knex.Transaction) => Promise<T>,
+  ): Promise<T> => reads(ageSecondsMaxOf(headers['Cache-Control']), (db) => inSnapshot(db, read));
+
   return {
-    async getSalesByPartner({ query, caller, reply }) {
+    async getSalesByPartner({ query, headers, caller, reply }) {
       return reply(200, {
         analytics_type: 'sales_by_partner',
-        results: await inSnapshot(db, (trx) => salesByPartner(trx, filter(caller, query))),
+        results: await readFigures(headers, (trx) => salesByPartner(trx, filter(caller, query))),
       });
     },
 
-    async getSalesOverTime({ query, caller, reply }) {
+    async getSalesOverTime({ query, headers, caller, reply }) {
       const grain = defaulted(query.grain);
       return reply(200, {
         analytics_type: 'sales_over_time',
         grain,
-        results: await inSnapshot(db, (trx) => salesOverTime(trx, grain, filter(caller, query))),
+        results: await readFigures(headers, (trx) => salesOverTime(trx, grain, filter(caller, query))),
       });
     },
 
-    async getRevenueShare({ query, caller, reply }) {
-      const shares = await inSnapshot(db, (trx) => revenueShare(trx, filter(caller, query)));
+    async getRevenueShare({ query, headers, caller, reply }) {
+      const shares = await readFigures(headers, (trx) => revenueShare(trx, filter(caller, query)));
       return reply(200, {
         analytics_type: 'revenue_share',
         results: shares.map((share) => ({ ...share, revenue_pct: Number(share.revenue_pct) })),

@@ -35,7 +35,7 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
 /**
  * Opens a pool; connections are made when they are needed. The caller ends it with `destroy()`.
  * @param options - `queryMilliseconds` limits the wait for each statement; absent: statements may take any time.
- *   `preparesStatements` lets a connection keep what `queryRows` is told to prepare
+ *   `acquireMilliseconds` limits the wait for a connection of the pool. `preparesStatements` lets a connection keep what `queryRows` is told to prepare
  */
 export function openDatabase(
   address: DatabaseAddress,
@@ -43,10 +43,15 @@ export function openDatabase(
     applicationName: string;
     connectionsMax: number;
     queryMilliseconds?: number;
+    acquireMilliseconds?: number;
     preparesStatements?: boolean;
   },
 ): Database {
-  const { queryMilliseconds, preparesStatements = false } = options;
+  const {
+    queryMilliseconds,
+    acquireMilliseconds = limits.databaseAcquireMilliseconds,
+    preparesStatements = false,
+  } = options;
   const connection: ClientConfig = {
     ...clientConfig(address, options.applicationName),
     // The driver's, not the server's: a frozen server keeps no time, and some poolers refuse `statement_timeout`.
@@ -61,7 +66,7 @@ export function openDatabase(
     client: 'pg',
     connection: connection as Knex.PgConnectionConfig,
     pool: { min: 0, max: options.connectionsMax, afterCreate },
-    acquireConnectionTimeout: limits.databaseAcquireMilliseconds,
+    acquireConnectionTimeout: acquireMilliseconds,
     // Whatever matters is thrown to the caller; knex would print it besides.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
@@ -135,7 +140,9 @@ function boundWaiting(db: Database): void {
   };
 }
 
-const isReadTimeout = (message: string | undefined) => /(^| - )Query read timeout$/.test(message ?? '');
+/** Whether the driver has given a statement up: by its message, with or without the statement before it. */
+export const isReadTimeout = (message: string | undefined) =>
+  /(^| - )Query read timeout$/.test(message ?? '');
 
 /** Whether the server has ended the session, or does not let one begin. */
 const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || severity === 'PANIC';

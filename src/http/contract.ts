@@ -93,9 +93,10 @@ export type PublicOperation = SwitchableOperation | 'getHealth';
 /** The handlers of what is served. */
 export type ServedHandlers = Omit<Handlers, SwitchableOperation> & Partial<Handlers>;
 
-/** What a check sees: query values and the JSON body as they were sent, and who asks. */
+/** What a check sees: query values, declared headers and the JSON body as they were sent, and who asks. */
 export interface RawRequest {
   query: Record<string, unknown>;
+  headers: Record<string, string | undefined>;
   body: unknown;
   caller: Caller;
 }

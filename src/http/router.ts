@@ -216,11 +216,15 @@ function wrapHandlers({ handlers, uploadBytesMax, isDraining }: RouterOptions): 
 }
 
 /** The declared headers as they were sent, by the names that the document gives them. */
-function sentHeaders(parameters: readonly Parameter[], { method, headers }: IncomingMessage): object {
+function sentHeaders(
+  parameters: readonly Parameter[],
+  { method, headers }: IncomingMessage,
+): Record<string, string | undefined> {
   const names = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
   // A range is asked of GET only (RFC 9110, section 14.2).
   const meant = method === 'GET' ? names : names.filter((name) => name !== 'Range');
-  return Object.fromEntries(meant.map((name) => [name, headers[name.toLowerCase()]]));
+  // Of all that Node gives as a list, none is declared.
+  return Object.fromEntries(meant.map((name) => [name, headers[name.toLowerCase()] as string | undefined]));
 }
 
 /** What can be wrong before the validator looks: the path, the body's media type and syntax, and what outranks a 422. */
@@ -243,9 +247,16 @@ async function checkShape(
   }
   if (exchange.pathIsMalformed) throw malformedRequest('Malformed request path.');
   const { sentQuery: query, sentBody: body, caller } = exchange;
+  const check = (checks as AnyChecks)[operation.operationId];
   // Checks are for operations that need a key, which has been looked at by now.
-  if (caller)
-    exchange.checked = await (checks as AnyChecks)[operation.operationId]?.({ query, body, caller });
+  if (caller && check) {
+    exchange.checked = await check({
+      query,
+      headers: sentHeaders(operation.parameters, request),
+      body,
+      caller,
+    });
+  }
 }
 
 function acceptsForm({ requestBody }: Match['operation']): boolean {

@@ -2,6 +2,8 @@ import { createApp } from '../app';
 import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { poolUse } from '../db/pool-use';
+import { readsThrough } from '../db/reads';
+import { Replica } from '../db/replica';
 import { startRunner, type Runner } from '../etl/runner';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
@@ -12,7 +14,7 @@ import { startRunWorker, type RunWorker } from '../queue/run-worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
 import type { Cleanup } from './cleanups';
-import { closePool } from './database';
+import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
 
 /** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
@@ -62,12 +64,16 @@ export async function serve(prepared: Prepared): Promise<string> {
     queryMilliseconds: limits.databaseQueryMilliseconds,
   });
   cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
+  const { preparesStatements } = config;
+  const replica = config.replica && new Replica(config.replica, address, log, { preparesStatements });
+  cleanups.push({ what: 'replica', undo: () => replica && closeWithin(replica.stop()) });
   const key = generatedKey(config);
   const app = await createApp({
     config,
     authenticate: authenticateAny(key === undefined ? config.apiKeys : [key], db),
     address,
     db,
+    reads: replica && readsThrough(replica, db),
     claims,
     objectStore,
     runner,
@@ -83,7 +89,9 @@ export async function serve(prepared: Prepared): Promise<string> {
     return drain(server, app.drain(), shutdownSeconds);
   };
   cleanups.push({ what: 'server', undo: stopServer });
-  metrics?.watch({ api: () => poolUse(db), upload_keys: () => poolUse(claims) }, runner);
+  const pools = { api: () => poolUse(db), upload_keys: () => poolUse(claims) };
+  metrics?.watch(replica ? { ...pools, replica: () => replica.use() } : pools, runner);
+  if (replica) metrics?.watchReplica(replica);
   return url;
 }
 

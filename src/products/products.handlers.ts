@@ -1,5 +1,6 @@
 import type { components } from '../../generated/openapi';
-import type { Database } from '../db/database';
+import type { Reads } from '../db/reads';
+import { ageSecondsMaxOf } from '../http/cache-control';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { formatId } from '../ids';
 import type { ProductRow } from './products.repository';
@@ -8,6 +9,7 @@ import {
   listCatalog,
   listProductsOfFeed,
   parseProductCursor,
+  requireProduct,
   resolveListingOrder,
   type ProductPage,
 } from './products.service';
@@ -16,36 +18,45 @@ type Product = components['schemas']['Product'];
 
 /** The operations of the catalog. */
 export function productHandlers(
-  db: Database,
+  reads: Reads,
 ): Pick<Handlers, 'listProducts' | 'getProduct' | 'listProductsByFeed'> {
   return {
-    async listProducts({ query, checked, caller, reply }) {
+    async listProducts({ query, headers, checked, caller, reply }) {
       const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filter } = query;
-      const page = await listCatalog(db, {
-        scope: caller.partnerName,
-        filter,
-        start: checked,
-        limit: defaulted(limit),
+      const scope = caller.partnerName;
+      const page = await reads(ageSecondsMaxOf(headers['Cache-Control']), async (db, isReplica) => {
+        if (isReplica) await requireProduct(db, checked.afterProductId, scope);
+        return listCatalog(db, { scope, filter, start: checked, limit: defaulted(limit) });
       });
       return reply(200, toBodyPage(page));
     },
 
-    async getProduct({ path, caller, reply }) {
-      return reply(200, toBody(await getProduct(db, path.product_id, caller.partnerName)));
+    async getProduct({ path, headers, caller, reply }) {
+      const product = await reads(ageSecondsMaxOf(headers['Cache-Control']), (db) =>
+        getProduct(db, path.product_id, caller.partnerName),
+      );
+      return reply(200, toBody(product));
     },
 
-    async listProductsByFeed({ path, query, caller, reply }) {
-      const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      const products = await listProductsOfFeed(db, path.feed_id, caller.partnerName, page);
+    async listProductsByFeed({ path, query, headers, caller, reply }) {
+      const afterProductId = query.cursor === undefined ? undefined : parseProductCursor(query.cursor);
+      const page = { limit: defaulted(query.limit), afterProductId };
+      const products = await reads(ageSecondsMaxOf(headers['Cache-Control']), async (db, isReplica) => {
+        if (isReplica) await requireProduct(db, afterProductId, caller.partnerName);
+        return listProductsOfFeed(db, path.feed_id, caller.partnerName, page);
+      });
       return reply(200, toBodyPage(products));
     },
   };
 }
 
 /** A wrong order of the list, or a wrong cursor, is 400. */
-export function productChecks(db: Database) {
+export function productChecks(reads: Reads) {
   return {
-    listProducts: ({ query, caller }) => resolveListingOrder(db, query, caller.partnerName),
+    listProducts: ({ query, headers, caller }) =>
+      reads(ageSecondsMaxOf(headers['Cache-Control']), (db) =>
+        resolveListingOrder(db, query, caller.partnerName),
+      ),
     listProductsByFeed({ query }) {
       if (query.cursor !== undefined) parseProductCursor(query.cursor);
     },

@@ -73,6 +73,19 @@ export function parseProductCursor(cursor: unknown): number {
   return productId;
 }
 
+/**
+ * A replica may not have the product yet that a page starts after, when the page before came from the database itself: its
+ * list would end there.
+ * @throws invalid_query
+ */
+export async function requireProduct(
+  db: Database,
+  productId: number | undefined,
+  scope: PartnerScope,
+): Promise<void> {
+  if (productId !== undefined && !(await productExists(db, productId, scope))) throw invalidCursor();
+}
+
 /** The catalog query of the specification. `feed_id` of the filter is an identifier; an unknown one matches nothing. */
 export async function listCatalog(
   db: Database,
@@ -91,22 +104,20 @@ export async function listCatalog(
   return readPage(db, { filter: { ...filter, feed_id: feedId }, ...listing });
 }
 
-/** The products that a feed wrote last, by product number. An unknown feed has none. @throws invalid_query */
+/** The products that a feed wrote last, by product number. An unknown feed has none. */
 export async function listProductsOfFeed(
   db: Database,
   feed_id: string,
   scope: PartnerScope,
-  page: { limit: number; cursor?: string },
+  page: { limit: number; afterProductId?: number },
 ): Promise<ProductPage> {
-  const afterProductId = page.cursor === undefined ? undefined : parseProductCursor(page.cursor);
   const feedId = parseId('FD', feed_id);
   if (feedId === undefined) return { items: [] };
   return readPage(db, {
     scope,
     filter: { feed_id: feedId },
     sort: { field: 'product_id', order: 'asc' },
-    afterProductId,
-    limit: page.limit,
+    ...page,
   });
 }
 

@@ -8,6 +8,7 @@ import {
   type MetricValue,
 } from 'prom-client';
 import type { PoolUse } from '../db/pool-use';
+import type { Replica } from '../db/replica';
 import type { RunRecord, Runner } from '../etl/runner';
 import type { RequestOutcome, RequestRecord } from '../http/request-log';
 
@@ -127,6 +128,20 @@ export class Metrics implements MetricsPage {
     return this.registry.getMetricsAsJSON();
   }
 
+  /** Shows, from now on, how far the replica is behind and whether it is read from. */
+  watchReplica(replica: Pick<Replica, 'age' | 'lagSeconds'>): void {
+    this.addGauge(
+      'catalog_db_replica_lag_seconds',
+      'How far the replica is behind at most.',
+      [],
+      () => [[{}, replica.lagSeconds()]],
+      'max',
+    );
+    this.addGauge('catalog_db_replica_used', 'How many processes read from the replica.', [], () => [
+      [{}, replica.age() < Infinity ? 1 : 0],
+    ]);
+  }
+
   /** All of it in the text format of Prometheus. */
   async text(): Promise<{ mediaType: string; text: string }> {
     return { mediaType: this.registry.contentType, text: await this.registry.metrics() };
@@ -137,11 +152,13 @@ export class Metrics implements MetricsPage {
     help: string,
     labelNames: string[],
     values: () => [labels: Record<string, string>, value: number][],
+    aggregator: 'sum' | 'max' = 'sum',
   ): void {
     new Gauge({
       name,
       help,
       labelNames,
+      aggregator,
       registers: [this.registry],
       collect() {
         for (const [labels, value] of values()) this.set(labels, value);

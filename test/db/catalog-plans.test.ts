@@ -187,9 +187,9 @@ describe('the plans of the catalog', () => {
 
   it.each(Object.entries(filterValues))('of a feed and of one product (%s) neither', async (_, values) => {
     for (const scope of [null, values.partner_name]) {
-      for (const cursor of [undefined, `PR${products / 2}`]) {
+      for (const afterProductId of [undefined, products / 2]) {
         const { statements } = await statementsOf(() =>
-          listProductsOfFeed(db, values.feed_id, scope, { limit: 100, cursor }),
+          listProductsOfFeed(db, values.feed_id, scope, { limit: 100, afterProductId }),
         );
         expect(await faultsOf(statements)).toEqual([]);
       }

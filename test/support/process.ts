@@ -218,7 +218,8 @@ export function signalDatabase(dataDir: string, signal: NodeJS.Signals): void {
   }
 }
 
-async function removeDatabaseServer(dataDir: string): Promise<void> {
+/** Kills the PostgreSQL of a data folder, and removes its data. */
+export async function removeDatabaseServer(dataDir: string): Promise<void> {
   await eventually('its PostgreSQL is gone', () => {
     signalDatabase(dataDir, 'SIGKILL');
     return databaseProcesses(dataDir).length === 0;

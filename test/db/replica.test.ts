@@ -1,0 +1,281 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openDatabase, queryRows, type Database, type DatabaseAddress } from '../../src/db/database';
+import { readsThrough, type Reads } from '../../src/db/reads';
+import { Replica } from '../../src/db/replica';
+import { productNotFound } from '../../src/errors';
+import { limits } from '../../src/limits';
+import { createLog } from '../../src/log';
+import { afterFile } from '../support/after-file';
+import { databaseUrl } from '../support/empty-database';
+import { eventually } from '../support/eventually';
+import { startReplicatedPostgres, type ReplicatedPostgres } from '../support/replicated-postgres';
+
+interface Watched {
+  db: Database;
+  replica: Replica;
+  reads: Reads;
+  /** What it has logged: the texts, with the reason where there is one. */
+  said: string[];
+}
+
+let postgres: ReplicatedPostgres;
+let urlOfReplica: string;
+
+beforeAll(async () => {
+  // What replay and a statement want at the same time, replay gets at once.
+  postgres = await startReplicatedPostgres({ max_standby_streaming_delay: '0' });
+  urlOfReplica = databaseUrl(postgres.replica.address);
+  await postgres.primary.ask('create table thing as select 1 as id');
+  await postgres.caughtUp();
+});
+
+/** Watches a replica, the one of the file unless another address is given. It is stopped after the file. */
+function watch({
+  url = urlOfReplica,
+  primary = postgres.primary.address,
+  lagSeconds = 60,
+  connections = 5,
+}: {
+  url?: string;
+  primary?: DatabaseAddress;
+  lagSeconds?: number;
+  connections?: number;
+} = {}): Watched {
+  const said: string[] = [];
+  const log = createLog('info', {
+    write(line) {
+      const { msg, reason } = JSON.parse(line) as { msg: string; reason?: string };
+      said.push(reason ? `${msg}: ${reason}` : msg);
+    },
+  });
+  const db = openDatabase(primary, { applicationName: 'test', connectionsMax: 5, queryMilliseconds: 10_000 });
+  const replica = new Replica({ url, connections, lagSeconds }, primary, log);
+  afterFile(async () => {
+    await replica.stop();
+    await db.destroy();
+  });
+  return { db, replica, reads: readsThrough(replica, db), said };
+}
+
+const used = ({ replica }: Watched) => eventually('it is used', () => replica.age() < Infinity, 60);
+const unused = ({ replica }: Watched) => eventually('it is not used', () => replica.age() === Infinity, 60);
+
+/** Which of the two servers a read is done on. */
+const place = async (db: Database): Promise<'replica' | 'primary'> => {
+  const [row] = await queryRows<{ standby: boolean }>(db, 'select pg_is_in_recovery() as standby', []);
+  return row!.standby ? 'replica' : 'primary';
+};
+
+describe('a replica that is up to date', () => {
+  it('is read from, also when nobody writes for longer than it may be behind', async () => {
+    const watched = watch({ lagSeconds: 3 });
+    await used(watched);
+    const until = performance.now() + 5_000;
+
+    // On a machine that stands still for seconds, it is not looked at for as long.
+    let unusedTimes = 0;
+    while (performance.now() < until) {
+      if ((await watched.reads(Infinity, place)) === 'primary') unusedTimes++;
+      await sleep(200);
+    }
+
+    expect(unusedTimes).toBeLessThan(10);
+    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+  });
+
+  it('is not read from by who allows for less than it may be behind', async () => {
+    const watched = watch();
+    await used(watched);
+
+    expect(await watched.reads(0, place)).toBe('primary');
+    expect(await watched.reads(60, place)).toBe('replica');
+  });
+
+  it('is told to the reader, who gets all of an error that it finds there from the database itself', async () => {
+    const watched = watch();
+    await used(watched);
+    const places: [string, boolean][] = [];
+
+    const read = watched.reads(Infinity, async (db, isReplica) => {
+      places.push([await place(db), isReplica]);
+      throw productNotFound('PR00001');
+    });
+
+    await expect(read).rejects.toThrow('Product PR00001 not found.');
+    expect(places).toEqual([
+      ['replica', true],
+      ['primary', false],
+    ]);
+    expect(watched.replica.age()).toBeLessThan(Infinity);
+    expect(watched.said).toEqual(['the replica is read from']);
+  });
+
+  it('goes on being used after a statement that was cancelled for what it replays, and is done on the database itself', async () => {
+    const watched = watch();
+    await used(watched);
+    const begun: string[] = [];
+
+    const read = watched.reads(Infinity, async (db, isReplica) => {
+      begun.push(await place(db));
+      await queryRows(db, isReplica ? 'select pg_sleep(60) from pg_class, thing' : 'select from thing', []);
+      return place(db);
+    });
+    await eventually('it is amid the statement', async () => {
+      const sql = `select 1 from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()`;
+      return (await postgres.replica.ask(sql)).length > 0;
+    });
+    await postgres.primary.ask('begin; lock table thing in access exclusive mode; drop table thing; commit');
+
+    await expect(read).rejects.toThrow('relation "thing" does not exist');
+    expect(begun).toEqual(['replica', 'primary']);
+    expect(watched.replica.age()).toBeLessThan(Infinity);
+    expect(watched.said).toContain('a read from the replica has failed; it goes to the database itself');
+  });
+
+  it('shares its reads with the database itself when all of its connections are taken', async () => {
+    const watched = watch({ connections: 2 });
+    await used(watched);
+    let release!: () => void;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const hold = () => watched.reads(Infinity, (db) => db.transaction(() => held));
+    const holding = [hold(), hold()];
+    await eventually('its connections are taken', () => watched.replica.use().used === 2);
+
+    try {
+      expect(await watched.reads(Infinity, place)).toBe('primary');
+      expect(watched.replica.age()).toBeLessThan(Infinity);
+    } finally {
+      release();
+      await Promise.all(holding);
+    }
+    expect(await watched.reads(Infinity, place)).toBe('replica');
+  });
+});
+
+describe('a replica that is not up to date', () => {
+  afterEach(() => postgres.resumeReplay());
+
+  it('is not read from when it is further behind than it may be, until it has caught up', async () => {
+    const watched = watch({ lagSeconds: 2 });
+    await used(watched);
+    await postgres.pauseReplay();
+    await postgres.primary.ask('create table one_more ()');
+
+    await unused(watched);
+    expect(await watched.reads(Infinity, place)).toBe('primary');
+    expect(watched.replica.lagSeconds()).toBeGreaterThan(2);
+    await eventually('the log says so', () =>
+      watched.said.includes('the replica is not read from: it is too far behind'),
+    );
+
+    await postgres.resumeReplay();
+    await used(watched);
+    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+  });
+
+  it('is not read from when it is cut off from the database, and so takes itself for up to date', async () => {
+    const watched = watch({ lagSeconds: 2 });
+    await used(watched);
+    await postgres.replica.ask(`alter system set primary_conninfo = 'host=/nowhere'`);
+    await postgres.replica.ask('select pg_reload_conf()');
+    await eventually('nothing comes', async () => {
+      return (await postgres.replica.ask('select from pg_stat_wal_receiver')).length === 0;
+    });
+
+    await postgres.primary.ask('create table and_another ()');
+    const [state] = await postgres.replica.ask<{ thinks: boolean }>(
+      'select pg_last_wal_receive_lsn() <= pg_last_wal_replay_lsn() as thinks',
+    );
+    expect(state!.thinks).toBe(true);
+    await unused(watched);
+
+    await postgres.replica.ask('alter system reset primary_conninfo');
+    await postgres.replica.ask('select pg_reload_conf()');
+    await used(watched);
+  });
+
+  it('is not read from when nobody can say how far it is behind, because the database is away', async () => {
+    const watched = watch({ lagSeconds: 2 });
+    await used(watched);
+    postgres.primary.signal('SIGSTOP');
+    try {
+      await unused(watched);
+    } finally {
+      postgres.primary.signal('SIGCONT');
+    }
+    await used(watched);
+  });
+});
+
+describe('a server that is no replica of the database', () => {
+  it.each<[string, () => string]>([
+    ['the database itself', () => databaseUrl(postgres.primary.address)],
+    [
+      'another database of the replica',
+      () => databaseUrl({ ...postgres.replica.address, database: 'postgres' }),
+    ],
+  ])('is not read from: %s', async (_what, url) => {
+    const watched = watch({ url: url() });
+
+    await eventually('the log says so', () => watched.said.length > 0);
+
+    expect(watched.said).toEqual(['the replica is not read from: it is no replica of this database']);
+    expect(await watched.reads(Infinity, place)).toBe('primary');
+  });
+
+  it('can be watched by an account without any rights', async () => {
+    await postgres.primary.ask('create role reader login');
+    await postgres.caughtUp();
+    const watched = watch({
+      url: databaseUrl(postgres.replica.address, 'reader'),
+      primary: { ...postgres.primary.address, user: 'reader' },
+    });
+
+    await used(watched);
+    expect(await watched.reads(Infinity, place)).toBe('replica');
+  });
+});
+
+describe('a replica that dies', () => {
+  it('amid reads has them done on the database itself; it is used again when it is back', async () => {
+    const watched = watch();
+    await used(watched);
+    const slow = () =>
+      watched.reads(Infinity, async (db, isReplica) => {
+        if (isReplica) await queryRows(db, 'select pg_sleep(60)', []);
+        return place(db);
+      });
+    const amid = [slow(), slow(), slow()];
+    await eventually('they are at work', () => watched.replica.use().used === 3);
+
+    postgres.replica.signal('SIGKILL');
+
+    expect(await Promise.all(amid)).toEqual(['primary', 'primary', 'primary']);
+    expect(await watched.reads(Infinity, place)).toBe('primary');
+    expect(watched.said.filter((text) => text.startsWith('the replica is not read from'))).toHaveLength(1);
+    await postgres.replica.start();
+    await used(watched);
+    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+  });
+
+  it('or freezes gives reads up long before their time, to be done on the database itself', async () => {
+    const watched = watch();
+    await used(watched);
+    await Promise.all(Array.from({ length: 5 }, () => watched.reads(Infinity, place)));
+
+    postgres.replica.signal('SIGSTOP');
+    try {
+      const begun = performance.now();
+      const places = await Promise.all(Array.from({ length: 20 }, () => watched.reads(Infinity, place)));
+      const milliseconds = performance.now() - begun;
+
+      expect(places).toEqual(Array.from({ length: 20 }, () => 'primary'));
+      expect(milliseconds).toBeLessThan(limits.replicaQueryMilliseconds);
+      expect(watched.replica.age()).toBe(Infinity);
+    } finally {
+      postgres.replica.signal('SIGCONT');
+    }
+    await used(watched);
+    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+  });
+});

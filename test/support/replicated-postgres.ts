@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process';
+import { appendFileSync, chownSync, mkdirSync, readlinkSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import type { DatabaseAddress } from '../../src/db/database';
+import { declareDead, readPidFile } from '../../src/db/postmaster';
+import { afterFile } from './after-file';
+import { eventually } from './eventually';
+import { createTestFolder } from './folder';
+import { databaseProcesses, removeDatabaseServer, signalDatabase } from './process';
+import { shared } from './shared';
+
+const run = promisify(execFile);
+
+/** The programs of the shared server, and the account that it runs under: as root, others cannot be used. */
+async function programs(): Promise<{ bin: string; account: { uid: number; gid: number } }> {
+  const { uid, gid } = statSync(shared().address.host!);
+  const { pid } = (await readPidFile(shared().address.host!))!;
+  return { bin: dirname(readlinkSync(`/proc/${pid}/exe`)), account: { uid, gid } };
+}
+
+/** One of two servers. It can be stopped, killed or frozen, and started again. */
+export class TestServer {
+  /** Its database of the service. */
+  readonly address: DatabaseAddress;
+  readonly cluster: string;
+
+  /** Its data are removed after the file. @param dataDir - where its data lie, as those of a service do */
+  constructor(private readonly dataDir: string) {
+    this.cluster = join(dataDir, 'postgres');
+    this.address = { host: this.cluster, port: 5432, user: 'postgres', database: 'partner_catalog' };
+    afterFile(() => removeDatabaseServer(dataDir));
+  }
+
+  configure(settings: Record<string, string>): void {
+    const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`);
+    appendFileSync(join(this.cluster, 'postgresql.conf'), lines.join(''));
+  }
+
+  async start(): Promise<void> {
+    await eventually('nothing of it is left', () => databaseProcesses(this.dataDir).length === 0, 60);
+    // A killed one may still stand in the process table.
+    const killed = await readPidFile(this.cluster);
+    if (killed) await declareDead(this.cluster, killed);
+    await this.control('start', '--silent', '--log', join(this.cluster, 'start.log'));
+  }
+
+  stop(): Promise<void> {
+    return this.control('stop', '--mode', 'fast', '--silent');
+  }
+
+  /** Sends a signal to all of its processes. */
+  signal(signal: NodeJS.Signals): void {
+    signalDatabase(this.dataDir, signal);
+  }
+
+  private async control(...args: string[]): Promise<void> {
+    const { bin, account } = await programs();
+    await run(join(bin, 'pg_ctl'), ['--pgdata', this.cluster, '--wait', ...args], { ...account, cwd: '/' });
+  }
+
+  /** Asks it as its superuser. @returns the rows */
+  async ask<Row extends object>(sql: string, database = this.address.database): Promise<Row[]> {
+    const client = new Client({ ...this.address, database });
+    // A server that is killed ends it.
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+/** A server and its streaming replica, both of the test file's own; they are gone after it. */
+export interface ReplicatedPostgres {
+  primary: TestServer;
+  replica: TestServer;
+  /** Returns when the replica has all that the primary has written until now. */
+  caughtUp(): Promise<void>;
+  /** Has the replica receive, and not show, what is written from now on, until it is resumed. */
+  pauseReplay(): Promise<void>;
+  resumeReplay(): Promise<void>;
+}
+
+/** Starts both, with an empty database of the service. The programs have no pg_basebackup: a server at rest is copied. */
+export async function startReplicatedPostgres(
+  replicaSettings: Record<string, string> = {},
+): Promise<ReplicatedPostgres> {
+  const primary = new TestServer(createDataDir());
+  await createCluster(primary);
+  await primary.start();
+  await primary.ask(`create database ${primary.address.database}`, 'postgres');
+  await primary.stop();
+  const replica = new TestServer(createDataDir());
+  await copyCluster(primary, replica);
+  const { host, port, user } = primary.address;
+  replica.configure({
+    unix_socket_directories: replica.cluster,
+    primary_conninfo: `host=${host} port=${port} user=${user}`,
+    wal_retrieve_retry_interval: '100ms',
+    ...replicaSettings,
+  });
+  await primary.start();
+  await replica.start();
+
+  const isPaused = async () => {
+    const [state] = await replica.ask<{ state: string }>('select pg_get_wal_replay_pause_state() as state');
+    return state!.state === 'paused';
+  };
+  return {
+    primary,
+    replica,
+    async caughtUp() {
+      const [written] = await primary.ask<{ lsn: string }>('select pg_current_wal_flush_lsn() as lsn');
+      const sql = `select pg_last_wal_replay_lsn() >= '${written!.lsn}' as has`;
+      await eventually(
+        'the replica has caught up',
+        async () => (await replica.ask<{ has: boolean }>(sql))[0]!.has,
+      );
+    },
+    async pauseReplay() {
+      await replica.ask('select pg_wal_replay_pause()');
+      await eventually('it is paused', isPaused);
+    },
+    async resumeReplay() {
+      await replica.ask('select pg_wal_replay_resume()');
+    },
+  };
+}
+
+function createDataDir(): string {
+  const dataDir = join(createTestFolder(), 'data');
+  mkdirSync(dataDir, { mode: 0o755 });
+  return dataDir;
+}
+
+async function createCluster(server: TestServer): Promise<void> {
+  const { cluster } = server;
+  const { bin, account } = await programs();
+  mkdirSync(cluster, { mode: 0o700 });
+  chownSync(cluster, account.uid, account.gid);
+  const args = [
+    '--username',
+    'postgres',
+    '--auth',
+    'trust',
+    '--encoding',
+    'UTF8',
+    '--locale',
+    'C',
+    '--no-sync',
+  ];
+  await run(join(bin, 'initdb'), ['--pgdata', cluster, ...args], { ...account, cwd: '/' });
+  server.configure({
+    listen_addresses: '',
+    unix_socket_directories: cluster,
+    unix_socket_permissions: '0700',
+    shared_buffers: '32MB',
+    fsync: 'off',
+    wal_level: 'replica',
+  });
+}
+
+/** Owners and modes matter to PostgreSQL; of the file that makes a server a replica, only that it is there. */
+async function copyCluster(from: TestServer, to: TestServer): Promise<void> {
+  await run('cp', ['-a', from.cluster, to.cluster]);
+  await run('cp', ['-a', join(to.cluster, 'PG_VERSION'), join(to.cluster, 'standby.signal')]);
+}
