@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import type { Answer } from './exchange';
 import { exitCodes, Failure } from './failures';
-import { printable } from './printable';
+import { countText, printable } from './printable';
 import type { ProgressView } from './progress-view';
 import type { Service } from './service';
 
@@ -80,7 +80,17 @@ function jobOf({ body }: Answer): Job {
 const isWaiting = ({ status }: Job) => status === 'queued';
 const hasEnded = ({ status }: Job) => status !== 'queued' && status !== 'running';
 
-function showJob({ status, message }: Job, view: ProgressView): void {
+function showJob(job: Job, view: ProgressView): void {
+  const { status, message, progress } = job;
   if (status === 'queued') view.show({ name: 'waiting', detail: message && printable(message) });
-  else view.show({ name: 'running' });
+  else if (!progress) view.show({ name: 'running' });
+  else {
+    const { phase, rows, bytes_read, bytes_total } = progress;
+    view.show({
+      name: printable(phase),
+      // Of the others nobody knows how much there is.
+      ...(phase === 'reading' && { bytes: { done: bytes_read, total: bytes_total } }),
+      detail: `${countText(rows)} rows`,
+    });
+  }
 }

@@ -9,7 +9,9 @@ type RowIssue = components['schemas']['RowIssue'];
 /** What became of a job, for people: its state, its counters, and how often each issue occurred. Ends with a line break. */
 export function jobReport(job: Job): string {
   const lines = [`Job ${job.job_id} of feed ${job.feed_id}: ${job.status}.`];
-  if (job.message !== undefined && job.message !== job.result) lines.push(job.message);
+  // The counters, which end it, come below.
+  const reason = job.message?.replace(job.result ?? '', '').trim();
+  if (reason) lines.push(reason);
   const { summary } = job;
   if (summary) {
     lines.push('');

@@ -92,9 +92,15 @@ skipped                1
     );
   });
 
-  it('says what its message says besides', () => {
-    expect(
-      jobReport({ ...job, status: 'failed', message: 'ETL processing failed: no\u001b', summary: null }),
-    ).toBe(`Job JV00001 of feed FD00001: failed.\nETL processing failed: no\\u{1b}\n`);
+  it('says why a run failed, and its counters once', () => {
+    const failed = {
+      ...job,
+      status: 'failed' as const,
+      message: `ETL processing failed: no\u001b. ${job.result!}`,
+    };
+
+    expect(jobReport({ ...failed, summary: null })).toBe(
+      `Job JV00001 of feed FD00001: failed.\nETL processing failed: no\\u{1b}.\n`,
+    );
   });
 });

@@ -37,7 +37,7 @@ describe('npm run feed -- upload', () => {
     );
 
     expect(stderr).toMatch(
-      /^uploading: 0% 0 B of 169 B, spring\.csv\nStored as feed FD\d+, with job JV\d+\.\n/,
+      /^uploading: 0% 0 B of 166 B, spring\.csv\nStored as feed FD\d+, with job JV\d+\.\n/,
     );
     const [, feedId, jobId] = /feed (FD\d+), with job (JV\d+)/.exec(stderr)!;
     expect(stdout).toBe(
@@ -333,4 +333,27 @@ describe('npm run feed while a run goes on', () => {
       expect(JSON.parse(followed.stdout)).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
     },
   );
+
+  it.concurrent('cancels it, which whoever follows it is told', async () => {
+    const service = await startUsedService();
+    const env = settingsOf(service);
+    const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+    const follower = new FeedCommand(['upload', writeFeed(csv), '--partner', 'Kerria'], env);
+    await eventually(
+      'the run shows its progress',
+      () => /^(reading|comparing|loading): .*2 rows$/m.test(follower.stderr),
+      60,
+    );
+    const [jobId] = /JV\d+/.exec(follower.stderr)!;
+
+    const cancelled = await runFeedCommand(['cancel', jobId], env);
+
+    const failed = `Job ${jobId} of feed FD00001: failed.\nETL processing failed: The run was cancelled.\n`;
+    expect(cancelled).toMatchObject({ code: 0, stdout: expect.stringContaining(failed) });
+    expect(await follower.exit).toMatchObject({ code: 1, stdout: expect.stringContaining(failed) });
+    await held.release();
+    const late = await runFeedCommand(['cancel', jobId], env);
+    expect(late).toMatchObject({ code: 1, stdout: '' });
+    expect(late.stderr).toContain(`409: Job ${jobId} has no run to cancel. (request `);
+  });
 });
