@@ -60,8 +60,10 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 `,
     );
     expect(code).toBe(0);
-    const { body: feed } = await service.api.get(`/feeds/${feedId!}`);
-    expect(feed).toMatchObject({ original_file_name: 'spring.csv', partner_name: 'Acme Outdoor' });
+    const raw = await service.api.get(`/feeds/${feedId!}/raw`);
+    expect(raw.body).toBe(csv);
+    expect(raw.headers.get('content-disposition')).toBe('attachment; filename=spring.csv');
+    expect((await service.api.get(`/feeds/${feedId!}`)).body.partner_name).toBe('Acme Outdoor');
     expect(stdout + stderr).not.toContain('pcis_');
   });
 
