@@ -4,14 +4,21 @@ import { generateKey } from './key-format';
 
 /** The key kept in the data folder, generated at the first start. Only our own account can read the file. */
 export function localKey(dataDir: string): string {
-  const file = join(dataDir, 'api-key');
-  try {
-    const key = readFileSync(file, 'utf8').trim();
-    if (key) return key;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
+  const kept = readLocalKey(dataDir);
+  if (kept !== undefined) return kept;
   const key = generateKey();
-  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  writeFileSync(keyFile(dataDir), `${key}\n`, { mode: 0o600 });
   return key;
 }
+
+/** The key kept in the data folder; undefined where there is none. */
+export function readLocalKey(dataDir: string): string | undefined {
+  try {
+    return readFileSync(keyFile(dataDir), 'utf8').trim() || undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
+
+const keyFile = (dataDir: string) => join(dataDir, 'api-key');

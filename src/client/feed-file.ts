@@ -1,0 +1,73 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { Readable } from 'node:stream';
+import { UsageFailure } from './failures';
+import { printable } from './printable';
+
+/** The file to upload, or standard input. */
+export interface FeedFile {
+  name: string;
+  /** In bytes; undefined of standard input. */
+  size: number | undefined;
+  /** Its bytes from the first on; undefined when they cannot be read again. @throws UsageFailure while they are read */
+  read(): AsyncIterable<Buffer> | undefined;
+  close(): Promise<void>;
+}
+
+/** Opens a regular file, `-` for standard input. @throws UsageFailure */
+export async function openFeedFile(path: string): Promise<FeedFile> {
+  if (path === '-') return standardInput(process.stdin);
+  const handle = await open(path).catch((error: unknown) => {
+    throw cannotRead(path, error);
+  });
+  const stat = await handle.stat();
+  if (!stat.isFile()) {
+    await handle.close();
+    throw new UsageFailure(
+      `${printable(path)} is no regular file. What comes from elsewhere can be sent from standard input, as the file -.`,
+    );
+  }
+  return {
+    name: basename(path),
+    size: stat.size,
+    read: () => readWhole(handle, path, stat.size),
+    close: () => handle.close(),
+  };
+}
+
+/** Exactly as many bytes as were announced. */
+async function* readWhole(handle: FileHandle, path: string, size: number): AsyncGenerator<Buffer> {
+  let at = 0;
+  try {
+    while (at < size) {
+      const { buffer, bytesRead } = await handle.read({
+        buffer: Buffer.allocUnsafe(Math.min(256 * 1024, size - at)),
+        position: at,
+      });
+      if (bytesRead === 0) throw new Error('it has become shorter while it was read');
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } catch (error) {
+    throw cannotRead(path, error);
+  }
+}
+
+const cannotRead = (path: string, error: unknown) =>
+  new UsageFailure(`${printable(path)} cannot be read: ${printable((error as Error).message)}.`);
+
+function standardInput(input: Readable): FeedFile {
+  let isUsed = false;
+  return {
+    name: 'stdin.csv',
+    size: undefined,
+    read() {
+      if (isUsed) return undefined;
+      return (async function* () {
+        isUsed = true;
+        yield* input as AsyncIterable<Buffer>;
+      })();
+    },
+    close: () => Promise.resolve(void input.destroy()),
+  };
+}

@@ -1,0 +1,96 @@
+import type { components } from '../../generated/openapi';
+import type { Answer } from './exchange';
+import { exitCodes, Failure } from './failures';
+import { countText, printable } from './printable';
+import type { ProgressView } from './progress-view';
+import type { Service } from './service';
+
+export type Job = components['schemas']['Job'];
+export type RowIssue = components['schemas']['RowIssue'];
+
+/** How long the service may hold an answer back until the job changes; it takes 60 at most. */
+const waitSeconds = 30;
+/** Between two questions to a service that does not do so. */
+const pollSeconds = 1;
+
+const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
+
+/** Queues a run of the job, or joins the one that goes on, and follows it to its end. @throws Failure */
+export async function runJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
+  const answer = await service.ask('the run', {
+    method: 'POST',
+    path: `${pathOf(jobId)}/run`,
+    // A small feed has ended by then: one answer instead of three.
+    headers: { prefer: 'respond-async, wait=1' },
+    // A run that was begun must not be done twice: its counters would be those of the second one.
+    isStillWanted: async () => isWaiting(await getJob(service, jobId)),
+  });
+  const job = answer && jobOf(answer);
+  return job && hasEnded(job) ? job : followJob(service, jobId, view);
+}
+
+/** Shows how the job goes on until its run has ended. @returns it then. @throws Failure */
+export async function followJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
+  let etag: string | undefined;
+  for (;;) {
+    const headers = etag === undefined ? undefined : { prefer: `wait=${waitSeconds}`, 'if-none-match': etag };
+    const answer = (await askForJob(service, jobId, headers))!;
+    if (answer.status !== 304) {
+      const job = jobOf(answer);
+      if (hasEnded(job)) return job;
+      showJob(job, view);
+    }
+    // Before the first wait there is nothing to wait for; a service with too many who wait does not hold this one.
+    if (etag !== undefined && !answer.headers['preference-applied']) await service.pause(pollSeconds);
+    etag = answer.headers.etag ?? '"none"';
+  }
+}
+
+/** Has the run stopped, and waits for its end. @throws Failure, also when there is no run */
+export async function cancelJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
+  const answer = await service.ask('the cancellation', { method: 'POST', path: `${pathOf(jobId)}/cancel` });
+  const job = jobOf(answer!);
+  return hasEnded(job) ? job : followJob(service, jobId, view);
+}
+
+/** The first issues of the last run, in the order of the file. @throws Failure */
+export async function listIssues(service: Service, jobId: string, count: number): Promise<RowIssue[]> {
+  const answer = await service.ask('the question for issues', {
+    method: 'GET',
+    path: `${pathOf(jobId)}/issues?limit=${count}`,
+  });
+  return (answer!.body as components['schemas']['RowIssueList']).items;
+}
+
+async function getJob(service: Service, jobId: string): Promise<Job> {
+  return jobOf((await askForJob(service, jobId))!);
+}
+
+function askForJob(service: Service, jobId: string, headers?: Record<string, string>) {
+  return service.ask('the question for the job', { method: 'GET', path: pathOf(jobId), headers });
+}
+
+/** @throws Failure when it is no job: something else than the service has answered */
+function jobOf({ body }: Answer): Job {
+  const job = body as Job | undefined;
+  if (typeof job?.status === 'string' && Array.isArray(job.issue_counts)) return job;
+  throw new Failure(exitCodes.refused, 'The answer is no job. Is the address that of the service?');
+}
+
+const isWaiting = ({ status }: Job) => status === 'queued';
+const hasEnded = ({ status }: Job) => status !== 'queued' && status !== 'running';
+
+function showJob(job: Job, view: ProgressView): void {
+  const { status, message, progress } = job;
+  if (status === 'queued') view.show({ name: 'waiting', detail: message && printable(message) });
+  else if (!progress) view.show({ name: 'running' });
+  else {
+    const { phase, rows, bytes_read, bytes_total } = progress;
+    view.show({
+      name: printable(phase),
+      // Of the others nobody knows how much there is.
+      ...(phase === 'reading' && { bytes: { done: bytes_read, total: bytes_total } }),
+      detail: `${countText(rows)} rows`,
+    });
+  }
+}

@@ -1,0 +1,41 @@
+/** What moves the cursor, colours, clears, reorders or hides text: control and format characters, separators, lone surrogates. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * A text that comes from a feed or from the service, safe to be shown in a terminal, and in one line: a character that does
+ * anything else than stand there is shown as its escape, as in JavaScript (`\n`, `\u{1b}`).
+ */
+export function printable(text: string): string {
+  return text.replace(unprintable, (character) => {
+    const short = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` }[character];
+    return short ?? String.raw`\u{${character.codePointAt(0)!.toString(16)}}`;
+  });
+}
+
+/** A value as indented JSON, safe in the same way; whoever parses it gets the same value. */
+export function printableJson(value: unknown): string {
+  const json = JSON.stringify(value, null, 2);
+  return json.replace(/\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character === '\n'
+      ? character
+      : character.replace(
+          /[\s\S]/g,
+          (unit) => String.raw`\u` + unit.charCodeAt(0).toString(16).padStart(4, '0'),
+        ),
+  );
+}
+
+/** A number of bytes for people: `999 B`, `1.5 MB`, in powers of 1000. */
+export function byteText(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let power = 0;
+  let value = bytes;
+  while (value >= 999.95 && power < units.length - 1) {
+    value /= 1000;
+    power++;
+  }
+  return `${power === 0 ? value : value.toFixed(1)} ${units[power]!}`;
+}
+
+/** A whole number for people: `1,234,567`. */
+export const countText = (count: number) => count.toLocaleString('en');

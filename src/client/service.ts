@@ -1,0 +1,137 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { BodyFailure, exchange, type Answer, type StreamedBody } from './exchange';
+import { exitCodes, Failure } from './failures';
+import { printable } from './printable';
+
+/** Where the service is, and how it is asked. */
+export interface ServiceAddress {
+  url: URL;
+  /** The API key; in no message. */
+  key: string;
+  /** How often a request is sent again that got no answer, or a 503 or the like. */
+  retries: number;
+}
+
+export interface Request {
+  method: 'GET' | 'POST';
+  path: string;
+  headers?: Record<string, string>;
+  /** Makes the body, anew for each time that it is sent; undefined where it cannot be read once more. */
+  body?: () => StreamedBody | undefined;
+  /** Statuses to try again besides those that mean "later". */
+  retriedStatuses?: number[];
+  /** Asks, before a request is sent again that may have been received, whether that is still wanted. */
+  isStillWanted?: () => Promise<boolean>;
+}
+
+/** 429 and what a service, or a proxy before it, says when it cannot just now. */
+const laterStatuses = [429, 502, 503, 504];
+/** No longer than this between two attempts, whatever is asked for. */
+const pauseSecondsMax = 60;
+
+/** The documented API over HTTP: what fails for a while is tried again; what is refused is a `Failure` that says why. */
+export class Service {
+  constructor(
+    readonly address: ServiceAddress,
+    private readonly signal: AbortSignal,
+    /** Is told, for people, when something has to be tried again. */
+    private readonly note: (text: string) => void,
+  ) {}
+
+  /**
+   * @param what - the request, for messages: "the upload"
+   * @returns an answer of 2xx or 304; undefined when the request is not wanted any more
+   * @throws Failure
+   */
+  async ask(what: string, request: Request): Promise<Answer | undefined> {
+    for (let attempt = 0; ; attempt++) {
+      const body = request.body?.();
+      if (request.body && !body) throw new Failure(exitCodes.unavailable, this.brokenOff(what));
+      const outcome = await this.attempt(request, body);
+      if (!(outcome instanceof Error) && isSuccess(outcome)) return outcome;
+      const isLater =
+        outcome instanceof Error ||
+        [...laterStatuses, ...(request.retriedStatuses ?? [])].includes(outcome.status);
+      if (!isLater) throw new Failure(exitCodes.refused, refusal(what, outcome));
+      const reason =
+        outcome instanceof Error
+          ? `The service at ${this.name} cannot be reached: ${reasonOf(outcome)}.`
+          : refusal(what, outcome);
+      if (attempt >= this.address.retries) throw new Failure(exitCodes.unavailable, reason);
+      const seconds = secondsToWait(outcome, attempt);
+      this.note(`${reason} Trying again in ${seconds} s (${attempt + 1} of ${this.address.retries}).`);
+      await this.pause(seconds);
+      if (outcome instanceof Error && request.isStillWanted && !(await request.isStillWanted()))
+        return undefined;
+    }
+  }
+
+  /** Waits. @throws the signal's reason */
+  async pause(seconds: number): Promise<void> {
+    await pause(seconds * 1000, undefined, { signal: this.signal }).catch(() => undefined);
+    this.signal.throwIfAborted();
+  }
+
+  /** The address of a path. */
+  urlOf(path: string): URL {
+    return new URL(this.address.url.href.replace(/\/$/, '') + path);
+  }
+
+  private get name(): string {
+    return this.address.url.href.replace(/\/$/, '');
+  }
+
+  private brokenOff(what: string): string {
+    return `Part of ${what} was sent before the connection broke; standard input cannot be read again.`;
+  }
+
+  /** @returns the answer, or why there is none. @throws what trying again does not mend */
+  private async attempt(
+    { method, path, headers }: Request,
+    body: StreamedBody | undefined,
+  ): Promise<Answer | Error> {
+    try {
+      return await exchange(this.urlOf(path), {
+        method,
+        headers: { 'x-api-key': this.address.key, ...headers },
+        body,
+        signal: this.signal,
+      });
+    } catch (error) {
+      this.signal.throwIfAborted();
+      if (error instanceof BodyFailure) throw error.cause;
+      return error as Error;
+    }
+  }
+}
+
+const isSuccess = ({ status }: Answer) => (status >= 200 && status < 300) || status === 304;
+
+/** What was asked for, or 1, 2, 4 … seconds. */
+function secondsToWait(outcome: Answer | Error, attempt: number): number {
+  const asked = outcome instanceof Error ? NaN : Number(outcome.headers['retry-after']);
+  return Math.min(asked > 0 ? asked : 2 ** attempt, pauseSecondsMax);
+}
+
+/** What the service said, in a line: status, detail and the id under which its log has more. */
+function refusal(what: string, { status, headers, body }: Answer): string {
+  const id = headers['x-request-id'];
+  return printable(
+    `The service answered ${what} with ${status}: ${detailOf(body)}${id ? ` (request ${id})` : ''}`,
+  );
+}
+
+/** The detail of an error body of the document: a text, or one entry per error of a 422. */
+function detailOf(body: unknown): string {
+  const detail = (body as { detail?: unknown } | undefined)?.detail;
+  if (typeof detail === 'string') return detail;
+  if (!Array.isArray(detail)) return 'there is no explanation. Is the address that of the service?';
+  return (detail as { loc?: unknown[]; msg?: unknown }[])
+    .map(({ loc, msg }) => `${(loc ?? []).slice(1).join('.')}: ${String(msg)}`)
+    .join('; ');
+}
+
+/** Errors of several addresses that were tried have no message of their own. */
+function reasonOf(error: Error): string {
+  return printable(error.message || ((error as NodeJS.ErrnoException).code ?? error.name));
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import type { components } from '../../generated/openapi';
+import type { StreamedBody } from './exchange';
+import { exitCodes, Failure } from './failures';
+import type { FeedFile } from './feed-file';
+import { printable } from './printable';
+import type { ProgressView } from './progress-view';
+import type { Service } from './service';
+
+export type Receipt = components['schemas']['FeedReceipt'];
+
+/**
+ * Stores a file as a feed of the partner, once, however often it has to be sent.
+ * @throws Failure
+ */
+export async function uploadFeed(
+  service: Service,
+  file: FeedFile,
+  partnerName: string,
+  view: ProgressView,
+): Promise<Receipt> {
+  const form = new UploadForm(file, partnerName);
+  const answer = await service.ask('the upload', {
+    method: 'POST',
+    path: '/feeds/upload',
+    headers: { 'content-type': form.contentType, 'idempotency-key': randomUUID() },
+    body() {
+      let done = 0;
+      return form.body((bytes) => {
+        done += bytes;
+        view.show({ name: 'uploading', bytes: { done, total: file.size }, detail: printable(file.name) });
+      });
+    },
+    // What was sent before the connection broke is still being looked at.
+    retriedStatuses: [409],
+  });
+  const receipt = answer!.body as Receipt | undefined;
+  if (typeof receipt?.validation_job_id === 'string') return receipt;
+  throw new Failure(exitCodes.refused, 'The answer is no receipt. Is the address that of the service?');
+}
+
+/** The form of an upload. */
+class UploadForm {
+  readonly contentType: string;
+  private readonly head: Buffer;
+  private readonly tail: Buffer;
+
+  constructor(
+    private readonly file: FeedFile,
+    partnerName: string,
+  ) {
+    const boundary = `feed-${randomUUID()}`;
+    this.contentType = `multipart/form-data; boundary=${boundary}`;
+    // The name comes first, so that a key of another partner's is refused before the file is sent.
+    this.head = Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="partner_name"\r\n\r\n${partnerName}\r\n` +
+        `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
+        'Content-Type: text/csv\r\n\r\n',
+    );
+    this.tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  }
+
+  /**
+   * Its body, anew for each time that it is sent.
+   * @param onSent - is called with how many bytes of the file were sent since it was called last
+   * @returns undefined when the file cannot be read again
+   */
+  body(onSent: (bytes: number) => void): StreamedBody | undefined {
+    const content = this.file.read();
+    if (!content) return undefined;
+    const { head, tail } = this;
+    const { size: fileSize } = this.file;
+    const size = fileSize === undefined ? undefined : head.length + fileSize + tail.length;
+    return {
+      size,
+      async *pieces() {
+        yield head;
+        yield* content;
+        yield tail;
+      },
+      onSent: (piece) => onSent(piece === head || piece === tail ? 0 : piece.length),
+    };
+  }
+}
+
+/** As browsers write it (the HTML standard, "multipart/form-data encoding algorithm"). */
+function quoted(fileName: string): string {
+  return fileName.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}

@@ -1,0 +1,183 @@
+import { truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterFile } from '../support/after-file';
+import { mebibyte } from '../support/bytes';
+import { eventually } from '../support/eventually';
+import { FeedCommand, runFeedCommand } from '../support/feed-command';
+import { createTestFolder } from '../support/folder';
+import { startUsedService, type ServiceProcess } from '../support/process';
+import { ServiceFront, type Fate } from '../support/service-front';
+
+let started: Promise<ServiceProcess> | undefined;
+const sharedService = () => (started ??= startUsedService());
+
+const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
+
+function writeFeed(): string {
+  const path = join(createTestFolder(), 'spring.csv');
+  writeFileSync(path, csv);
+  return path;
+}
+
+/** A front before the service, and what the command needs to go through it. */
+async function openFront(fateOf: (request: string, time: number) => Fate) {
+  const service = await sharedService();
+  const front = await ServiceFront.open(service.url!, fateOf);
+  return { service, front, env: { CATALOG_URL: front.url, CATALOG_API_KEY: service.key! } };
+}
+
+/** A service that takes every upload, and keeps nothing. */
+async function openSink() {
+  let bytes = 0;
+  const server = createServer((request, response) => {
+    request.on('data', (piece: Buffer) => (bytes += piece.length));
+    request.on('end', () => response.end(JSON.stringify({ feed_id: 'FD1', validation_job_id: 'JV1' })));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received: () => bytes };
+}
+
+const isUpload = (request: string) => request === 'POST /feeds/upload';
+const isRun = (request: string) => request.endsWith('/run');
+const isLook = (request: string) => /^GET \/jobs\/JV\d+$/.test(request);
+
+describe('npm run feed through a network that fails', () => {
+  it.concurrent('waits as long as the service asks for when it has no room', async () => {
+    const { env } = await openFront((request, time) =>
+      isUpload(request) && time === 1
+        ? { status: 503, headers: { 'retry-after': '1' }, body: { detail: 'No room\u001b.' } }
+        : 'pass',
+    );
+
+    const { code, stderr } = await runFeedCommand(['upload', writeFeed(), '--partner', 'Acme'], env);
+
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      `The service answered the upload with 503: No room${String.raw`\u{1b}`}. Trying again in 1 s (1 of 4).\n`,
+    );
+  });
+
+  it.concurrent('exits with 4 when there is no room however often it asks', async () => {
+    const { env, front } = await openFront(() => ({ status: 429, headers: { 'retry-after': '1' } }));
+
+    const { code } = await runFeedCommand(['follow', 'JV00001', '--retries', '1'], env);
+
+    expect(code).toBe(4);
+    expect(front.seen).toEqual(['GET /jobs/JV00001', 'GET /jobs/JV00001']);
+  });
+
+  it.concurrent('stores a feed once when the answer got lost', async () => {
+    const { service, env, front } = await openFront((request, time) =>
+      isUpload(request) && time === 1 ? 'lose answer' : 'pass',
+    );
+
+    const { code, stdout, stderr } = await runFeedCommand(
+      ['upload', writeFeed(), '--partner', 'Birch', '--no-run', '--json'],
+      env,
+    );
+
+    expect(code).toBe(0);
+    expect(stderr).toContain('cannot be reached: socket hang up. Trying again in 1 s (1 of 4).\n');
+    expect(front.seen.filter(isUpload)).toHaveLength(2);
+    expect(JSON.parse(stdout)).toMatchObject({ duplicate_of: null });
+    const again = await service.api.upload({ csv, partnerName: 'Birch', fileName: 'spring.csv' });
+    // The first one, and only that, has the same bytes.
+    expect(again.body.duplicate_of).toBe((JSON.parse(stdout) as { feed_id: string }).feed_id);
+  });
+
+  it.concurrent(
+    'does not run a job twice when the answer got lost, and follows it through a failure',
+    async () => {
+      const { env, front } = await openFront((request, time) => {
+        if (isRun(request)) return 'lose answer';
+        return isLook(request) && time === 1 ? 'hang up' : 'pass';
+      });
+
+      const { code, stdout } = await runFeedCommand(['upload', writeFeed(), '--partner', 'Cedar'], env);
+
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/inserted +1\nupdated +0\nunchanged +0\n/);
+      expect(front.seen.filter(isLook).length).toBeGreaterThanOrEqual(2);
+    },
+  );
+
+  it.concurrent('sends standard input again only if nothing of it was read', async () => {
+    const refusedFirst = await openFront((request, time) =>
+      isUpload(request) && time === 1 ? { status: 503, headers: { 'retry-after': '1' } } : 'pass',
+    );
+    expect((await runFeedCommand(['upload', '-', '--partner', 'Daisy'], refusedFirst.env, csv)).code).toBe(0);
+    const lostLater = await openFront((request) => (isUpload(request) ? 'lose answer' : 'pass'));
+
+    const { code, stderr } = await runFeedCommand(['upload', '-', '--partner', 'Elm'], lostLater.env, csv);
+
+    expect(code).toBe(4);
+    expect(lostLater.front.seen.filter(isUpload)).toHaveLength(1);
+    expect(stderr).toMatch(
+      /\nPart of the upload was sent before .*; standard input cannot be read again\.\n/,
+    );
+  });
+
+  it.concurrent('tells what it was answered before it had sent the file', async () => {
+    const { env } = await openFront(() => ({ status: 413, body: { detail: 'Too large for this proxy.' } }));
+    const path = writeFeed();
+    truncateSync(path, 64 * mebibyte);
+
+    const { code, stderr } = await runFeedCommand(['upload', path, '--partner', 'Acme'], env);
+
+    expect(code).toBe(1);
+    expect(stderr).toBe('The service answered the upload with 413: Too large for this proxy.\n');
+  });
+
+  it.concurrent('holds no more of a large file than a piece', async () => {
+    const size = 600 * mebibyte;
+    const path = writeFeed();
+    truncateSync(path, size);
+    const { url, received } = await openSink();
+    const preload = join(createTestFolder(), 'preload.cjs');
+    writeFileSync(
+      preload,
+      `process.on('exit', () => process.stderr.write(process.resourceUsage().maxRSS + ' KiB at most'));`,
+    );
+
+    const command = new FeedCommand(
+      ['upload', path, '--partner', 'Acme', '--no-run', '--url', url],
+      { CATALOG_API_KEY: 'a-key' },
+      ['--require', preload],
+    );
+
+    const { code, stderr } = await command.exit;
+    expect(code).toBe(0);
+    expect(received()).toBeGreaterThan(size);
+    const [, kibibytes] = /(\d+) KiB at most$/.exec(stderr)!;
+    expect(Number(kibibytes)).toBeLessThan((size / 1024) * 0.4);
+  });
+
+  it.concurrent('says when something else than the service answers', async () => {
+    const { env } = await openFront(() => ({ status: 200, body: 'Welcome!' }));
+
+    for (const args of [
+      ['upload', writeFeed(), '--partner', 'Acme'],
+      ['follow', 'JV00001'],
+    ]) {
+      const { code, stderr } = await runFeedCommand(args, env);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/The answer is no (receipt|job)\. Is the address that of the service\?\n$/);
+    }
+  });
+
+  it.concurrent('breaks an upload off at a signal', async () => {
+    const { env, front } = await openFront(() => 'pass');
+    const command = new FeedCommand(['upload', '-', '--partner', 'Acme'], env);
+    command.stdin.write(csv);
+    await eventually('the upload has begun', () => front.seen.length === 1, 60);
+
+    command.kill('SIGTERM');
+
+    const { code, stderr } = await command.exit;
+    expect(code).toBe(143);
+    expect(stderr).toMatch(/Interrupted\.\nNothing was run\.\n$/);
+  });
+});

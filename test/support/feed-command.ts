@@ -1,0 +1,44 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import type { Exit } from './process';
+
+const entry = join(resolve(__dirname, '../..'), 'dist/src/feed-client.js');
+
+/** The command `npm run feed` as it was built, in a process of its own. */
+export class FeedCommand {
+  readonly exit: Promise<Exit>;
+  /** What it has printed to standard error so far. */
+  stderr = '';
+  private readonly child: ChildProcess;
+
+  /** Starts it with these settings alone. @param nodeFlags - for Node itself */
+  constructor(args: string[], env: Record<string, string>, nodeFlags: string[] = []) {
+    this.child = spawn(process.execPath, [...nodeFlags, entry, ...args], {
+      env: { PATH: process.env.PATH, ...env },
+    });
+    let stdout = '';
+    this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    // It may have ended before it has read all.
+    this.child.stdin!.on('error', () => undefined);
+    this.exit = new Promise((resolve) => {
+      this.child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr: this.stderr }));
+    });
+  }
+
+  /** Its standard input. */
+  get stdin(): NodeJS.WritableStream {
+    return this.child.stdin!;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+}
+
+/** Runs it to its end, with nothing on its standard input unless it is given. */
+export function runFeedCommand(args: string[], env: Record<string, string>, input = ''): Promise<Exit> {
+  const command = new FeedCommand(args, env);
+  command.stdin.end(input);
+  return command.exit;
+}
