@@ -12,6 +12,7 @@ import { binaries } from '../../src/db/embedded-files';
 import { measureAnalytics } from './analytics';
 import { measureCatalog } from './catalog';
 import { measureEtl } from './etl';
+import { measureGrowth } from './growth';
 import { measureOrders } from './orders';
 import { plotResults } from './plot';
 import { measureProcesses } from './processes';
@@ -41,6 +42,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   processes: measureProcesses,
   analytics: measureAnalytics,
   workers: measureWorkers,
+  growth: measureGrowth,
 };
 
 const resultFolder = join(__dirname, '..', '..', 'bench-results');

@@ -1,0 +1,138 @@
+import { mkdirSync, openAsBlob } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from 'pg';
+import { connectTo, median, startServiceProcess } from '../service-process';
+import { writeFeeds } from './etl-feeds';
+import { ask, timed } from './measure';
+import type { BenchContext, Measurement } from './report';
+
+const headers = { 'x-api-key': 'bench' };
+/** How often each page is asked for. */
+const asked = 20;
+
+/** What is asked of a catalog at each size. */
+const pages: Record<string, string> = {
+  'default page': '/products',
+  'one product': '/products/PR00007',
+  'one brand by price': '/products?brand=Acme&sort_by=price',
+  'one partner by name': '/products?partner_name=Growth%201&sort_by=product_name',
+};
+
+/**
+ * How costs change while a catalog grows: partner after partner sends the same feed, and at some sizes the first one sends
+ * it again, unchanged and with a tenth of its prices changed. Absolute values of one run: what a simulation of larger
+ * catalogs begins with.
+ */
+export async function measureGrowth({ quick, folder, log }: BenchContext): Promise<Measurement[]> {
+  const rows = quick ? 50_000 : 1_000_000;
+  const partners = quick ? 3 : 10;
+  const looks = new Set(quick ? [1, 3] : [1, 5, 10]);
+  const feeds = await writeFeeds(folder, rows);
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir);
+  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
+  const measurements: Measurement[] = [];
+  const note = (name: string, unit: string, value: number) => {
+    measurements.push({ part: 'growth', name, unit, values: [value] });
+    log(`${name}: ${value.toPrecision(4)} ${unit}`);
+  };
+  try {
+    const database = await connectTo(dataDir);
+    for (let partner = 1; partner <= partners; partner++) {
+      const at = `${(partner * rows).toLocaleString('en')} products`;
+      const jobId = await upload(service.url, `Growth ${partner}`, feeds.base);
+      await database.query('checkpoint');
+      const load = await logged(database, () => run(service.url, jobId));
+      note(`first load of the last ${rows.toLocaleString('en')} of ${at}`, 's', load.seconds);
+      if (!looks.has(partner)) continue;
+      await database.query('vacuum analyze');
+      note(`WAL of that load, a row`, 'bytes', load.bytes / rows);
+      for (const [name, bytes] of Object.entries(await sizes(database))) {
+        note(`${name}, a product, at ${at}`, 'bytes', bytes / (partner * rows));
+      }
+      await measureReruns(service.url, database, feeds, (name, unit, value) =>
+        note(`${name} at ${at}`, unit, value),
+      );
+      for (const [name, path] of Object.entries(pages)) {
+        note(`${name} at ${at}`, 'ms', await latency(service.url + path));
+      }
+    }
+    await database.end();
+  } finally {
+    await service.stop();
+  }
+  return measurements;
+}
+
+async function measureReruns(
+  url: string,
+  database: Client,
+  feeds: { base: string; changed: string; rows: number },
+  note: (name: string, unit: string, value: number) => void,
+): Promise<void> {
+  const [changed, base] = [
+    await upload(url, 'Growth 1', feeds.changed),
+    await upload(url, 'Growth 1', feeds.base),
+  ];
+  await database.query('checkpoint');
+  const update = await logged(database, () => run(url, changed));
+  note('run with 10% changed', 's', update.seconds);
+  note('WAL of that run, a changed row', 'bytes', update.bytes / (feeds.rows / 10));
+  await run(url, base);
+  await database.query('vacuum analyze');
+  await database.query('checkpoint');
+  note('unchanged run', 's', (await logged(database, () => run(url, base))).seconds);
+}
+
+/** @returns how long the work took, and how many bytes PostgreSQL wrote ahead for it */
+async function logged(
+  database: Client,
+  work: () => Promise<unknown>,
+): Promise<{ seconds: number; bytes: number }> {
+  const position = async () => {
+    const { rows } = await database.query<{ bytes: number }>(
+      "select cast(pg_current_wal_lsn() - '0/0' as double precision) as bytes",
+    );
+    return rows[0]!.bytes;
+  };
+  const before = await position();
+  const seconds = await timed(work);
+  return { seconds, bytes: (await position()) - before };
+}
+
+/** In bytes. */
+async function sizes(database: Client): Promise<Record<string, number>> {
+  const { rows } = await database.query<Record<string, number>>(`
+    select cast(pg_table_size('products') as double precision) as table,
+      cast(pg_indexes_size('products') as double precision) as indexes,
+      cast(pg_total_relation_size('record_digests') as double precision) as digests
+  `);
+  return rows[0]!;
+}
+
+async function latency(url: string): Promise<number> {
+  const values: number[] = [];
+  for (let count = 0; count < asked; count++) {
+    const seconds = await timed(async () => {
+      const { status, body } = await ask(url, { headers });
+      if (status !== 200) throw new Error(body);
+    });
+    values.push(seconds * 1000);
+  }
+  return median(values);
+}
+
+async function upload(url: string, partnerName: string, file: string): Promise<string> {
+  const form = new FormData();
+  form.set('partner_name', partnerName);
+  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
+  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
+  if (response.status !== 201) throw new Error(await response.text());
+  return ((await response.json()) as { validation_job_id: string }).validation_job_id;
+}
+
+async function run(url: string, jobId: string): Promise<void> {
+  const { body } = await ask(`${url}/jobs/${jobId}/run`, { method: 'POST', headers });
+  const { status } = JSON.parse(body) as { status?: string };
+  if (status !== 'completed') throw new Error(body);
+}
