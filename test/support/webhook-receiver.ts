@@ -7,8 +7,8 @@ import { insertEndpoint, type EndpointRow } from '../../src/webhooks/endpoints.r
 import type { EventBody } from '../../src/webhooks/outbox';
 import { afterFile } from './after-file';
 
-/** A secret whose key is 32 bytes. */
-export const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
+/** Of the endpoints that `sendTo` makes. */
+const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 
 /** What a receiver has got. */
 export interface Received {
@@ -22,6 +22,8 @@ export interface Received {
 /** A server that takes webhooks and verifies them, as a partner would. It is stopped after the file. */
 export interface Receiver {
   url: string;
+  /** What it verifies with. */
+  secret: string;
   /** All of them, in the order in which they came. */
   received: Received[];
   /** What it has been told, without when. */
@@ -36,6 +38,7 @@ export async function startReceiver(
 ): Promise<Receiver> {
   const receiver: Receiver = {
     url: '',
+    secret,
     received: [],
     events: () => receiver.received.map(({ event: { type, data } }) => ({ type, data }) as EventBody),
     answer: () => ({ status: 204 }),
@@ -46,7 +49,10 @@ export async function startReceiver(
     request.on('end', () => {
       const { url: path = '', headers } = request;
       try {
-        const event = new Webhook(secret).verify(text, headers as Record<string, string>) as EventBody;
+        const event = new Webhook(receiver.secret).verify(
+          text,
+          headers as Record<string, string>,
+        ) as EventBody;
         receiver.received.push({ path, headers, text, event });
       } catch {
         response.writeHead(400).end();
