@@ -68,7 +68,7 @@ export interface NewOrder {
 /**
  * One statement for any number of orders, so that an order without its items cannot exist. Line totals and their sum are
  * exact decimals. Each order's number is drawn before its row: it tells whose the items are. The events go into the queue
- * because the end asks how many they are.
+ * because the end asks how many they were.
  */
 const insertOrdersSql = `
   with line as materialized (
@@ -99,14 +99,14 @@ const insertOrdersSql = `
     from head join line using (given_order)
     order by position
     returning *
-  ), told as (${queueEventsSql(`
-    select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
-  `)})
+  )
   select
     order_id, partner_name, customer_reference, status, total_amount, currency, created_at,
     order_item_id, product_id, sku, product_name, quantity, unit_price, line_total
   from new_order join new_item using (order_id)
-  where (select count(*) from told) is not null
+  where (${queueEventsSql(`
+    select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
+  `)}) is not null
   order by order_item_id
 `;
 

@@ -28,19 +28,6 @@ export interface Delivery {
   failed_attempts: number;
 }
 
-/** A delivery as the queue takes it. Its key has a delivery that is put off replace itself. */
-const deliverySql = (payload: string, runAt: string) => `
-  cast(row(
-    '${deliveryTask}',
-    ${payload},
-    'webhook ' || (${payload} ->> 'endpoint_id') || ' ' || floor(random() * ${limits.deliveriesPerEndpoint}),
-    ${runAt},
-    null,
-    'webhook ' || (${payload} ->> 'message_id') || ' ' || (${payload} ->> 'endpoint_id'),
-    null,
-    null
-  ) as graphile_worker.job_spec)`;
-
 /**
  * What puts events into the queue, for each endpoint that wants them, within the transaction of what they tell of: they are
  * sent when it is committed, and never otherwise. One statement, or part of one; where no endpoint wants any, it looks into
@@ -48,29 +35,11 @@ const deliverySql = (payload: string, runAt: string) => `
  * @param events - a query with the columns `event_type`, `partner_name` and `content` (JSON)
  */
 export const queueEventsSql = (events: string) => `
-  select count(*)
-  from (
-    select array_agg(${deliverySql('delivery', 'null')}) as deliveries
-    from (
-      select json_build_object(
-        'endpoint_id', webhook_endpoint_id, 'message_id', message_id, 'type', event_type, 'timestamp', happened_at,
-        'content', content, 'failed_attempts', 0
-      ) as delivery
-      from (
-        select *, 'msg_' || replace(cast(gen_random_uuid() as text), '-', '') as message_id,
-          clock_timestamp() as happened_at
-        from (${events}) as event
-      ) as message
-      join webhook_endpoints as endpoint
-        on disabled_at is null
-        and (endpoint.partner_name is null or endpoint.partner_name = message.partner_name)
-        and (event_types is null or event_type = any (event_types))
-    ) as wanted
-    having count(*) > 0
-  ) as wanted, graphile_worker.add_jobs(deliveries)`;
+  select queue_events(
+    array_agg(event_type), array_agg(partner_name), array_agg(content), ${limits.deliveriesPerEndpoint}
+  ) as queued
+  from (${events}) as event`;
 
 /** What puts a delivery back into the queue, in place of the one that is being worked on: `delivery` and `seconds` from now. */
 export const putOffSql = `
-  select count(*) from (select cast(:delivery as json) as delivery) as given, graphile_worker.add_jobs(
-    array[${deliverySql('delivery', "now() + :seconds * interval '1 second'")}]
-  )`;
+  select queue_deliveries(array[cast(:delivery as json)], :seconds, ${limits.deliveriesPerEndpoint})`;
