@@ -2138,6 +2138,70 @@ export interface components {
              */
             revenue_pct: number;
         };
+        /** @description A feed was uploaded. */
+        FeedUploadedEvent: {
+            /**
+             * @description Always `feed.uploaded`.
+             * @example feed.uploaded
+             * @enum {string}
+             */
+            type: "feed.uploaded";
+            /**
+             * Format: date-time
+             * @description When it happened, UTC.
+             * @example 2026-03-01T09:31:01.263Z
+             */
+            timestamp: string;
+            data: components["schemas"]["Feed"];
+        };
+        /** @description A run has loaded the products of a feed. */
+        JobCompletedEvent: {
+            /**
+             * @description Always `job.completed`.
+             * @example job.completed
+             * @enum {string}
+             */
+            type: "job.completed";
+            /**
+             * Format: date-time
+             * @description When it happened, UTC.
+             * @example 2026-03-01T09:31:01.263Z
+             */
+            timestamp: string;
+            data: components["schemas"]["Job"];
+        };
+        /** @description A run has failed. */
+        JobFailedEvent: {
+            /**
+             * @description Always `job.failed`.
+             * @example job.failed
+             * @enum {string}
+             */
+            type: "job.failed";
+            /**
+             * Format: date-time
+             * @description When it happened, UTC.
+             * @example 2026-03-01T09:31:01.263Z
+             */
+            timestamp: string;
+            data: components["schemas"]["Job"];
+        };
+        /** @description An order was created. */
+        OrderCreatedEvent: {
+            /**
+             * @description Always `order.created`.
+             * @example order.created
+             * @enum {string}
+             */
+            type: "order.created";
+            /**
+             * Format: date-time
+             * @description When it happened, UTC.
+             * @example 2026-03-01T09:31:01.263Z
+             */
+            timestamp: string;
+            data: components["schemas"]["Order"];
+        };
         /**
          * @description `ok` when the database answers, else `error`.
          * @example ok
@@ -2538,6 +2602,21 @@ export interface components {
          * @example no-cache
          */
         CacheControl: string;
+        /**
+         * @description Names the message. The same one, when it is sent again and to all of your webhooks, has the same id.
+         * @example msg_6f1c2d9f0a434d2db6a2a0d2a4d1c9b7
+         */
+        WebhookId: string;
+        /**
+         * @description When the message was sent this time, in seconds since 1970. Do not trust one that is older than 5 minutes.
+         * @example 1772359800
+         */
+        WebhookTimestamp: number;
+        /**
+         * @description `v1,` and the Base64 of an HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, with a point between each two. Its key is what the secret has after `whsec_`, Base64 too. Several signatures stand with spaces between them.
+         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+         */
+        WebhookSignature: string;
         /**
          * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
          * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"

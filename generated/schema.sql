@@ -219,3 +219,19 @@ create table validation_jobs (
 );
 CREATE INDEX validation_jobs_queued ON public.validation_jobs USING btree (queued_at) WHERE (queued_at IS NOT NULL);
 CREATE INDEX validation_jobs_running ON public.validation_jobs USING btree (job_id) WHERE (status = 'running'::text);
+
+create table webhook_endpoints (
+  webhook_endpoint_id bigint not null generated always as identity,
+  url text collate "C" not null,
+  partner_name text collate "C",
+  event_types text[],
+  secret text collate "C" not null,
+  created_at timestamp with time zone not null default now(),
+  disabled_at timestamp with time zone,
+  failures_in_a_row integer not null default 0,
+  paused_until timestamp with time zone,
+  failed_at timestamp with time zone,
+  failure_reason text,
+  given_up bigint not null default 0,
+  constraint webhook_endpoints_pkey PRIMARY KEY (webhook_endpoint_id)
+);

@@ -9,6 +9,7 @@ import * as trustTheFeedOfAProduct from './20261122040000_trust_the_feed_of_a_pr
 import * as createProductHorizons from './20261122050000_create_product_horizons';
 import * as queueRuns from './20261122060000_queue_runs';
 import * as showProgress from './20261122070000_show_progress';
+import * as createWebhookEndpoints from './20261122080000_create_webhook_endpoints';
 
 /** Every migration, in the order in which they run. A migration that has landed is never edited. */
 export const migrations: Record<string, Knex.Migration> = {
@@ -22,4 +23,5 @@ export const migrations: Record<string, Knex.Migration> = {
   '20261122050000_create_product_horizons': createProductHorizons,
   '20261122060000_queue_runs': queueRuns,
   '20261122070000_show_progress': showProgress,
+  '20261122080000_create_webhook_endpoints': createWebhookEndpoints,
 };

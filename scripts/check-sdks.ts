@@ -36,15 +36,19 @@ async function main(): Promise<void> {
 }
 
 /** The names that the document gives, and those of them that a client has to have. */
-function namesOf({ paths, components }: OpenAPIV3.Document): Names {
+function namesOf({ paths, components, ...rest }: OpenAPIV3.Document): Names {
   const operationIds = Object.values(paths).flatMap((item) =>
     Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(
       ({ operationId }) => operationId ?? [],
     ),
   );
   const schemas = Object.entries(components?.schemas ?? {});
+  // What is sent by a webhook is in no operation, and not every generator looks further.
+  const sent = JSON.stringify(rest);
   // A mere text, such as a style sheet, need not become a type.
-  const shapes = schemas.filter(([, schema]) => 'properties' in schema || 'enum' in schema);
+  const shapes = schemas.filter(
+    ([name, schema]) => ('properties' in schema || 'enum' in schema) && !sent.includes(`schemas/${name}"`),
+  );
   return {
     given: schemas.map(([name]) => name),
     required: [...operationIds, ...shapes.map(([name]) => name)],

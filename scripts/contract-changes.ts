@@ -43,21 +43,23 @@ interface RedoclyChange {
 }
 
 function redoclyChanges(base: Document, revision: Document): Change[] {
-  const plainBase = withoutReferences(base);
-  return runRedocly(plainBase, asOldClientsMeetIt(base, revision)).flatMap((change): Change[] => {
-    const { kind, property, verdicts } = change;
-    const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
-    const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
-    const isBreaking =
-      (change.impact === 'major' && !isOpenEnum(plainBase, change)) ||
-      // Who sends nothing gets something else.
-      (property === 'default' && kind !== 'added');
-    // Tags order the documentation; no client has them.
-    if ((!isBreaking && change.impact === 'patch') || change.path.startsWith('#/tags')) return [];
-    const { subjects, rest } = placeOf(pointer, removed ? base : revision);
-    const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
-    return subjects.map((subject) => ({ impact: isBreaking ? 'breaking' : 'additive', subject, message }));
-  });
+  const plainBase = withWebhooksAsAnswers(withoutReferences(base));
+  return runRedocly(plainBase, withWebhooksAsAnswers(asOldClientsMeetIt(base, revision))).flatMap(
+    (change): Change[] => {
+      const { kind, property, verdicts } = change;
+      const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
+      const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
+      const isBreaking =
+        (change.impact === 'major' && !isOpenEnum(plainBase, change)) ||
+        // Who sends nothing gets something else.
+        (property === 'default' && kind !== 'added');
+      // Tags order the documentation; no client has them.
+      if ((!isBreaking && change.impact === 'patch') || change.path.startsWith('#/tags')) return [];
+      const { subjects, rest } = placeOf(pointer, removed ? base : revision);
+      const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
+      return subjects.map((subject) => ({ impact: isBreaking ? 'breaking' : 'additive', subject, message }));
+    },
+  );
 }
 
 function runRedocly(base: unknown, revision: unknown): RedoclyChange[] {
@@ -129,10 +131,32 @@ function asOldClientsMeetIt(base: Document, revision: Document): unknown {
   return plain;
 }
 
+/** Below this, a webhook is compared. */
+const webhookPath = '/x-webhooks/';
+
+/** A client takes a message of ours as it takes an answer: one that has more to say than before breaks nothing. */
+function withWebhooksAsAnswers(plain: unknown): unknown {
+  const { 'x-webhooks': webhooks = {}, ...rest } = plain as Document & {
+    'x-webhooks'?: Record<string, { post: OpenAPIV3.OperationObject }>;
+  };
+  const answers = Object.entries(webhooks).map(([name, { post }]) => {
+    const { operationId } = post;
+    const requestBody = post.requestBody as OpenAPIV3.RequestBodyObject;
+    const parameters = (post.parameters ?? []) as OpenAPIV3.ParameterObject[];
+    const headers = Object.fromEntries(parameters.map(({ name, in: _in, ...header }) => [name, header]));
+    const responses = { '200': { description: '', content: requestBody.content, headers } };
+    return [webhookPath + name, { get: { operationId, security: [], responses } }];
+  });
+  return { ...rest, paths: { ...rest.paths, ...Object.fromEntries(answers) } };
+}
+
 /** Where a pointer points to, for people. A path stands for all its operations. */
 function placeOf(pointer: string, document: Document): { subjects: string[]; rest: string } {
   const [top, name, method, ...rest] = steps(pointer);
   if (top !== 'paths' || name === undefined) return { subjects: [method ?? top ?? ''], rest: rest.join('/') };
+  if (name.startsWith(webhookPath)) {
+    return { subjects: [`webhook ${name.slice(webhookPath.length)}`], rest: rest.join('/') };
+  }
   if (method !== undefined && isMethod(method))
     return { subjects: [`${method.toUpperCase()} ${name}`], rest: rest.join('/') };
   const item = document.paths[name] ?? {};

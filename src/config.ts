@@ -66,6 +66,8 @@ export interface Config {
   migratesOnStart: boolean;
   /** Whether a process that serves requests works on queued runs too. */
   worksOnQueue: boolean;
+  /** Whether webhooks may go to private addresses, and without TLS. */
+  webhookPrivateAddresses: boolean;
   /** Whether the document and the page that shows it are served. */
   servicePages: boolean;
   logLevel: string;
@@ -106,6 +108,7 @@ const settingsSchema = {
     DATABASE_REPLICA_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200 },
     DATABASE_REPLICA_LAG_SECONDS: { type: 'integer', minimum: 2, maximum: 3600 },
     QUEUE_WORKER: { enum: ['on', 'off'], default: 'on' },
+    WEBHOOK_PRIVATE_ADDRESSES: { enum: ['on', 'off'], default: 'off' },
     SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
     SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
     LOG_LEVEL: { enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' },
@@ -152,6 +155,7 @@ interface Settings {
   DATABASE_REPLICA_CONNECTIONS?: number;
   DATABASE_REPLICA_LAG_SECONDS?: number;
   QUEUE_WORKER: 'on' | 'off';
+  WEBHOOK_PRIVATE_ADDRESSES: 'on' | 'off';
   SHUTDOWN_SECONDS: number;
   SERVICE_PAGES: 'on' | 'off';
   LOG_LEVEL: string;
@@ -241,6 +245,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     // Nobody else migrates the embedded server.
     migratesOnStart: settings.MIGRATE_ON_START === 'on' || !settings.DATABASE_URL,
     worksOnQueue: settings.QUEUE_WORKER === 'on',
+    webhookPrivateAddresses: settings.WEBHOOK_PRIVATE_ADDRESSES === 'on',
     servicePages: settings.SERVICE_PAGES === 'on',
     logLevel: settings.LOG_LEVEL,
     metrics:

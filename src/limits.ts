@@ -172,6 +172,34 @@ export const limits = {
   queuePollMilliseconds: 1_000,
   /** Connections that take runs out of the queue and give them back, besides one for each place, which listens. */
   queueConnections: 2,
+  /**
+   * Events that a process sends at a time: they wait for receivers, in the main thread. Of those, so many to one endpoint,
+   * on all processes together: some slow receivers leave places for others.
+   */
+  concurrentDeliveries: 12,
+  deliveriesPerEndpoint: 3,
+  /** How long a receiver may take to answer, its name and the connection included: Standard Webhooks wants 15 to 30 s. */
+  webhookMilliseconds: 15_000,
+  /** Of an answer, nothing is wanted but its status; whoever says more than this is cut off. */
+  webhookAnswerBytes: 16 * 1024,
+  /**
+   * After how many seconds an event is sent again that was not accepted, up to a fifth later: nine times within 28 to 33
+   * hours, the first again soon, so that a restart of the receiver goes unnoticed.
+   */
+  webhookRetrySeconds: [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 36_000],
+  /**
+   * From so many failures in a row on, nothing is sent to an endpoint for so many seconds, twice as long each time: what
+   * waits for a dead receiver would take the places of others.
+   */
+  webhookPause: { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 },
+  /** An event for an endpoint that is paused is given up when it is older: nobody counts how often it was not sent. */
+  webhookAgeMilliseconds: 36 * 3600 * 1000,
+  /** How often the queue is asked for events, see `queuePollMilliseconds`; their notifications come at once. */
+  deliveryPollMilliseconds: 2_000,
+  /** Whoever has taken an event from the queue has sent it by then, or is dead. */
+  deliveryOverdueMilliseconds: 60_000,
+  /** At shutdown, how long an event that is being sent may take; then it goes back into the queue. */
+  deliveryStopMilliseconds: 5_000,
   /** After how many seconds a client that has queued a run is told to look. */
   queuedRunRetrySeconds: 1,
   /** How often a process looks whether the jobs have changed for which somebody waits, with one statement for all. */

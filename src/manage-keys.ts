@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { runCommand } from './command';
-import { loadConfig } from './config';
+import { printTable, runCommand, UsageError } from './command';
+import { loadConfig, type Config } from './config';
 import { openDatabase, type Database } from './db/database';
 import { migrateToLatest, missingMigrations } from './db/migrate';
 import { reachDatabase } from './db/reach-database';
@@ -8,24 +8,25 @@ import { partnerExists } from './feeds/feeds.repository';
 import { parsePartnerName } from './feeds/partner-name';
 import { digestOf, generateKey } from './keys/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow } from './keys/keys.repository';
+import { eventTypes, parseWebhookCommand } from './webhooks/manage-webhooks';
 
 const usage = `Usage:
   npm run keys -- create NAME [--partner PARTNER]   make a key, and print it: it is shown only then
   npm run keys -- list                              all keys, revoked ones too, without the keys themselves
   npm run keys -- revoke NAME                       make a key useless within seconds
-NAME tells the keys apart, in logs too. A key with a PARTNER sees and touches only what is that partner's.`;
+  npm run keys -- webhooks create URL [--partner PARTNER] [--events TYPE,TYPE]
+                                                    send events to URL, and print the secret: it is shown only then
+  npm run keys -- webhooks list                     all webhooks, disabled ones too, and what failed last
+  npm run keys -- webhooks disable ID               send nothing more; what waits for it is dropped
+  npm run keys -- webhooks enable ID                send events from now on, also after too many have failed
+  npm run keys -- webhooks remove ID                forget it
+NAME tells the keys apart, in logs too. A key with a PARTNER sees and touches only what is that partner's; a webhook with
+one is told only of that. Without --events, it is told of all types: ${eventTypes.join(', ')}.`;
 
-/** A command that was not understood; the message says what it takes. */
-class UsageError extends Error {
-  constructor(problem: string) {
-    super(`${problem}\n${usage}`);
-  }
-}
-
-/** The command `npm run keys`: creates, lists and revokes API keys. Takes the settings of the service. */
+/** The command `npm run keys`: manages API keys and webhooks. Takes the settings of the service. */
 async function main(): Promise<void> {
-  const work = parseCommand(process.argv.slice(2));
   const config = loadConfig(process.env);
+  const work = parse(process.argv.slice(2), config);
   const { address, release } = await reachDatabase(config);
   const db = openDatabase(address, { applicationName: 'keys', connectionsMax: 2 });
   try {
@@ -45,9 +46,27 @@ async function requireMigrations(db: Database): Promise<void> {
   throw new Error(`The schema is not up to date (${missing.join(', ')}): npm run migrate.`);
 }
 
-/** What the arguments ask for. @throws UsageError */
-function parseCommand(args: string[]): (db: Database) => Promise<void> {
-  const { positionals, partner } = readArguments(args);
+/** What the arguments ask for. @throws when that is not clear, with what the command takes */
+function parse(args: string[], config: Config): (db: Database) => Promise<void> {
+  try {
+    const { positionals, partner, events } = readArguments(args);
+    const [command, ...more] = positionals;
+    if (command === 'webhooks') {
+      return parseWebhookCommand(more, { partnerName: requirePartnerName(partner), events }, config);
+    }
+    if (events !== undefined) throw new UsageError('--events belongs to webhooks create.');
+    return parseKeyCommand(positionals, partner);
+  } catch (error) {
+    if (error instanceof UsageError) error.message += `\n${usage}`;
+    throw error;
+  }
+}
+
+/** @throws UsageError */
+function parseKeyCommand(
+  positionals: string[],
+  partner: string | undefined,
+): (db: Database) => Promise<void> {
   const [command, name, ...more] = positionals;
   if (more.length > 0) throw new UsageError(`Too many arguments: ${more.join(' ')}`);
   if (partner !== undefined && command !== 'create') throw new UsageError('--partner belongs to create.');
@@ -68,11 +87,11 @@ function parseCommand(args: string[]): (db: Database) => Promise<void> {
   }
 }
 
-function readArguments(args: string[]): { positionals: string[]; partner?: string } {
+function readArguments(args: string[]): { positionals: string[]; partner?: string; events?: string } {
   try {
-    const options = { partner: { type: 'string' } } as const;
+    const options = { partner: { type: 'string' }, events: { type: 'string' } } as const;
     const { positionals, values } = parseArgs({ args, options, allowPositionals: true });
-    return { positionals, partner: values.partner };
+    return { positionals, ...values };
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
@@ -111,7 +130,7 @@ async function create(db: Database, name: Pick<ApiKeyRow, 'key_name' | 'partner_
 
 async function list(db: Database): Promise<void> {
   const keys = await listKeys(db);
-  const rows = [
+  printTable([
     ['NAME', 'PARTNER', 'CREATED', 'REVOKED'],
     ...keys.map((key) => [
       key.key_name,
@@ -119,12 +138,7 @@ async function list(db: Database): Promise<void> {
       key.created_at.toISOString(),
       key.revoked_at?.toISOString() ?? '(in use)',
     ]),
-  ];
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  for (const row of rows) {
-    const cells = row.map((cell, column) => cell.padEnd(widths[column]!));
-    process.stdout.write(`${cells.join('  ').trimEnd()}\n`);
-  }
+  ]);
 }
 
 async function revoke(db: Database, name: string): Promise<void> {

@@ -10,6 +10,7 @@ import { issueBody } from '../jobs/jobs.handlers';
 import type { Slots } from '../slots';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
+import type { FeedRow } from './feeds.repository';
 import { getFeed, openFeedFile, type FeedReceipt } from './feeds.service';
 import { receiveFeedOnce, type ReceiveOnceContext } from './receive-once';
 
@@ -41,22 +42,7 @@ export function feedHandlers(
 
     async getFeed({ path, caller, reply }) {
       const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
-      return reply(200, {
-        feed_id: formatId('FD', feed.feed_id),
-        partner_name: feed.partner_name,
-        file_name: feed.filename,
-        content_type: feed.content_type,
-        status: feed.feed_status,
-        uploaded_at: feed.uploaded_at.toISOString(),
-        validation_job_id: formatId('JV', feed.job_id),
-        validation_status: feed.status,
-        validation_message: validationMessage(feed),
-        raw_file_object_key: feed.raw_file_object_key,
-        raw_file_bucket: feed.raw_file_bucket,
-        sha256: feed.sha256.toString('hex'),
-        size_bytes: feed.size_bytes,
-        duplicate_of: formatFeedId(feed.duplicate_of),
-      });
+      return reply(200, feedBody(feed));
     },
 
     async downloadFeedFile({ path, headers, caller, reply }) {
@@ -104,6 +90,26 @@ export function feedHandlers(
       );
       return reply(200, inspectionBody(inspection));
     },
+  };
+}
+
+/** A feed as the document has it. */
+export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
+  return {
+    feed_id: formatId('FD', feed.feed_id),
+    partner_name: feed.partner_name,
+    file_name: feed.filename,
+    content_type: feed.content_type,
+    status: feed.feed_status,
+    uploaded_at: feed.uploaded_at.toISOString(),
+    validation_job_id: formatId('JV', feed.job_id),
+    validation_status: feed.status,
+    validation_message: validationMessage(feed),
+    raw_file_object_key: feed.raw_file_object_key,
+    raw_file_bucket: feed.raw_file_bucket,
+    sha256: feed.sha256.toString('hex'),
+    size_bytes: feed.size_bytes,
+    duplicate_of: formatFeedId(feed.duplicate_of),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
 import type { PartnerScope } from '../keys/caller';
+import { queueEventsSql } from '../webhooks/outbox';
 
 export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 
@@ -132,3 +133,19 @@ export interface NewFeed {
 export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {
   await db('feeds').insert(feed);
 }
+
+/** Has the endpoints that want it told of a feed that has come: a row of `findFeed`, its digest in hexadecimal digits. */
+export async function tellOfFeed(db: Database, feedId: number): Promise<void> {
+  await db.raw(tellOfFeedSql, [feedId]);
+}
+
+const tellOfFeedSql = queueEventsSql(`
+  select 'feed.uploaded' as event_type, partner_name, to_json(feed) as content
+  from (
+    select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
+      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, ${duplicateOf}, job_id, job.status, queued_at,
+      failure_reason, processed, inserted, updated, unchanged, skipped
+    from feeds join partners using (partner_id) join validation_jobs as job using (feed_id)
+    where feed_id = ?
+  ) as feed
+`);

@@ -17,6 +17,7 @@ import {
   findFeed,
   getOrInsertPartner,
   insertFeed,
+  tellOfFeed,
   type FeedRow,
 } from './feeds.repository';
 import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
@@ -243,7 +244,9 @@ async function writeFeed(
     size_bytes: sizeBytes,
   });
   const duplicateOf = await findDuplicate(trx, feedId);
-  return { feedId, ...(await insertJobs(trx, feedId)), sha256, sizeBytes, duplicateOf };
+  const jobs = await insertJobs(trx, feedId);
+  await tellOfFeed(trx, feedId);
+  return { feedId, ...jobs, sha256, sizeBytes, duplicateOf };
 }
 
 async function discard(key: string, { objectStore, log }: ReceiveContext): Promise<void> {

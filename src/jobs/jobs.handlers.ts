@@ -150,7 +150,8 @@ const checkCursor = ({ query }: RawRequest) => {
 /** A cursor that cannot be one is 400. */
 export const jobChecks = { listJobIssues: checkCursor, planJob: checkCursor } satisfies Checks;
 
-function jobBody(job: Job): components['schemas']['Job'] {
+/** A job as the document has it. */
+export function jobBody(job: Job): components['schemas']['Job'] {
   return {
     job_id: job.jobId,
     feed_id: formatId('FD', job.feedId),

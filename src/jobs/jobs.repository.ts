@@ -5,6 +5,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../keys/caller';
 import { findLeftRuns, removeFromQueue, takeBack } from '../queue/queued-runs';
+import { queueEventsSql, type EventType } from '../webhooks/outbox';
 import type { Knex } from 'knex';
 import { cancelledReason, type RunProgress } from './run-progress.repository';
 
@@ -215,7 +216,9 @@ export async function completeRun(
       ...counters,
     });
   await db('feeds').where('feed_id', run.feedId).update({ status: 'processed' });
-  return completed > 0;
+  if (completed === 0) return false;
+  await tellOfRun(db, 'job.completed', run.jobId);
+  return true;
 }
 
 /**
@@ -235,7 +238,9 @@ export async function failRun(
     skipped,
     issueCounts: JSON.stringify(issueCounts),
   });
-  return rowCount > 0;
+  if (rowCount === 0) return false;
+  await tellOfRun(db, 'job.failed', at.jobId);
+  return true;
 }
 
 /** Has the job wait for a run. To be called by who holds its claim. */
@@ -306,8 +311,10 @@ export function endInterruptedRun(db: Database, jobId: number): Promise<'failed'
 
 /** Ends a run that nobody has, or that did not begin. To be called by who holds the job's claim. */
 export async function failUnheldRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
-  await trx.raw(failSql('job_id = :jobId'), { jobId, reason, skipped: 0, issueCounts: '[]' });
+  const failure = { jobId, reason, skipped: 0, issueCounts: '[]' };
+  const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
   await trx('row_issues').where('job_id', jobId).delete();
+  if (rowCount > 0) await tellOfRun(trx, 'job.failed', jobId);
 }
 
 function failSql(which: string): string {
@@ -322,3 +329,14 @@ function failSql(which: string): string {
     update feeds set status = 'failed' from job where feeds.feed_id = job.feed_id
   `;
 }
+
+/** Has the endpoints that want it told how a run has ended: the job as it is now. */
+async function tellOfRun(db: Database, type: EventType, jobId: number): Promise<void> {
+  await db.raw(tellOfRunSql, { type, jobId });
+}
+
+const tellOfRunSql = queueEventsSql(`
+  select cast(:type as text) as event_type, partner_name, to_json(validation_jobs) as content
+  from validation_jobs join feeds using (feed_id) join partners using (partner_id)
+  where job_id = :jobId
+`);

@@ -96,7 +96,8 @@ async function findJob(db: Database, id: string, scope: PartnerScope): Promise<J
   return row && describeValidationJob(row);
 }
 
-function describeValidationJob(row: ValidationJobRow & { version: string }): Job {
+/** A validation job as its users see it. */
+export function describeValidationJob(row: ValidationJobRow & { version: string | null }): Job {
   const { text, result, summary } = describeRun(row);
   return {
     jobId: formatId('JV', row.job_id),

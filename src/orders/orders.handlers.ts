@@ -30,7 +30,7 @@ export function orderHandlers(
         idempotencyKeyOf({ caller, headers }),
         { operationId: 'createOrder', value: sentBody },
         async (trx) =>
-          toBody(await (trx ? createOrder(trx, request, defaultCurrency) : createWithOthers(request))),
+          orderBody(await (trx ? createOrder(trx, request, defaultCurrency) : createWithOthers(request))),
       );
       const { responseBody } = outcome;
       return reply(201, responseBody, {
@@ -40,7 +40,7 @@ export function orderHandlers(
     },
 
     async getOrder({ path, caller, reply }) {
-      return reply(200, toBody(await getOrder(db, path.order_id, caller.partnerName)));
+      return reply(200, orderBody(await getOrder(db, path.order_id, caller.partnerName)));
     },
 
     async listOrders({ query, checked, caller, reply }) {
@@ -52,7 +52,7 @@ export function orderHandlers(
       });
       return reply(200, {
         count: page.items.length,
-        items: page.items.map(toBody),
+        items: page.items.map(orderBody),
         next_cursor: page.nextCursor,
       });
     },
@@ -70,7 +70,8 @@ export function orderChecks(db: Database) {
   } satisfies Checks;
 }
 
-function toBody(order: OrderWithItems): components['schemas']['Order'] {
+/** An order as the document has it. */
+export function orderBody(order: OrderWithItems): components['schemas']['Order'] {
   return {
     order_id: formatId('OR', order.order_id),
     partner_name: order.partner_name,

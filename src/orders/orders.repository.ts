@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
 import type { PartnerScope } from '../keys/caller';
+import { queueEventsSql } from '../webhooks/outbox';
 
 /** An order. Amounts are decimal texts, exact. */
 export interface OrderRow {
@@ -66,7 +67,8 @@ export interface NewOrder {
 
 /**
  * One statement for any number of orders, so that an order without its items cannot exist. Line totals and their sum are
- * exact decimals. Each order's number is drawn before its row: it tells whose the items are.
+ * exact decimals. Each order's number is drawn before its row: it tells whose the items are. The events go into the queue
+ * because the end asks how many they were.
  */
 const insertOrdersSql = `
   with line as materialized (
@@ -102,6 +104,9 @@ const insertOrdersSql = `
     order_id, partner_name, customer_reference, status, total_amount, currency, created_at,
     order_item_id, product_id, sku, product_name, quantity, unit_price, line_total
   from new_order join new_item using (order_id)
+  where (${queueEventsSql(`
+    select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
+  `)}) is not null
   order by order_item_id
 `;
 

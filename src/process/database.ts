@@ -28,7 +28,7 @@ function connectionsOf({
   concurrentUploads,
   concurrentRuns,
 }: Config): number {
-  const ofEach = databaseConnections + concurrentUploads + 3 * concurrentRuns + 12;
+  const ofEach = databaseConnections + concurrentUploads + 3 * concurrentRuns + 15;
   return Math.max(100, apiProcesses * ofEach + 20);
 }
 

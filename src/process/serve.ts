@@ -10,7 +10,8 @@ import { authenticateAny } from '../keys/authenticate';
 import { localKey } from '../keys/local-key';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { startRunWorker, type RunWorker } from '../queue/run-worker';
+import { startRunWorker } from '../queue/run-worker';
+import { startWebhookWorker } from '../queue/webhook-worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
 import type { Cleanup } from './cleanups';
@@ -57,7 +58,7 @@ export function workOnQueue(prepared: Prepared): void {
 /** Answers requests. @returns the address. @throws ConfigError that names the setting which does not work */
 export async function serve(prepared: Prepared): Promise<string> {
   const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
-  const { runner, worker } = startRuns('api', prepared);
+  const { runner, stopWork } = startRuns('api', prepared);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
     connectionsMax: config.concurrentUploads,
@@ -85,7 +86,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
   const stopServer = () => {
     // Both at once: each may take its time. What goes wrong there is told when it is waited for.
-    worker?.stop().catch(() => undefined);
+    stopWork().catch(() => undefined);
     return drain(server, app.drain(), shutdownSeconds);
   };
   cleanups.push({ what: 'server', undo: stopServer });
@@ -100,7 +101,8 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
   return apiKeys.length === 0 && databaseUrl === undefined ? localKey(dataDir) : undefined;
 }
 
-function startRuns(role: Role, prepared: Prepared): { runner: Runner; worker?: RunWorker } {
+/** Starts what does runs, and what works on the queue. */
+function startRuns(role: Role, prepared: Prepared): { runner: Runner; stopWork: () => Promise<void> } {
   const { config, log, cleanups, address, db, metrics, logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
   const { logLevel, concurrentRuns, concurrentRunsOfPartner, shutdownSeconds } = config;
@@ -108,10 +110,17 @@ function startRuns(role: Role, prepared: Prepared): { runner: Runner; worker?: R
   const runner = startRunner(settings, db, log, metrics?.observeRun);
   cleanups.push({ what: 'ETL', undo: () => runner.stop() });
 
-  const worker =
+  const { webhookPrivateAddresses: privateAddresses } = config;
+  const workers =
     role === 'worker' || config.worksOnQueue
-      ? startRunWorker(address, { db, runner, log, concurrentRuns, shutdownSeconds })
-      : undefined;
-  cleanups.push({ what: 'work on queued runs', undo: () => worker?.stop() });
-  return { runner, worker };
+      ? [
+          startRunWorker(address, { db, runner, log, concurrentRuns, shutdownSeconds }),
+          startWebhookWorker(address, { db, log, privateAddresses, shutdownSeconds }),
+        ]
+      : [];
+  const stopWork = async () => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+  };
+  cleanups.push({ what: 'work on the queue', undo: stopWork });
+  return { runner, stopWork };
 }

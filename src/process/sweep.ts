@@ -4,10 +4,11 @@ import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import { failInterruptedRuns } from '../jobs/jobs.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import { freeLeftDeliveries } from '../queue/webhook-worker';
 
 /**
- * Shows runs as failed whose process has died, here or elsewhere, and forgets what was answered too long ago: now, and
- * then one look after the other.
+ * Shows runs as failed whose process has died, here or elsewhere, has webhooks sent that such a process was about to send,
+ * and forgets what was answered too long ago: now, and then one look after the other.
  */
 export async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<void> {
   const sweep = async () => {
@@ -16,6 +17,11 @@ export async function startSweep(db: Database, log: Log, signal: AbortSignal): P
       if (interrupted.length > 0) log.warn({ job_ids: interrupted }, 'interrupted runs are marked as failed');
     } catch (error) {
       log.warn({ err: error }, 'interrupted runs could not be looked for');
+    }
+    try {
+      await freeLeftDeliveries(db);
+    } catch (error) {
+      log.warn({ err: error }, 'webhooks that were left could not be looked for');
     }
     try {
       await deleteExpiredAnswers(db);

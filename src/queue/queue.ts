@@ -1,4 +1,5 @@
-import { Logger, runMigrations, type SharedOptions } from 'graphile-worker';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger, runMigrations, type SharedOptions, type WorkerPool } from 'graphile-worker';
 import { migrations } from 'graphile-worker/dist/generated/sql';
 import { Pool, type ClientConfig } from 'pg';
 import { clientConfig, type DatabaseAddress } from '../db/database';
@@ -30,8 +31,44 @@ function openPool(config: ClientConfig, connectionsMax: number, onLost: (error: 
   return pool;
 }
 
-/** Nothing of it outlives a transaction: a pooler in transaction mode may stand before the database. */
-export const queueOptions = { noPreparedStatements: true } satisfies SharedOptions;
+/**
+ * Nothing of it outlives a transaction: a pooler in transaction mode may stand before the database. What is done is noted
+ * in batches, without a delay, because only those are waited for at a stop, and only their failure does not end the process.
+ */
+export const queueOptions = {
+  noPreparedStatements: true,
+  preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+} satisfies SharedOptions;
+
+/**
+ * Works on the queue until it is stopped. A pool of workers ends by itself when it could not note what it has done, for
+ * example because the database went away: another one then takes its place.
+ * @param start - starts a pool of workers
+ * @returns what stops it, when all that goes on has ended. @throws whatever goes wrong with that
+ */
+export function keepWorking(start: () => WorkerPool, log: Log): { stop: () => Promise<void> } {
+  let stopping = false;
+  let workers = start();
+  const goOn = async () => {
+    for (;;) {
+      const reason = await workers.promise.then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (!stopping) await sleep(limits.queuePollMilliseconds, undefined, { ref: false });
+      if (stopping) return;
+      log.warn({ err: reason }, 'work on the queue has ended by itself; it begins again');
+      workers = start();
+    }
+  };
+  void goOn();
+  return {
+    stop: async () => {
+      stopping = true;
+      await workers.gracefulShutdown();
+    },
+  };
+}
 
 /** The version of its own schema that the queue needs: the number of its last step. */
 export const queueVersion = Math.max(...Object.keys(migrations).map((file) => parseInt(file, 10)));

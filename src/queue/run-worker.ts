@@ -5,7 +5,7 @@ import { waitsInQueue } from '../jobs/jobs.repository';
 import type { FeedRunner } from '../jobs/jobs.service';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { openQueuePool, queueLogger, queueOptions } from './queue';
+import { keepWorking, openQueuePool, queueLogger, queueOptions } from './queue';
 import type { RunPayload, RunTask } from './queued-runs';
 
 /** Works on queued runs. */
@@ -61,11 +61,11 @@ export function startRunWorker(
   };
   // Each place by itself: the queue knows who works on a run no more precisely, and a dead one is freed by that.
   const places = Array.from({ length: concurrentRuns }, (_, at) =>
-    runTaskList(options, at === 0 && concurrentRuns > 1 ? small : all, pgPool),
+    keepWorking(() => runTaskList(options, at === 0 && concurrentRuns > 1 ? small : all, pgPool), log),
   );
 
   const end = async () => {
-    await Promise.all(places.map(async (place) => place.gracefulShutdown()));
+    await Promise.all(places.map((place) => place.stop()));
     await pgPool.end();
   };
   let stopped: Promise<void> | undefined;

@@ -57,6 +57,7 @@ describe('the changes between two documents', () => {
         components.schemas.Job.properties.job_type.$ref = '#/components/schemas/JobKind';
         delete components.schemas.JobType;
       },
+      (changed) => delete changed['x-webhooks']['job.failed'],
     );
 
     expect(changes.filter((change) => change.startsWith('breaking'))).toMatchInlineSnapshot(`
@@ -73,6 +74,7 @@ describe('the changes between two documents', () => {
        "breaking POST /feeds/upload: Response header \`Location\` was removed.",
        "breaking POST /jobs/{job_id}/run: Response \`409\` was removed.",
        "breaking POST /orders: Properties became required: \`note\`.",
+       "breaking webhook job.failed: Path \`/x-webhooks/job.failed\` was removed.",
      ]
     `);
   });
@@ -84,7 +86,12 @@ describe('the changes between two documents', () => {
     );
 
     expect(new Set(changes.map((change) => change.split(':')[0]))).toEqual(
-      new Set(['breaking GET /orders', 'breaking POST /orders', 'breaking GET /orders/{order_id}']),
+      new Set([
+        'breaking GET /orders',
+        'breaking POST /orders',
+        'breaking GET /orders/{order_id}',
+        'breaking webhook order.created',
+      ]),
     );
   });
 
@@ -105,6 +112,11 @@ describe('the changes between two documents', () => {
         components.schemas.Health.properties.version = { type: 'string', description: 'V.', example: '1' };
       },
       ({ components }) => components.schemas.RowIssueCode.enum.push('too_expensive'),
+      ({ components }) => {
+        components.schemas.Order.properties.note = { type: 'string', description: 'N.', example: 'Soon' };
+        components.schemas.Order.required.push('note');
+      },
+      (changed) => (changed['x-webhooks']['order.changed'] = changed['x-webhooks']['order.created']),
     );
 
     expect(changes.filter((change) => !change.startsWith('additive'))).toEqual([]);
@@ -113,8 +125,13 @@ describe('the changes between two documents', () => {
        "additive GET /health/details: added",
        "additive GET /health: added responses/200/content/application/json/schema/properties/version",
        "additive GET /orders/{order_id}: Other credentials, or none, are accepted too.",
+       "additive GET /orders/{order_id}: added responses/200/content/application/json/schema/properties/note",
        "additive GET /orders/{order_id}: added security",
        "additive GET /orders: added parameters/3",
+       "additive GET /orders: added responses/200/content/application/json/schema/properties/items/items/properties/note",
+       "additive POST /orders: added responses/201/content/application/json/schema/properties/note",
+       "additive webhook order.changed: added",
+       "additive webhook order.created: added responses/200/content/application/json/schema/properties/data/properties/note",
      ]
     `);
     expect(changes).toContain(

@@ -23,6 +23,7 @@ const catalogTables = [
   'sales_rollup',
   'submission_jobs',
   'validation_jobs',
+  'webhook_endpoints',
 ];
 
 function open(address: DatabaseAddress): Database {

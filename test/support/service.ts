@@ -10,6 +10,7 @@ import { createHttpServer, type ServerOptions } from '../../src/http/server';
 import { authenticateAny } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/log';
 import { startRunWorker } from '../../src/queue/run-worker';
+import { startWebhookWorker } from '../../src/queue/webhook-worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile } from './after-file';
@@ -56,6 +57,8 @@ export async function startTestService(
     server?: ServerOptions;
     /** How many queued runs it works on at a time; absent: none. */
     queuedRuns?: number;
+    /** Whether it sends webhooks, and to which addresses; absent: it does not. */
+    webhooks?: 'to any address' | 'to public addresses';
   } = {},
 ): Promise<TestService> {
   const { address: directAddress, db: ownDb } = await createTestDatabase();
@@ -103,6 +106,11 @@ export async function startTestService(
       concurrentRuns: options.queuedRuns,
       shutdownSeconds: 30,
     });
+    afterFile(() => worker.stop());
+  }
+  if (options.webhooks !== undefined) {
+    const privateAddresses = options.webhooks === 'to any address';
+    const worker = startWebhookWorker(address, { db, log, privateAddresses, shutdownSeconds: 30 });
     afterFile(() => worker.stop());
   }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });

@@ -1,0 +1,86 @@
+import type { Database } from '../db/database';
+import { limits } from '../limits';
+import type { Log } from '../log';
+import {
+  disableEndpoint,
+  findEndpointInUse,
+  noteDelivery,
+  noteFailure,
+  noteGivenUp,
+} from './endpoints.repository';
+import { describeEvent } from './event-data';
+import { putOffSql, type Delivery } from './outbox';
+import { send, type SendOptions } from './send';
+
+/** What deliveries are made with. */
+export interface DeliveryContext extends SendOptions {
+  db: Database;
+  log: Log;
+}
+
+/**
+ * Sends one event to one endpoint, once. What is not accepted goes back into the queue, for later each time, until it has
+ * failed too often or is too old. An endpoint that says 410 is disabled; one at which too much has failed in a row is left
+ * alone for a while.
+ * @throws whatever the database throws, and when the signal is given: the queue then tries again
+ */
+export async function deliver(delivery: Delivery, context: DeliveryContext): Promise<void> {
+  const { db, log, signal } = context;
+  const { endpoint_id: endpointId, message_id: messageId, type, failed_attempts: failedAttempts } = delivery;
+  const endpoint = await findEndpointInUse(db, endpointId);
+  if (!endpoint) return;
+  const line = { endpoint_id: endpointId, webhook_id: messageId, event: type, attempt: failedAttempts + 1 };
+  const giveUp = async () => {
+    log.error(line, 'webhook given up');
+    await noteGivenUp(db, endpointId);
+  };
+  if (endpoint.pause > 0) {
+    const isTooOld = Date.now() - Date.parse(delivery.timestamp) > limits.webhookAgeMilliseconds;
+    // Not all at once when it is over.
+    return isTooOld ? giveUp() : putOff(db, delivery, endpoint.pause + limits.webhookPause.pauseSeconds);
+  }
+
+  const body = JSON.stringify(await describeEvent(db, delivery));
+  const startedAt = performance.now();
+  const failure = await failureOf(() =>
+    send(endpoint.url, endpoint.secret, { id: messageId, body }, context),
+  );
+  const ms = Math.round(performance.now() - startedAt);
+  if (failure === null) {
+    log.info({ ...line, ms }, 'webhook delivered');
+    if (endpoint.failures_in_a_row > 0) await noteDelivery(db, endpointId);
+    return;
+  }
+  // It is we who have to stop.
+  signal?.throwIfAborted();
+  log.warn({ ...line, ms, failure }, 'webhook failed');
+  await noteFailure(db, endpointId, failure);
+  if (failure === 'HTTP 410') {
+    log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it says that it is gone');
+    await disableEndpoint(db, endpointId);
+    return;
+  }
+  const seconds = limits.webhookRetrySeconds[failedAttempts];
+  if (seconds === undefined) return giveUp();
+  await putOff(db, { ...delivery, failed_attempts: failedAttempts + 1 }, seconds);
+}
+
+/** Why it was not accepted; null when it was. */
+async function failureOf(sending: () => Promise<number>): Promise<string | null> {
+  try {
+    const status = await sending();
+    return status >= 200 && status < 300 ? null : `HTTP ${status}`;
+  } catch (error) {
+    const { name, code, message } = error as NodeJS.ErrnoException;
+    if (name === 'TimeoutError') return `no answer within ${limits.webhookMilliseconds / 1000} s`;
+    return message || (code ?? name);
+  }
+}
+
+/** Up to a fifth later than asked for: what has failed together does not come again together. */
+async function putOff(db: Database, delivery: Delivery, seconds: number): Promise<void> {
+  await db.raw(putOffSql, {
+    delivery: JSON.stringify(delivery),
+    seconds: seconds * (1 + Math.random() / 5),
+  });
+}

@@ -1,0 +1,101 @@
+import type { Database } from '../db/database';
+import { limits } from '../limits';
+import type { EventType } from './outbox';
+
+/** A row of `webhook_endpoints`. */
+export interface EndpointRow {
+  webhook_endpoint_id: number;
+  url: string;
+  /** The partner whose events it gets; null: everybody's. */
+  partner_name: string | null;
+  /** null: all, those to come too. */
+  event_types: EventType[] | null;
+  /** `whsec_` and Base64. */
+  secret: string;
+  created_at: Date;
+  disabled_at: Date | null;
+  /** Since the last delivery that was accepted. */
+  failures_in_a_row: number;
+  paused_until: Date | null;
+  /** The last failure of all, and its reason. */
+  failed_at: Date | null;
+  failure_reason: string | null;
+  /** Events that were given up. */
+  given_up: number;
+}
+
+/** Creates an endpoint. @returns its number */
+export async function insertEndpoint(
+  db: Database,
+  endpoint: Pick<EndpointRow, 'url' | 'partner_name' | 'event_types' | 'secret'>,
+): Promise<number> {
+  const [row] = await db<EndpointRow>('webhook_endpoints').insert(endpoint, 'webhook_endpoint_id');
+  return row!.webhook_endpoint_id;
+}
+
+/** All endpoints, disabled ones too, the oldest first. */
+export async function listEndpoints(db: Database): Promise<EndpointRow[]> {
+  return db<EndpointRow>('webhook_endpoints').orderBy('webhook_endpoint_id');
+}
+
+/** Removes an endpoint. @returns whether there was one */
+export async function deleteEndpoint(db: Database, endpointId: number): Promise<boolean> {
+  return (await at(db, endpointId).delete()) > 0;
+}
+
+/** Has an endpoint get nothing more; what waits for it is dropped when its turn comes. @returns whether there is one */
+export async function disableEndpoint(db: Database, endpointId: number): Promise<boolean> {
+  const disabledAt = db.raw('coalesce(disabled_at, now())') as unknown as Date;
+  return (await at(db, endpointId).update({ disabled_at: disabledAt })) > 0;
+}
+
+/** Has an endpoint get events from now on, whatever it did before. @returns whether there is one */
+export async function enableEndpoint(db: Database, endpointId: number): Promise<boolean> {
+  return (
+    (await at(db, endpointId).update({ disabled_at: null, failures_in_a_row: 0, paused_until: null })) > 0
+  );
+}
+
+/** An endpoint that is not disabled, and for how many more seconds it is paused; undefined when there is none. */
+export async function findEndpointInUse(
+  db: Database,
+  endpointId: number,
+): Promise<(Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> & { pause: number }) | undefined> {
+  return at(db, endpointId)
+    .where('disabled_at', null)
+    .first(
+      'url',
+      'secret',
+      'failures_in_a_row',
+      db.raw('coalesce(extract(epoch from paused_until - now()), 0)::double precision as pause'),
+    );
+}
+
+/** Notes that an endpoint takes what is sent to it. */
+export async function noteDelivery(db: Database, endpointId: number): Promise<void> {
+  await at(db, endpointId).update({ failures_in_a_row: 0, paused_until: null });
+}
+
+/** Notes a failure. From some in a row on, nothing is sent for a while, which is longer each time. */
+export async function noteFailure(db: Database, endpointId: number, reason: string): Promise<void> {
+  const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = limits.webhookPause;
+  await db.raw(
+    `update webhook_endpoints
+     set failed_at = now(), failure_reason = :reason, failures_in_a_row = failures_in_a_row + 1,
+       paused_until = case when failures_in_a_row + 1 >= :pauseAfterFailures then
+         now() + least(:pauseSecondsMax, :pauseSeconds * power(2, least(failures_in_a_row + 1 - :pauseAfterFailures, 20)))
+           * interval '1 second'
+       end
+     where webhook_endpoint_id = :endpointId`,
+    { endpointId, reason, pauseAfterFailures, pauseSeconds, pauseSecondsMax },
+  );
+}
+
+/** Counts an event that was given up. */
+export async function noteGivenUp(db: Database, endpointId: number): Promise<void> {
+  await at(db, endpointId).increment('given_up', 1);
+}
+
+function at(db: Database, endpointId: number) {
+  return db<EndpointRow>('webhook_endpoints').where('webhook_endpoint_id', endpointId);
+}

@@ -1,0 +1,68 @@
+import type { Database } from '../db/database';
+import { feedBody } from '../feeds/feeds.handlers';
+import type { FeedRow } from '../feeds/feeds.repository';
+import { jobBody } from '../jobs/jobs.handlers';
+import type { ValidationJobRow } from '../jobs/jobs.repository';
+import { describeValidationJob } from '../jobs/jobs.service';
+import { orderBody } from '../orders/orders.handlers';
+import { findOrder } from '../orders/orders.repository';
+import type { Delivery, EventBody } from './outbox';
+
+/** What the queue keeps of an event: what will not be the same any more when it is sent. */
+export interface EventContent {
+  'feed.uploaded': InJson<FeedRow>;
+  'job.completed': InJson<ValidationJobRow>;
+  'job.failed': InJson<ValidationJobRow>;
+  'order.created': { order_id: number };
+}
+
+/** Times are ISO 8601, bytes are hexadecimal digits. */
+type InJson<Row> = {
+  [Column in keyof Row]: Row[Column] extends Buffer
+    ? string
+    : Date extends Row[Column]
+      ? OrNull<Row[Column]>
+      : Row[Column];
+};
+
+type OrNull<Value> = null extends Value ? string | null : string;
+
+/** What a delivery says of its event, as the operations of the document would have said it when it happened. */
+export async function describeEvent(
+  db: Database,
+  { type, timestamp, content }: Delivery,
+): Promise<EventBody> {
+  const happenedAt = new Date(timestamp).toISOString();
+  switch (type) {
+    case 'feed.uploaded': {
+      const row = content as EventContent[typeof type];
+      const data = feedBody({
+        ...row,
+        uploaded_at: new Date(row.uploaded_at),
+        queued_at: timeOf(row.queued_at),
+        sha256: Buffer.from(row.sha256, 'hex'),
+      });
+      return { type, timestamp: happenedAt, data };
+    }
+    case 'job.completed':
+    case 'job.failed': {
+      const row = content as EventContent[typeof type];
+      const job = describeValidationJob({
+        ...row,
+        created_at: new Date(row.created_at),
+        queued_at: timeOf(row.queued_at),
+        started_at: timeOf(row.started_at),
+        finished_at: timeOf(row.finished_at),
+        version: null,
+      });
+      return { type, timestamp: happenedAt, data: jobBody(job) };
+    }
+    case 'order.created': {
+      // Orders do not change, and can be large.
+      const { order_id: orderId } = content as EventContent[typeof type];
+      return { type, timestamp: happenedAt, data: orderBody((await findOrder(db, orderId, null))!) };
+    }
+  }
+}
+
+const timeOf = (text: string | null) => (text === null ? null : new Date(text));

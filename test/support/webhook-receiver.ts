@@ -1,0 +1,84 @@
+import { createServer as createHttpServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import type { Database } from '../../src/db/database';
+import { insertEndpoint, type EndpointRow } from '../../src/webhooks/endpoints.repository';
+import type { EventBody } from '../../src/webhooks/outbox';
+import { afterFile } from './after-file';
+
+/** Of the endpoints that `sendTo` makes. */
+const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
+
+/** What a receiver has got. */
+export interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** What the library of Standard Webhooks makes of it. */
+  event: EventBody;
+}
+
+/** A server that takes webhooks and verifies them, as a partner would. It is stopped after the file. */
+export interface Receiver {
+  url: string;
+  /** What it verifies with. */
+  secret: string;
+  /** All of them, in the order in which they came. */
+  received: Received[];
+  /** What it has been told, without when. */
+  events(): Pick<EventBody, 'type' | 'data'>[];
+  /** What it answers from now on: a status, or nothing at all. Called with the number of the message, from 1. */
+  answer: (count: number) => { status: number; headers?: Record<string, string> } | 'nothing';
+}
+
+/** Starts one. @param tls - key and certificate; absent: plain HTTP. @throws nothing: what it cannot verify it answers with 400 */
+export async function startReceiver(
+  options: { tls?: { key: string; cert: string } } = {},
+): Promise<Receiver> {
+  const receiver: Receiver = {
+    url: '',
+    secret,
+    received: [],
+    events: () => receiver.received.map(({ event: { type, data } }) => ({ type, data }) as EventBody),
+    answer: () => ({ status: 204 }),
+  };
+  const listener: RequestListener = (request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (part: string) => (text += part));
+    request.on('end', () => {
+      const { url: path = '', headers } = request;
+      try {
+        const event = new Webhook(receiver.secret).verify(
+          text,
+          headers as Record<string, string>,
+        ) as EventBody;
+        receiver.received.push({ path, headers, text, event });
+      } catch {
+        response.writeHead(400).end();
+        return;
+      }
+      const answer = receiver.answer(receiver.received.length);
+      if (answer !== 'nothing') response.writeHead(answer.status, answer.headers).end('Thank you');
+    });
+  };
+  const { tls } = options;
+  const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  receiver.url = `${tls ? 'https' : 'http'}://localhost:${port}/events?from=catalog`;
+  return receiver;
+}
+
+/** Has events sent to a URL: those of one partner and of some types where that is given. @returns its number */
+export function sendTo(
+  db: Database,
+  url: string,
+  only: Partial<Pick<EndpointRow, 'partner_name' | 'event_types'>> = {},
+): Promise<number> {
+  return insertEndpoint(db, { url, secret, partner_name: null, event_types: null, ...only });
+}

@@ -1,0 +1,325 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { limits } from '../../src/limits';
+import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
+import { afterFile } from '../support/after-file';
+import { eventually } from '../support/eventually';
+import { startTestService, type TestService } from '../support/service';
+import { sendTo, startReceiver, type Receiver } from '../support/webhook-receiver';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ webhooks: 'to any address' });
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await service.db('webhook_endpoints').delete();
+});
+
+const csv = 'sku,product_name\nA,A\n';
+const upload = () => service.api.uploadFeed(csv, 'Acme');
+
+const endpoint = async (id: number) =>
+  (await service.db<EndpointRow>('webhook_endpoints').where('webhook_endpoint_id', id).first())!;
+
+/** What waits to be sent to the endpoint. */
+async function waiting(id: number): Promise<{ in_seconds: number; payload: { failed_attempts: number } }[]> {
+  const { rows } = await service.db.raw<{ rows: Awaited<ReturnType<typeof waiting>> }>(
+    `select cast(extract(epoch from run_at - now()) as double precision) as in_seconds, payload
+     from graphile_worker._private_jobs where payload ->> 'endpoint_id' = ? order by run_at`,
+    [String(id)],
+  );
+  return rows;
+}
+
+const failed = (id: number) =>
+  eventually('it has failed', async () => {
+    const row = await endpoint(id);
+    return row.failed_at !== null && (await waiting(id)).every(({ in_seconds }) => in_seconds > 0) && row;
+  });
+
+/** Has what is sent again be sent without delay. */
+const retryAtOnce = (times: number) =>
+  jest.replaceProperty(limits, 'webhookRetrySeconds', Array<number>(times).fill(0) as never);
+
+/** Has nothing paused, however much fails. */
+const neverPause = () =>
+  jest.replaceProperty(limits, 'webhookPause', { ...limits.webhookPause, pauseAfterFailures: 1e6 } as never);
+
+describe('a delivery', () => {
+  it('is what Standard Webhooks says: verified by its library, with the time of now', async () => {
+    const receiver = await startReceiver();
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    await eventually('it has come', () => receiver.received.length === 1);
+    const [{ headers, path }] = receiver.received as [Receiver['received'][0]];
+    expect(path).toBe('/events?from=catalog');
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/);
+    expect(Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp']))).toBeLessThan(60);
+    await eventually('nothing waits', async () => (await waiting(id)).length === 0);
+    expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0, failed_at: null });
+  });
+
+  it('that fails comes again with the same id and body, and another time when that has passed', async () => {
+    retryAtOnce(5);
+    neverPause();
+    const receiver = await startReceiver();
+    receiver.answer = (count) => ({ status: count < 4 ? 500 : 200 });
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    await eventually('it is accepted', async () => (await waiting(id)).length === 0, 30);
+    const { received } = receiver;
+    expect(received).toHaveLength(4);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(new Set(received.map(({ text }) => text)).size).toBe(1);
+    expect(await endpoint(id)).toMatchObject({
+      failures_in_a_row: 0,
+      failure_reason: 'HTTP 500',
+      given_up: 0,
+      disabled_at: null,
+    });
+  });
+
+  it.each([400, 401, 404, 429, 500, 503])('that gets %i is put off for a few seconds', async (status) => {
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status });
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    expect(await failed(id)).toMatchObject({ failure_reason: `HTTP ${status}`, failures_in_a_row: 1 });
+    const [delivery] = await waiting(id);
+    expect(delivery!.payload.failed_attempts).toBe(1);
+    expect(delivery!.in_seconds).toBeLessThanOrEqual(1.2 * limits.webhookRetrySeconds[0]);
+  });
+
+  it('is put off for longer each time, for more than a day in all', () => {
+    const seconds = limits.webhookRetrySeconds;
+
+    expect([...seconds].sort((a, b) => a - b)).toEqual(seconds);
+    const hours = seconds.reduce((sum, one) => sum + one, 0) / 3600;
+    expect([Math.floor(hours), Math.ceil(1.2 * hours)]).toEqual([27, 34]);
+  });
+
+  it('that has failed too often is given up, and that shows', async () => {
+    retryAtOnce(2);
+    neverPause();
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 500 });
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    await eventually('it is given up', async () => (await endpoint(id)).given_up === 1, 30);
+    expect(receiver.received).toHaveLength(3);
+    await eventually('nothing waits', async () => (await waiting(id)).length === 0);
+  });
+
+  it('that gets 410 disables the endpoint, and what waits for it is dropped', async () => {
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 500 });
+    const id = await sendTo(service.db, receiver.url);
+    await upload();
+    await failed(id);
+    receiver.answer = () => ({ status: 410 });
+
+    await upload();
+    await eventually('it is disabled', async () => (await endpoint(id)).disabled_at !== null);
+    await service.db.raw(`update graphile_worker._private_jobs set run_at = now()`);
+
+    await eventually('nothing waits', async () => (await waiting(id)).length === 0, 30);
+    expect(receiver.received).toHaveLength(2);
+    await upload();
+    expect(await waiting(id)).toEqual([]);
+  });
+
+  it('does not follow where it is sent elsewhere', async () => {
+    const elsewhere = await startReceiver();
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 307, headers: { location: elsewhere.url } });
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    expect(await failed(id)).toMatchObject({ failure_reason: 'HTTP 307' });
+    expect([receiver.received.length, elsewhere.received.length]).toEqual([1, 0]);
+  });
+
+  it('that is not answered in time has failed', async () => {
+    jest.replaceProperty(limits, 'webhookMilliseconds', 300 as never);
+    const receiver = await startReceiver();
+    receiver.answer = () => 'nothing';
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    expect((await failed(id)).failure_reason).toBe('no answer within 0.3 s');
+  });
+
+  it('that nobody takes has failed', async () => {
+    const receiver = await startReceiver();
+    const id = await sendTo(service.db, receiver.url.replace(/:\d+/, ':1'));
+
+    await upload();
+
+    expect((await failed(id)).failure_reason).toMatch(/ECONNREFUSED/);
+  });
+
+  it('whose answer does not end is done when the status has come, and the rest is cut off', async () => {
+    let cut = false;
+    const server = createServer((request, response) => {
+      request.resume();
+      response.on('close', () => (cut = true));
+      response.writeHead(200);
+      const goOn = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
+      };
+      response.on('drain', goOn);
+      goOn();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterFile(() => void server.close());
+    const id = await sendTo(service.db, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+
+    await upload();
+
+    await eventually('it is done, and cut off', async () => cut && (await waiting(id)).length === 0);
+    expect((await endpoint(id)).failed_at).toBeNull();
+  });
+
+  it('of an endpoint that has been removed is dropped', async () => {
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 500 });
+    const id = await sendTo(service.db, receiver.url);
+    await upload();
+    await failed(id);
+
+    await service.db('webhook_endpoints').delete();
+    await service.db.raw('update graphile_worker._private_jobs set run_at = now()');
+
+    await eventually('nothing waits', async () => (await waiting(id)).length === 0, 30);
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe('an endpoint where everything fails', () => {
+  it('is left alone for a while, longer each time, and then tried again', async () => {
+    retryAtOnce(1000);
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 500 });
+    const id = await sendTo(service.db, receiver.url);
+
+    await upload();
+
+    const { pauseAfterFailures, pauseSeconds } = limits.webhookPause;
+    await eventually('it is paused', async () => (await endpoint(id)).paused_until !== null, 30);
+    const pauseOf = async () =>
+      ((await endpoint(id)).paused_until!.getTime() - (await endpoint(id)).failed_at!.getTime()) / 1000;
+    expect(await pauseOf()).toBeCloseTo(pauseSeconds, 1);
+    // What comes meanwhile is not sent.
+    await upload();
+    await eventually('both wait for its end', async () => {
+      const all = await waiting(id);
+      return all.length === 2 && all.every(({ in_seconds }) => in_seconds > pauseSeconds);
+    });
+    expect(receiver.received).toHaveLength(pauseAfterFailures);
+
+    const goOn = async () => {
+      await service.db('webhook_endpoints').update({ paused_until: service.db.raw('now()') });
+      await service.db.raw('update graphile_worker._private_jobs set run_at = now()');
+    };
+    await goOn();
+    await eventually('it is paused again', async () => (await pauseOf()) > 1.5 * pauseSeconds, 30);
+    receiver.answer = () => ({ status: 200 });
+    await goOn();
+    await eventually('all is sent', async () => (await waiting(id)).length === 0, 30);
+    expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0, paused_until: null });
+  });
+
+  it('gets no event that is too old by then', async () => {
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 500 });
+    const id = await sendTo(service.db, receiver.url);
+    await upload();
+    await failed(id);
+    await service
+      .db('webhook_endpoints')
+      .update({ paused_until: service.db.raw("now() + interval '1 hour'") });
+
+    await service.db.raw(
+      `update graphile_worker._private_jobs
+       set run_at = now(), payload = cast(cast(payload as jsonb) || ? as json)`,
+      [JSON.stringify({ timestamp: new Date(Date.now() - 37 * 3600 * 1000) })],
+    );
+
+    await eventually('it is given up', async () => (await endpoint(id)).given_up === 1, 30);
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('and is slow does not keep others waiting', async () => {
+    const dead = await startReceiver();
+    dead.answer = () => 'nothing';
+    const alive = await startReceiver();
+    await sendTo(service.db, dead.url);
+    const id = await sendTo(service.db, alive.url);
+
+    const uploads = 20;
+    for (let at = 0; at < uploads; at++) await upload();
+
+    // Within the time that a single delivery to the dead one takes.
+    await eventually(
+      'all have come',
+      () => alive.received.length === uploads,
+      limits.webhookMilliseconds / 1000,
+    );
+    expect(dead.received.length).toBeLessThanOrEqual(limits.deliveriesPerEndpoint);
+    await eventually('nothing waits', async () => (await waiting(id)).length === 0);
+  });
+});
+
+describe('where only public addresses may be used', () => {
+  let careful: TestService;
+  beforeAll(async () => {
+    careful = await startTestService({ webhooks: 'to public addresses' });
+  });
+
+  it.each([
+    ['an address', (url: string) => url.replace('localhost', '127.0.0.1'), '127.0.0.1 is no public address'],
+    ['a name', (url: string) => url, / is no public address$/],
+  ])('a private one is refused, of %s, and nothing reaches it', async (_what, change, reason) => {
+    let connections = 0;
+    const server = createServer().on('connection', () => connections++);
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    afterFile(() => void server.close());
+    const url = `https://localhost:${(server.address() as AddressInfo).port}/`;
+    const id = await sendTo(careful.db, change(url));
+
+    await careful.api.uploadFeed(csv, 'Acme');
+
+    const row = await eventually('it has failed', async () => {
+      const found = await careful.db('webhook_endpoints').where('webhook_endpoint_id', id).first();
+      return found.failed_at !== null && found;
+    });
+    expect(row.failure_reason).toMatch(reason);
+    expect(connections).toBe(0);
+    await careful.db('webhook_endpoints').delete();
+  });
+
+  it('nothing is sent without TLS', async () => {
+    const receiver = await startReceiver();
+    const id = await sendTo(careful.db, receiver.url);
+
+    await careful.api.uploadFeed(csv, 'Acme');
+
+    await eventually('it has failed', async () => {
+      const found = await careful.db('webhook_endpoints').where('webhook_endpoint_id', id).first();
+      return found.failed_at !== null;
+    });
+    expect(receiver.received).toEqual([]);
+  });
+});

@@ -1,0 +1,193 @@
+import { failInterruptedRuns } from '../../src/jobs/jobs.repository';
+import { insertOrders } from '../../src/orders/orders.repository';
+import { eventually } from '../support/eventually';
+import { leaveRunning } from '../support/held-run';
+import { startTestService, type TestService } from '../support/service';
+import { sendTo, startReceiver, type Receiver } from '../support/webhook-receiver';
+import { eventErrors } from '../support/webhook-schema';
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,"24,5"\n';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ webhooks: 'to any address', queuedRuns: 1 });
+});
+
+/** Has a receiver of its own told of what happens. */
+async function listen(only?: Parameters<typeof sendTo>[2]): Promise<Receiver> {
+  const receiver = await startReceiver();
+  await sendTo(service.db, receiver.url, only);
+  return receiver;
+}
+
+/** Waits until all that is to be sent was sent. */
+const allSent = () =>
+  eventually('nothing waits to be sent', async () => {
+    const left = await service
+      .db('graphile_worker.jobs')
+      .where('task_identifier', 'send_webhook')
+      .first('id');
+    return left === undefined;
+  });
+
+const types = ({ received }: Receiver) => received.map(({ event }) => event.type);
+
+async function order(
+  partnerName: string,
+  headers = {},
+): Promise<{ status: number; body: { order_id: string } }> {
+  const { body } = await service.api.get(`/products?partner_name=${partnerName}`);
+  const items = [{ product_id: body.items[0].product_id as string, quantity: 2 }];
+  return service.api.post('/orders', { partner_name: partnerName, items }, headers);
+}
+
+describe('what an endpoint is told of', () => {
+  it('is an upload, its run, an order of it and a run that fails, each as the operation shows it then', async () => {
+    const receiver = await listen({ partner_name: 'All of it' });
+    const get = async (path: string) => (await service.api.get(path)).body;
+
+    const feed = await service.api.uploadFeed(csv, 'All of it');
+    const uploaded = await get(`/feeds/${feed.feedId}`);
+    await service.api.post(`/jobs/${feed.jobId}/run`);
+    const completed = await get(`/jobs/${feed.jobId}`);
+    const ordered = await get(`/orders/${(await order('All of it')).body.order_id}`);
+    const broken = await service.api.loadFeed(`${csv}"`, 'All of it');
+    const failed = await get(`/jobs/${broken.jobId}`);
+    // The data are of the moment in which it happened.
+    await service.api.post(`/jobs/${feed.jobId}/run`);
+
+    await allSent();
+    const { received } = receiver;
+    expect(receiver.events()).toHaveLength(6);
+    expect(receiver.events()).toEqual(
+      expect.arrayContaining([
+        { type: 'feed.uploaded', data: uploaded },
+        { type: 'job.completed', data: completed },
+        { type: 'order.created', data: ordered },
+        { type: 'job.failed', data: failed },
+      ]),
+    );
+    expect(types(receiver).sort()).toEqual([
+      'feed.uploaded',
+      'feed.uploaded',
+      'job.completed',
+      'job.completed',
+      'job.failed',
+      'order.created',
+    ]);
+    for (const message of received) expect(eventErrors(message)).toEqual([]);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(6);
+  });
+
+  it('is a queued run, and one that was interrupted for good', async () => {
+    const receiver = await listen({ partner_name: 'Queued', event_types: ['job.completed', 'job.failed'] });
+    const feed = await service.api.uploadFeed(csv, 'Queued');
+    await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async, wait=30' });
+    const lost = await service.api.uploadFeed(csv, 'Queued');
+    await leaveRunning(service, lost);
+
+    expect(await failInterruptedRuns(service.db)).toContain(Number(lost.jobId.slice(2)));
+    await failInterruptedRuns(service.db);
+
+    await allSent();
+    expect(receiver.received.map(({ event }) => [event.type, event.data])).toEqual(
+      expect.arrayContaining([
+        ['job.completed', (await service.api.get(`/jobs/${feed.jobId}`)).body],
+        ['job.failed', (await service.api.get(`/jobs/${lost.jobId}`)).body],
+      ]),
+    );
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  it('is the partner that it is for, and the types that it wants', async () => {
+    const everything = await listen();
+    const ofBirch = await listen({ partner_name: 'Birch' });
+    const uploads = await listen({ event_types: ['feed.uploaded'] });
+    const ordersOfBirch = await listen({ partner_name: 'Birch', event_types: ['order.created'] });
+
+    await service.api.loadFeed(csv, 'Birch');
+    await order('Birch');
+    await service.api.loadFeed(csv, 'Cedar');
+
+    await allSent();
+    const all = ['feed.uploaded', 'feed.uploaded', 'job.completed', 'job.completed', 'order.created'];
+    expect(types(everything).sort()).toEqual(all);
+    expect(types(ofBirch).sort()).toEqual(['feed.uploaded', 'job.completed', 'order.created']);
+    expect(types(uploads)).toEqual(['feed.uploaded', 'feed.uploaded']);
+    expect(types(ordersOfBirch)).toEqual(['order.created']);
+    // One event has one name, wherever it is sent.
+    const idOf = ({ received }: Receiver) =>
+      received.find(({ event }) => event.type === 'order.created')!.headers['webhook-id'];
+    expect(idOf(everything)).toBe(idOf(ordersOfBirch));
+    await service.db('webhook_endpoints').whereNull('partner_name').delete();
+  });
+
+  it('is an order once, however often its request is sent', async () => {
+    await service.api.loadFeed(csv, 'Repeated');
+    const receiver = await listen({ partner_name: 'Repeated' });
+    const key = { 'idempotency-key': 'one order' };
+
+    const first = await order('Repeated', key);
+    const again = await order('Repeated', key);
+
+    expect(again.body).toEqual(first.body);
+    await allSent();
+    expect(receiver.events()).toEqual([{ type: 'order.created', data: first.body }]);
+  });
+
+  it('is each of the orders that one statement creates', async () => {
+    const { feedId } = await service.api.loadFeed(csv, 'Together');
+    const receiver = await listen({ partner_name: 'Together' });
+    const { product_id, sku, product_name, price } = await service
+      .db('products')
+      .where('feed_id', Number(feedId.slice(2)))
+      .first();
+    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price }];
+    const head = { customerReference: null, currency: 'USD', items };
+
+    const orders = await insertOrders(service.db, [
+      { ...head, partnerName: 'Together' },
+      { ...head, partnerName: 'Somebody else' },
+      { ...head, partnerName: 'Together' },
+    ]);
+
+    expect(orders).toHaveLength(3);
+    await allSent();
+    expect(
+      receiver.received.map(({ event }) => (event.data as { order_id: string }).order_id).sort(),
+    ).toEqual([orders[0]!, orders[2]!].map(({ order_id }) => `OR${String(order_id).padStart(5, '0')}`));
+  });
+
+  it('is nothing that was undone', async () => {
+    const { feedId } = await service.api.loadFeed(csv, 'Undone');
+    const receiver = await listen({ partner_name: 'Undone' });
+    const { product_id, sku, product_name, price } = await service
+      .db('products')
+      .where('feed_id', Number(feedId.slice(2)))
+      .first();
+    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price }];
+    const one = { partnerName: 'Undone', customerReference: null, currency: 'USD', items };
+
+    await service.db
+      .transaction(async (trx) => {
+        await insertOrders(trx, [one]);
+        await trx.rollback();
+      })
+      .catch(() => undefined);
+    const { body } = await order('Undone');
+
+    await allSent();
+    expect(receiver.events()).toEqual([{ type: 'order.created', data: body }]);
+  });
+
+  it('is nothing of what happened before it was there, or while it is disabled', async () => {
+    await service.api.loadFeed(csv, 'Too early');
+    const receiver = await listen({ partner_name: 'Too early' });
+    await service.db('webhook_endpoints').where('url', receiver.url).update({ disabled_at: new Date() });
+
+    await order('Too early');
+
+    expect(await service.db('graphile_worker.jobs').where('task_identifier', 'send_webhook')).toEqual([]);
+    expect(receiver.received).toEqual([]);
+  });
+});
