@@ -75,7 +75,8 @@ export function issueTable(issues: readonly RowIssue[], width: number): string {
     head,
     ...rows.map((cells) => [...cells.slice(0, -1), { content: cells.at(-1), wordWrap: true }]),
   );
-  return `${table.toString()}\n`.replace(/ +$/gm, '');
+  const lines = table.toString().split('\n');
+  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
 }
 
 const noLines = Object.fromEntries(
