@@ -1,0 +1,146 @@
+/**
+ * Works out what larger catalogs take, from what was measured on one machine, and writes the table into docs/GROWING.md.
+ * With --check it only says whether the page has it.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import measuredCosts from './growth-costs.json';
+
+/** What one machine was measured to do and to need: `make bench ONLY=growth,etl,catalog,orders`. */
+export type Costs = typeof measuredCosts;
+
+/** What is assumed of everybody's use, in shares of the catalog. */
+export const use = {
+  partners: 10_000,
+  /** Every partner sends its whole catalog so often a day, */
+  feedsPerDay: 1,
+  /** of which so much has changed, */
+  changedShare: 0.1,
+  /** and it is to be loaded within these hours. */
+  etlHours: 6,
+  /** Raw files are kept so long. */
+  rawFileDays: 30,
+  /** Pages of the catalog asked for, a day and product; at the busiest time, so many times the mean. */
+  pagesPerProductAndDay: 5,
+  peak: 3,
+  /** Orders, a day and product. */
+  ordersPerProductAndDay: 0.001,
+} as const;
+
+const secondsPerDay = 86_400;
+
+/** What a catalog of one size takes. Sizes in gigabytes (10^9 bytes), rates a second, machines as the measured one. */
+export interface Demand {
+  products: number;
+  databaseGigabytes: number;
+  indexGigabytes: number;
+  rawFileGigabytes: number;
+  logGigabytesPerDay: number;
+  /** To load everything for the first time, by one machine. */
+  firstLoadHours: number;
+  /** To load what comes in a day, by one machine. */
+  etlHours: number;
+  etlMachines: number;
+  pagesPerSecond: number;
+  pageMachines: number;
+  ordersPerSecond: number;
+  orderMachines: number;
+  /** How much of its memory one machine needs for its indexes, 1 being all of it. */
+  memoryShare: number;
+}
+
+/** Everything grows with the number of products: what changes with the depth of an index was measured to be small. */
+export function demandOf(products: number, costs: Costs): Demand {
+  const gigabytes = (bytesPerProduct: number) => (products * bytesPerProduct) / 1e9;
+  const { tableBytesPerProduct, indexBytesPerProduct, digestBytesPerProduct } = costs;
+  const rowsPerDay = products * use.feedsPerDay;
+  const changedPerDay = rowsPerDay * use.changedShare;
+  const etlSeconds = rowsPerDay / costs.readRowsPerSecond + changedPerDay / costs.changedRowsPerSecond;
+  const pagesPerSecond = (products * use.pagesPerProductAndDay * use.peak) / secondsPerDay;
+  const ordersPerSecond = (products * use.ordersPerProductAndDay * use.peak) / secondsPerDay;
+  return {
+    products,
+    databaseGigabytes: gigabytes(tableBytesPerProduct + indexBytesPerProduct + digestBytesPerProduct),
+    indexGigabytes: gigabytes(indexBytesPerProduct),
+    rawFileGigabytes: gigabytes(costs.feedBytesPerRow) * use.feedsPerDay * use.rawFileDays,
+    logGigabytesPerDay: (changedPerDay * costs.logBytesPerChangedRow) / 1e9,
+    firstLoadHours: products / costs.firstLoadRowsPerSecond / 3600,
+    etlHours: etlSeconds / 3600,
+    etlMachines: etlSeconds / 3600 / use.etlHours,
+    pagesPerSecond,
+    pageMachines: pagesPerSecond / costs.pagesPerSecond,
+    ordersPerSecond,
+    orderMachines: ordersPerSecond / costs.ordersPerSecond,
+    memoryShare: gigabytes(indexBytesPerProduct) / costs.memoryGigabytes,
+  };
+}
+
+/** What one machine runs out of first: of what it needs most of, in shares of what it has. */
+export function firstToSaturate({ etlMachines, pageMachines, orderMachines, memoryShare }: Demand): string {
+  const shares = {
+    'loading changed rows': etlMachines,
+    'requests of the catalog': pageMachines,
+    orders: orderMachines,
+    'memory for the indexes': memoryShare,
+  };
+  const [[what, share]] = Object.entries(shares).sort(([, a], [, b]) => b - a) as [[string, number]];
+  return `${what} (${shown(share)} of the machine)`;
+}
+
+/** The sizes that are worked out. */
+export const sizes = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000] as const;
+
+/** The table, as Markdown. */
+export function tableOf(costs: Costs): string {
+  const demands = sizes.map((products) => demandOf(products, costs));
+  const line = (name: string, value: (demand: Demand) => string) =>
+    `| ${name} | ${demands.map(value).join(' | ')} |`;
+  const number = (name: string, key: keyof Demand) => line(name, (demand) => shown(demand[key]));
+  return [
+    line('products', ({ products }) => products.toLocaleString('en')),
+    `| --- |${' ---: |'.repeat(demands.length)}`,
+    line('of each of the partners', ({ products }) => shown(products / use.partners)),
+    number('database, GB', 'databaseGigabytes'),
+    number('of that, indexes, GB', 'indexGigabytes'),
+    number(`raw files of ${use.rawFileDays} days, GB`, 'rawFileGigabytes'),
+    number('write-ahead log, GB a day', 'logGigabytesPerDay'),
+    number('first load of everything by one machine, hours', 'firstLoadHours'),
+    number("a day's feeds by one machine, hours", 'etlHours'),
+    number(`machines to load them within ${use.etlHours} hours`, 'etlMachines'),
+    number('pages a second at the busiest time', 'pagesPerSecond'),
+    number('machines to answer them', 'pageMachines'),
+    number('orders a second at the busiest time', 'ordersPerSecond'),
+    number('machines to take them', 'orderMachines'),
+    line('one machine runs out first of', firstToSaturate),
+  ].join('\n');
+}
+
+/** Two digits are all that such a figure can mean. */
+function shown(value: number): string {
+  return Number(value.toPrecision(2)).toLocaleString('en', { maximumSignificantDigits: 2 });
+}
+
+const page = join(__dirname, '..', 'docs', 'GROWING.md');
+const begin = '<!-- made by scripts/simulate-growth.ts -->';
+const end = '<!-- end -->';
+
+/** The page with the table that these costs give. @throws Error when the page has no place for it */
+export async function pageWithTable(text: string, costs: Costs): Promise<string> {
+  const [before, rest] = text.split(begin);
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`The page has no ${begin} … ${end}.`);
+  const whole = `${before}${begin}\n\n${tableOf(costs)}\n\n${end}${after}`;
+  return format(whole, { ...(await resolveConfig(page)), parser: 'markdown' });
+}
+
+async function main(): Promise<void> {
+  const text = readFileSync(page, 'utf8');
+  const made = await pageWithTable(text, measuredCosts);
+  if (!process.argv.includes('--check')) return writeFileSync(page, made);
+  if (made === text) return console.log('docs/GROWING.md is up to date');
+  console.error('docs/GROWING.md is not what its costs make of it: run npx tsx scripts/simulate-growth.ts');
+  process.exitCode = 1;
+}
+
+if (require.main === module) void main();
