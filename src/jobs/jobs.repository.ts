@@ -182,7 +182,8 @@ export async function markRunning(db: Database, jobId: number): Promise<number> 
     `with job as (
        update validation_jobs
        set status = 'running', run_count = run_count + 1, queued_at = null, started_at = now(), finished_at = null,
-         progress = null, cancel_requested = false, failure_reason = null, processed = null, inserted = null, updated = null, unchanged = null, skipped = null
+         progress = null, cancel_requested = false, failure_reason = null, processed = null, inserted = null,
+         updated = null, unchanged = null, skipped = null
        where job_id = ?
        returning feed_id, run_count
      ), feed as (
@@ -321,7 +322,8 @@ function failSql(which: string): string {
   return `
     with job as (
       update validation_jobs
-      set status = 'failed', queued_at = null, finished_at = clock_timestamp(), progress = null, failure_reason = :reason,
+      set status = 'failed', queued_at = null, finished_at = clock_timestamp(), progress = null,
+        failure_reason = :reason,
         processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
       where ${which} and (status = 'running' or queued_at is not null)
       returning feed_id
