@@ -249,8 +249,8 @@ export interface paths {
          *     can send the API key. Each is of the type `job`; its `data` is the JSON of `GET /jobs/{job_id}` in one line, its `id`
          *     the `ETag` of that. A comment comes every fifteen seconds where nothing else does.
          *
-         *     The response ends when no run of the job waits or goes on, or after ten minutes. A client that comes back, with the
-         *     last `id` in `Last-Event-ID` as an `EventSource` does by itself, gets what has changed since. One that knows how the
+         *     The response ends when no run of the job waits or goes on, or after a minute. A client that comes back, with the last
+         *     `id` in `Last-Event-ID` as an `EventSource` does by itself, gets what has changed since. One that knows how the
          *     last run ended gets 204, by which an `EventSource` knows that it is done.
          */
         get: operations["streamJobEvents"];
@@ -277,7 +277,8 @@ export interface paths {
          *     `The run was cancelled.`, and can be run again. Whoever waits for the run is told the same.
          *
          *     The answer comes when the run has ended, which takes a second or two. Where it does not stop within ten seconds, the
-         *     answer is 202; it stops as soon as it can, and is not applied. A run that has ended already is 409.
+         *     answer is 202; it stops as soon as it can, and is not applied. A run that has ended already is 409,
+         *     and so is one that was asked for without `respond-async` and still waits for its turn.
          */
         post: operations["cancelJob"];
         delete?: never;

@@ -166,8 +166,9 @@ export const limits = {
   largeFeedBytes: 16 * 1024 * 1024,
   /** How often a queued run is begun, should its process die or the database go away each time. */
   queuedRunAttempts: 5,
-  /** A worker that has taken a run from the queue has begun it by then, or is dead. */
+  /** A worker that has taken a run from the queue and gives no sign for so long is dead; it gives one every so often. */
   queuedRunOverdueMilliseconds: 30_000,
+  queuedRunSignMilliseconds: 5_000,
   /** How often the queue is asked, in case that its notifications do not come through: not through every pooler do they. */
   queuePollMilliseconds: 1_000,
   /** Connections that take runs out of the queue and give them back, besides one for each place, which listens. */
@@ -216,8 +217,8 @@ export const limits = {
   progressSamples: 11,
   /** How long the answer to a cancellation waits for the run to end. */
   cancelWaitMilliseconds: 10_000,
-  /** After how long a stream of a job's changes ends; its client comes again. */
-  jobEventsMilliseconds: 10 * 60_000,
+  /** After how long a stream of a job's changes ends; its client comes again, with a key that is still in use. */
+  jobEventsMilliseconds: 60_000,
   /** How often it says something at least: proxies take a minute of silence for the end. */
   jobEventsSilenceMilliseconds: 15_000,
   /** After how long a client of such a stream comes again. */

@@ -19,7 +19,7 @@ import { replaceRowIssues } from './keep-issues';
 import { applyChanges, lockPartner } from './load';
 import { PartnerDigests } from './partner-digests';
 import { compareFeed, stageFeed } from './stage-feed';
-import { startReporter } from './run-reporter';
+import { startReporter, type RunReporter } from './run-reporter';
 import { createStaging } from './staging';
 import { failedCounters, type RunCounters } from './summary';
 
@@ -32,8 +32,11 @@ export interface RunContext {
   firstLoadBytes?: number;
 }
 
-/** How a run ended; the job's row has the rest. `unavailable`: the database went away, and nothing could be recorded. */
-export type RunOutcome = 'completed' | 'failed' | 'already_running' | 'unavailable';
+/**
+ * How a run ended; the job's row has the rest. `not_queued`: it was to come from the queue, and the job does not wait there
+ * any more. `unavailable`: the database went away, and nothing could be recorded.
+ */
+export type RunOutcome = 'completed' | 'failed' | 'already_running' | 'not_queued' | 'unavailable';
 
 /** What a run came to. */
 export interface RunReport {
@@ -50,31 +53,38 @@ export interface RunReport {
  *
  * Safe to call at once for any jobs: of two runs of one job the second is told `already_running`; runs of one partner
  * wait for each other where they touch its products. Safe to repeat.
+ * @param isQueued - whether it comes from the queue, and is only to be run if it still does when it begins
  */
 export async function runFeed(
   jobId: number,
   { db, objectStore, log, firstLoadBytes }: RunContext,
+  isQueued = false,
 ): Promise<RunReport> {
   const tally = new RunTally();
   let run: number | undefined;
+  let reporter: RunReporter | undefined;
+  // Whatever else fails when a run is cancelled does so because of that.
+  const reasonOf = (error: unknown): unknown =>
+    reporter?.signal.aborted ? (reporter.signal.reason as unknown) : error;
   try {
     const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
       if (!(await claimRun(trx, jobId))) return { outcome: 'already_running' };
       const feed = await getFeedToRun(trx, jobId);
       // On a connection of its own: callers see the state while the transaction goes on.
-      run = await markRunning(db, jobId);
-      const reporter = await startReporter(trx, db, { jobId, run, bytesTotal: feed.sizeBytes }, tally, log);
+      run = await markRunning(db, jobId, isQueued);
+      if (run === undefined) return { outcome: 'not_queued' };
+      reporter = await startReporter(trx, db, { jobId, run, bytesTotal: feed.sizeBytes }, tally, log);
+      const { signal } = reporter;
       try {
         // A savepoint: what fails is undone, while the claim on the job stays until the failure is recorded.
         const counters = await trx.transaction((work) =>
-          loadFeed(work, db, { objectStore, feed, signal: reporter.signal }, tally, firstLoadBytes),
+          loadFeed(work, db, { objectStore, feed, signal }, tally, firstLoadBytes),
         );
         return { outcome: 'completed', counters };
-      } catch (thrown) {
+      } catch (error) {
         await reporter.stop();
-        const error: unknown = reporter.signal.aborted ? reporter.signal.reason : thrown;
-        log.warn({ job_id: jobId, err: error }, 'run failed');
-        return await recordFailure(trx, { jobId, run }, error, tally);
+        log.warn({ job_id: jobId, err: reasonOf(error) }, 'run failed');
+        return await recordFailure(trx, { jobId, run }, reasonOf(error), tally);
       } finally {
         await reporter.stop();
       }
@@ -84,7 +94,7 @@ export async function runFeed(
     return report;
   } catch (error) {
     log.error({ job_id: jobId, err: error }, 'run could not be committed');
-    return await recordLostRun(db, { jobId, run }, error, tally, log);
+    return await recordLostRun(db, { jobId, run }, reasonOf(error), tally, log);
   }
 }
 

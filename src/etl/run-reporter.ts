@@ -43,12 +43,13 @@ export async function startReporter(
     const { phase, rows, bytesRead } = tally;
     const progress = { phase, rows, bytes_read: bytesRead, bytes_total: at.bytesTotal };
     if (!(await reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) }))) return;
-    cancelling.abort(new FeedFailure(cancelledReason));
+    // Each time: between two statements the server has none to give up.
     await cancelStatementOf(db, backend);
+    cancelling.abort(new FeedFailure(cancelledReason));
   }
 
   async function reportOn(): Promise<void> {
-    while (!cancelling.signal.aborted) {
+    for (;;) {
       try {
         await sleep(limits.progressMilliseconds, undefined, { signal: stopping.signal });
       } catch {

@@ -8,7 +8,8 @@ import { limits } from '../limits';
 import type { Database } from '../db/database';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../errors';
-import { endInterruptedRun, getFeedToRun } from '../jobs/jobs.repository';
+import { getFeedToRun } from '../jobs/jobs.repository';
+import { endInterruptedRun } from '../jobs/left-runs.repository';
 import type { FeedRunner } from '../jobs/jobs.service';
 import type { Log } from '../log';
 import { FeedFailure } from './feed-failure';
@@ -67,9 +68,9 @@ export function startRunner(
   const atWork = new Set<number>();
   let stopping = false;
 
-  async function runInThread(jobId: number): Promise<RunReport> {
+  async function runInThread(jobId: number, isQueued: boolean): Promise<RunReport> {
     try {
-      return (await threads.run(jobId, { name: 'run' })) as RunReport;
+      return (await threads.run({ jobId, isQueued }, { name: 'run' })) as RunReport;
     } catch (error) {
       if (stopping) return { outcome: 'unavailable' };
       log.error({ err: error, job_id: jobId }, 'ETL thread failed');
@@ -77,11 +78,22 @@ export function startRunner(
     }
   }
 
-  async function observedRun(jobId: number): Promise<RunOutcome> {
+  async function observedRun(jobId: number, isQueued: boolean): Promise<RunOutcome> {
     const startedAt = performance.now();
-    const report = await runInThread(jobId);
+    const report = await runInThread(jobId, isQueued);
     observe({ ...report, seconds: (performance.now() - startedAt) / 1000 });
     return report.outcome;
+  }
+
+  /** A second run of a job is told at once: behind other runs, the job might have ended when its turn comes. */
+  async function oneAtATime(jobId: number, run: () => Promise<RunOutcome>): Promise<RunOutcome> {
+    if (atWork.has(jobId)) return 'already_running';
+    atWork.add(jobId);
+    try {
+      return await run();
+    } finally {
+      atWork.delete(jobId);
+    }
   }
 
   /** @throws FeedFailure; unavailable, also when the thread has died */
@@ -99,19 +111,17 @@ export function startRunner(
   }
 
   return {
-    async run(jobId) {
-      // Told at once: behind other runs in the queue, the job might have ended when its turn comes.
-      if (atWork.has(jobId)) return 'already_running';
-      atWork.add(jobId);
-      try {
+    run: (jobId) =>
+      oneAtATime(jobId, async () => {
         const { partnerId } = await getFeedToRun(db, jobId);
-        return await runs.add((whenTurn) =>
-          ofEachPartner(partnerId, () => whenTurn(() => observedRun(jobId))),
+        return runs.add((whenTurn) =>
+          ofEachPartner(partnerId, () => whenTurn(() => observedRun(jobId, false))),
         );
-      } finally {
-        atWork.delete(jobId);
-      }
-    },
+      }),
+
+    // The queue itself lets through one run of a partner, and as many as it has places.
+    runQueued: (jobId) =>
+      oneAtATime(jobId, () => runs.addInAnyCase((whenTurn) => whenTurn(() => observedRun(jobId, true)))),
 
     plan: (jobId, page) =>
       runs.add((whenTurn) =>
@@ -158,16 +168,20 @@ function boundedQueue(atWorkMax: number, waitingMax: number, what: string) {
   const queue = pLimit(atWorkMax);
   let all = 0;
   const use = () => ({ working: queue.activeCount, waiting: all - queue.activeCount });
+  async function addInAnyCase<T>(task: (whenTurn: WhenTurn) => Promise<T>): Promise<T> {
+    all++;
+    try {
+      return await task(queue);
+    } finally {
+      all--;
+    }
+  }
   return {
     async add<T>(task: (whenTurn: WhenTurn) => Promise<T>): Promise<T> {
       if (all >= atWorkMax + waitingMax) throw unavailable(`${use().waiting} ${what} are waiting`);
-      all++;
-      try {
-        return await task(queue);
-      } finally {
-        all--;
-      }
+      return addInAnyCase(task);
     },
+    addInAnyCase,
     use,
   };
 }

@@ -47,8 +47,8 @@ function getContext(): Promise<RunContext> {
 }
 
 /** A task of the ETL thread: runs one job, beside others. */
-export async function run(jobId: number): Promise<RunReport> {
-  return runFeed(jobId, await getContext());
+export async function run({ jobId, isQueued }: { jobId: number; isQueued: boolean }): Promise<RunReport> {
+  return runFeed(jobId, await getContext(), isQueued);
 }
 
 /** A task of the ETL thread: plans one job, beside others. */

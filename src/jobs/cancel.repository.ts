@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { removeFromQueue, takeBack } from '../queue/queued-runs';
-import { claimRun, failUnheldRun, type ValidationJobRow } from './jobs.repository';
+import { claimRun, type ValidationJobRow } from './jobs.repository';
+import { failUnheldRun } from './left-runs.repository';
 import { cancelledReason, type RunNumber } from './run-progress.repository';
 
 /** What a cancellation has met: a run that it has ended, one that goes on and was told to stop, or none. */
@@ -15,7 +16,7 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
   if (await claimRun(trx, jobId)) {
     const job = await trx<ValidationJobRow>('validation_jobs').where('job_id', jobId).forUpdate().first();
     if (job?.status !== 'running' && !job?.queued_at) return 'none';
-    await takeBack(trx, jobId);
+    await takeBack(trx, jobId, 'anybody');
     await removeFromQueue(trx, jobId);
     await failUnheldRun(trx, jobId, cancelledReason);
     return 'ended';

@@ -1,19 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { jobWithoutRun, notAJobToCancel } from '../errors';
+import { jobWithoutRun, notAJobToCancel, unavailable } from '../errors';
 import { parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
 import { limits } from '../limits';
 import { isRunning, requestCancel } from './cancel.repository';
 import { getJob, type Job } from './jobs.service';
+import type { RunNumber } from './run-progress.repository';
 
 /**
  * Stops the run of a validation job, and waits for its end, for up to ten seconds and while somebody wants to know.
  * @returns the job as it is then, and whether the run has ended
  * @throws job_not_found, not_a_validation_job, no_run
  */
-export async function cancelJob(
+export async function cancelRun(
   db: Database,
   id: string,
   scope: PartnerScope,
@@ -27,19 +28,21 @@ export async function cancelJob(
   return { job: await getJob(db, id, scope), hasEnded };
 }
 
-/** @returns whether the run has ended before `isOver`; 'none' when there was none */
+/** @returns whether the run has ended before `isOver`; 'none' when there was none. @throws unavailable when none was told */
 async function endRun(db: Database, jobId: number, isOver: () => boolean): Promise<boolean | 'none'> {
-  let told: { run: number } | undefined;
+  let told: RunNumber | undefined;
   do {
     if (told) {
-      if (!(await isRunning(db, { jobId, ...told }))) return true;
+      // One that has begun since was asked for by somebody who knew that.
+      if (!(await isRunning(db, told))) return true;
     } else {
       const met = await inTransaction(db, 'request', (trx) => requestCancel(trx, jobId));
       if (met === 'ended') return true;
       if (met === 'none') return met;
-      if (met !== 'about to change') told = met;
+      if (met !== 'about to change') told = { jobId, ...met };
     }
     await sleep(limits.jobWatchMilliseconds);
   } while (!isOver());
+  if (told === undefined) throw unavailable('the run could not be told to stop');
   return false;
 }

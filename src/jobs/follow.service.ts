@@ -2,7 +2,7 @@ import type { Database } from '../db/database';
 import { parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
 import type { JobWatch } from './job-watch';
-import { getJob, type Job } from './jobs.service';
+import { describeValidationJob, getJob, type Job } from './jobs.service';
 
 /**
  * The job as it is, and again after each change, until `isOver` says that nobody wants to know. It can look the same: not
@@ -16,10 +16,11 @@ export async function* followJob(
   scope: PartnerScope,
   isOver: () => boolean,
 ): AsyncGenerator<Job, void> {
-  for (;;) {
-    const job = await getJob(db, id, scope);
+  let job: Job | undefined = await getJob(db, id, scope);
+  while (job) {
     yield job;
     if (job.version === null || isOver()) return;
-    await watch.change(parseId('JV', id)!, job.version, isOver);
+    const row = await watch.change(parseId('JV', id)!, job.version, isOver);
+    job = row && describeValidationJob(row);
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { limits } from '../limits';
+import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { listJobVersions } from './run-progress.repository';
 
 /** What somebody waits for. */
@@ -8,13 +9,14 @@ interface Wait {
   jobId: number;
   version: string;
   isOver: () => boolean;
-  resolve: () => void;
+  resolve: (job: VersionedJobRow | undefined) => void;
   reject: (error: unknown) => void;
 }
 
 /**
- * Tells those who wait for a validation job that it has changed: however many they are, the database is asked once each
- * time, and not at all when there are none. Asked, since what it could tell by itself does not come through every pooler.
+ * Gives those who wait for a validation job what has become of it: however many they are, the database is asked which jobs
+ * have changed, and for those, and not at all when nobody waits. Asked, since what it could tell by itself does not come
+ * through every pooler.
  */
 export class JobWatch {
   private waits = new Set<Wait>();
@@ -29,9 +31,10 @@ export class JobWatch {
 
   /**
    * Waits until a job is no longer of this version, or `isOver` says that nobody wants to know.
+   * @returns the job then; undefined when it has not changed
    * @throws whatever the database throws
    */
-  change(jobId: number, version: string, isOver: () => boolean): Promise<void> {
+  change(jobId: number, version: string, isOver: () => boolean): Promise<VersionedJobRow | undefined> {
     return new Promise((resolve, reject) => {
       this.waits.add({ jobId, version, isOver, resolve, reject });
       if (!this.isLooking) void this.look();
@@ -43,13 +46,12 @@ export class JobWatch {
     while (this.waits.size > 0) {
       await sleep(limits.jobWatchMilliseconds);
       try {
-        const jobIds = new Set(Array.from(this.waits, ({ jobId }) => jobId));
-        const versions = await listJobVersions(this.db, jobIds);
+        const changed = await this.findChanged();
         this.settle((wait) => {
-          // One that came meanwhile has not been asked for.
-          const hasChanged = jobIds.has(wait.jobId) && versions.get(wait.jobId) !== wait.version;
+          const job = changed.get(wait.jobId);
+          const hasChanged = job !== undefined && job.version !== wait.version;
           if (!hasChanged && !wait.isOver()) return false;
-          wait.resolve();
+          wait.resolve(hasChanged ? job : undefined);
           return true;
         });
       } catch (error) {
@@ -60,6 +62,17 @@ export class JobWatch {
       }
     }
     this.isLooking = false;
+  }
+
+  /** The jobs that are no longer as somebody who waits for them knows them, by number. */
+  private async findChanged(): Promise<ReadonlyMap<number, VersionedJobRow>> {
+    const versions = await listJobVersions(this.db, new Set(Array.from(this.waits, ({ jobId }) => jobId)));
+    const changed = [...this.waits].filter(
+      ({ jobId, version }) => (versions.get(jobId) ?? version) !== version,
+    );
+    if (changed.length === 0) return new Map();
+    const jobs = await listValidationJobs(this.db, new Set(changed.map(({ jobId }) => jobId)));
+    return new Map(jobs.map((job) => [job.job_id, job]));
   }
 
   /** Forgets the waits that `end` has ended. */

@@ -9,10 +9,11 @@ import { parsePrefer } from '../http/prefer';
 import { formatId } from '../ids';
 import type { Caller } from '../keys/caller';
 import { limits } from '../limits';
-import { cancelJob } from './cancel.service';
+import { cancelRun } from './cancel.service';
 import { followJob } from './follow.service';
 import { jobEvents, type JobState } from './job-events';
 import { JobWatch } from './job-watch';
+import { jobBody } from './jobs.body';
 import {
   getJob,
   hasEnded,
@@ -86,8 +87,9 @@ export function jobHandlers(
     },
 
     async cancelJob({ path, caller, isGivenUp, reply }) {
-      const { job, hasEnded } = await cancelJob(db, path.job_id, caller.partnerName, isGivenUp);
-      if (hasEnded) return reply(200, jobBody(job));
+      const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isGivenUp);
+      const { job } = cancelled;
+      if (cancelled.hasEnded) return reply(200, jobBody(job));
       return reply(202, jobBody(job), {
         Location: `/jobs/${job.jobId}`,
         'Retry-After': limits.queuedRunRetrySeconds,
@@ -149,24 +151,6 @@ const checkCursor = ({ query }: RawRequest) => {
 
 /** A cursor that cannot be one is 400. */
 export const jobChecks = { listJobIssues: checkCursor, planJob: checkCursor } satisfies Checks;
-
-/** A job as the document has it. */
-export function jobBody(job: Job): components['schemas']['Job'] {
-  return {
-    job_id: job.jobId,
-    feed_id: formatId('FD', job.feedId),
-    status: job.status,
-    job_type: job.type,
-    message: job.message,
-    result: job.result,
-    created_at: job.createdAt.toISOString(),
-    started_at: job.startedAt?.toISOString() ?? null,
-    finished_at: job.finishedAt?.toISOString() ?? null,
-    summary: job.summary,
-    issue_counts: job.issueCounts,
-    progress: job.progress,
-  };
-}
 
 function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
   return {

@@ -2,12 +2,10 @@ import type { RowIssueCode, IssueSeverity } from '../etl/issue-codes';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../keys/caller';
-import { findLeftRuns, removeFromQueue, takeBack } from '../queue/queued-runs';
 import { queueEventsSql, type EventType } from '../webhooks/outbox';
 import type { Knex } from 'knex';
-import { cancelledReason, type RunProgress } from './run-progress.repository';
+import type { RunProgress } from './run-progress.repository';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
 
@@ -51,19 +49,27 @@ export async function findSubmissionJob(
   return ((await jobs.first()) as SubmissionJobRow | undefined) ?? null;
 }
 
-/** The validation job with this number, and what tells its states apart; null when there is none in the scope. */
+/** A validation job, and what tells its states apart: another text after each change. */
+export type VersionedJobRow = ValidationJobRow & { version: string };
+
+/** The validation job with this number; null when there is none in the scope. */
 export async function findValidationJob(
   db: Database,
   jobId: number,
   scope: PartnerScope,
-): Promise<(ValidationJobRow & { version: string }) | null> {
+): Promise<VersionedJobRow | null> {
   const jobs = db('validation_jobs').where('job_id', jobId).modify(within, scope);
-  const job = await jobs.first<(ValidationJobRow & { version: string }) | undefined>(
-    '*',
-    db.raw('xmin::text as version'),
-  );
-  return job ?? null;
+  return (await jobs.first<VersionedJobRow | undefined>(versionedColumns(db))) ?? null;
 }
+
+/** The validation jobs with these numbers, for who may see them. */
+export async function listValidationJobs(db: Database, jobIds: Iterable<number>): Promise<VersionedJobRow[]> {
+  return db('validation_jobs')
+    .whereIn('job_id', [...jobIds])
+    .select<VersionedJobRow[]>(versionedColumns(db));
+}
+
+const versionedColumns = (db: Database) => ['*', db.raw('xmin::text as version')];
 
 function within(jobs: Knex.QueryBuilder, scope: PartnerScope): void {
   if (scope === null) return;
@@ -176,23 +182,31 @@ export async function newerLoadedFeed(
   return newest?.feed_id ?? undefined;
 }
 
-/** Shows that a run has started and that the file is being read. @returns which run of the job it is, from 1 */
-export async function markRunning(db: Database, jobId: number): Promise<number> {
+/**
+ * Shows that a run has started and that the file is being read. To be called by who holds the job's claim.
+ * @param isQueued - only if the job still waits in the queue
+ * @returns which run of the job it is, from 1; undefined when it does not wait there any more
+ */
+export async function markRunning(
+  db: Database,
+  jobId: number,
+  isQueued: boolean,
+): Promise<number | undefined> {
   const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
     `with job as (
        update validation_jobs
        set status = 'running', run_count = run_count + 1, queued_at = null, started_at = now(), finished_at = null,
          progress = null, cancel_requested = false, failure_reason = null, processed = null, inserted = null,
          updated = null, unchanged = null, skipped = null
-       where job_id = ?
+       where job_id = :jobId and (queued_at is not null or not :isQueued)
        returning feed_id, run_count
      ), feed as (
        update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
      )
      select run_count from job`,
-    [jobId],
+    { jobId, isQueued },
   );
-  return rows[0]!.run_count;
+  return rows[0]?.run_count;
 }
 
 /** Shows that the file is read and the products are being loaded. */
@@ -252,6 +266,7 @@ export async function markQueued(trx: Knex.Transaction, jobId: number): Promise<
       status: 'queued',
       queued_at: trx.raw('now()'),
       progress: null,
+      cancel_requested: false,
       started_at: null,
       finished_at: null,
       failure_reason: null,
@@ -269,61 +284,13 @@ export async function waitsInQueue(db: Database, jobId: number): Promise<boolean
   return (await waiting.first('job_id')) !== undefined;
 }
 
-/**
- * Ends the runs whose process has died: a job that says `running` and that nobody holds. One that came from the queue
- * goes back into it, as often as the queue tries; one that the queue has lost or given up has failed. Safe at any time, on
- * any number of processes.
- * @returns the numbers of the jobs that have failed
- */
-export async function failInterruptedRuns(db: Database): Promise<number[]> {
-  const running = await db('validation_jobs').where('status', 'running').pluck<number[]>('job_id');
-  const failed: number[] = [];
-  for (const jobId of new Set([...running, ...(await findLeftRuns(db))])) {
-    if ((await endInterruptedRun(db, jobId)) === 'failed') failed.push(jobId);
-  }
-  return failed;
-}
-
-/** Ends one such run. @returns what has become of it; undefined when somebody holds the job, or nothing was to be done */
-export function endInterruptedRun(db: Database, jobId: number): Promise<'failed' | 'queued' | undefined> {
-  return inTransaction(db, 'request', async (trx) => {
-    if (!(await claimRun(trx, jobId))) return undefined;
-    // The end of a run may be written, and not committed yet.
-    const job = await trx<ValidationJobRow>('validation_jobs')
-      .where('job_id', jobId)
-      .forUpdate()
-      .first('status', 'queued_at', 'cancel_requested');
-    const mayBeTried = await takeBack(trx, jobId);
-    if (job?.status !== 'running' && !job?.queued_at) return undefined;
-    if (job.status === 'running' && job.cancel_requested) {
-      await removeFromQueue(trx, jobId);
-      await failUnheldRun(trx, jobId, cancelledReason);
-      return 'failed';
-    }
-    if (!mayBeTried) {
-      const what = job.status === 'running' ? 'was interrupted' : 'could not be started';
-      await failUnheldRun(trx, jobId, `The run ${what}. Run the job again.`);
-      return 'failed';
-    }
-    if (job.status === 'running') await markQueued(trx, jobId);
-    return 'queued';
-  });
-}
-
-/** Ends a run that nobody has, or that did not begin. To be called by who holds the job's claim. */
-export async function failUnheldRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
-  const failure = { jobId, reason, skipped: 0, issueCounts: '[]' };
-  const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
-  await trx('row_issues').where('job_id', jobId).delete();
-  if (rowCount > 0) await tellOfRun(trx, 'job.failed', jobId);
-}
-
-function failSql(which: string): string {
+/** What ends the run of a job as failed, and its feed with it: `reason`, `skipped` and `issueCounts` are bound. */
+export function failSql(which: string): string {
   return `
     with job as (
       update validation_jobs
       set status = 'failed', queued_at = null, finished_at = clock_timestamp(), progress = null,
-        failure_reason = :reason,
+        cancel_requested = false, failure_reason = :reason,
         processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
       where ${which} and (status = 'running' or queued_at is not null)
       returning feed_id
@@ -333,7 +300,7 @@ function failSql(which: string): string {
 }
 
 /** Has the endpoints that want it told how a run has ended: the job as it is now. */
-async function tellOfRun(db: Database, type: EventType, jobId: number): Promise<void> {
+export async function tellOfRun(db: Database, type: EventType, jobId: number): Promise<void> {
   await db.raw(tellOfRunSql, { type, jobId });
 }
 

@@ -18,7 +18,7 @@ import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
 import { toPage, type Page } from '../page';
-import { addToQueue, takeBack } from '../queue/queued-runs';
+import { addToQueue, removeFromQueue, takeBack } from '../queue/queued-runs';
 import {
   claimRun,
   findSubmissionJob,
@@ -36,6 +36,8 @@ import type { RunProgress } from './run-progress.repository';
 export interface FeedRunner {
   /** Runs a job to its end, and says how it went. @throws unavailable when there is no room for it */
   run(jobId: number): Promise<RunOutcome>;
+  /** The same, of a job that waits in the queue: it waits for its turn here too, and is not run if it was taken back. */
+  runQueued(jobId: number): Promise<RunOutcome>;
   /** Says what a run would do now. @throws unavailable */
   plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
   /** Opens the rejects of a run. @throws FeedFailure; unavailable */
@@ -181,7 +183,9 @@ export async function queueJob(db: Database, id: string, scope: PartnerScope): P
   const { validationId } = await getJobToRun(db, id, scope);
   const isQueued = await inTransaction(db, 'request', async (trx) => {
     if (!(await claimRun(trx, validationId))) return false;
-    await takeBack(trx, validationId);
+    const { wasTaken } = await takeBack(trx, validationId, 'anybody');
+    // Whoever had it may be about to say that it is done, and would mean this one too.
+    if (wasTaken === 'left') await removeFromQueue(trx, validationId);
     await markQueued(trx, validationId);
     await addToQueue(trx, validationId);
     return true;

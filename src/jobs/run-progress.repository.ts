@@ -47,10 +47,7 @@ export async function cancelStatementOf(db: Database, backend: number): Promise<
   await db.raw('select pg_cancel_backend(?)', [backend]);
 }
 
-/**
- * By which the states of validation jobs are told apart: a text that is another one after each change.
- * @returns by number; without those that are not there
- */
+/** The `version` of these validation jobs, by number; without those that are not there. */
 export async function listJobVersions(
   db: Database,
   jobIds: Iterable<number>,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
-import { failInterruptedRuns } from '../jobs/jobs.repository';
+import { failInterruptedRuns } from '../jobs/left-runs.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { freeLeftDeliveries } from '../queue/webhook-worker';

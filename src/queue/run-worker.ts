@@ -6,7 +6,7 @@ import type { FeedRunner } from '../jobs/jobs.service';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { keepWorking, openQueuePool, queueLogger, queueOptions } from './queue';
-import type { RunPayload, RunTask } from './queued-runs';
+import { keepTaken, type RunPayload, type RunTask } from './queued-runs';
 
 /** Works on queued runs. */
 export interface RunWorker {
@@ -32,20 +32,25 @@ export function startRunWorker(
     shutdownSeconds,
   }: {
     db: Database;
-    runner: Pick<FeedRunner, 'run'>;
+    runner: Pick<FeedRunner, 'runQueued'>;
     log: Log;
     concurrentRuns: number;
     shutdownSeconds: number;
   },
 ): RunWorker {
-  const run: Task = async (payload) => {
+  const run: Task = async (payload, { job: queueJob }) => {
     const { job_id: jobId } = payload as RunPayload;
-    // Somebody may have run it without the queue since.
-    while (await waitsInQueue(db, jobId)) {
-      const outcome = await runner.run(jobId);
-      if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
-      // Whoever looks whether a job has been left holds it for a moment too.
-      if (outcome === 'already_running') await sleep(limits.heldRunMilliseconds);
+    const stopSaying = sayNowAndThen(() => keepTaken(db, queueJob), log);
+    try {
+      // Somebody may have run it without the queue since.
+      while (await waitsInQueue(db, jobId)) {
+        const outcome = await runner.runQueued(jobId);
+        if (outcome === 'unavailable') throw new Error(`The run of job ${jobId} could not be recorded.`);
+        // Whoever looks whether a job has been left holds it for a moment too.
+        if (outcome === 'already_running') await sleep(limits.heldRunMilliseconds);
+      }
+    } finally {
+      stopSaying();
     }
   };
   const small = { run_feed: run } satisfies Partial<Record<RunTask, Task>>;
@@ -73,4 +78,14 @@ export function startRunWorker(
     // What goes on for longer is undone with its process, and tried again elsewhere.
     stop: () => (stopped ??= Promise.race([end(), sleep(shutdownSeconds * 1000, undefined, { ref: false })])),
   };
+}
+
+/** Says that a run is still somebody's, also while it waits for its turn. @returns ends that */
+function sayNowAndThen(say: () => Promise<void>, log: Log): () => void {
+  const timer = setInterval(() => {
+    say().catch((error: unknown) =>
+      log.warn({ err: error }, 'the queue could not be told that a run goes on'),
+    );
+  }, limits.queuedRunSignMilliseconds).unref();
+  return () => clearInterval(timer);
 }

@@ -85,7 +85,7 @@ export class Metrics implements MetricsPage {
 
   /** Counts a run that has ended; one that another was already at is none. */
   readonly observeRun = ({ outcome, counters, seconds }: RunRecord): void => {
-    if (outcome === 'already_running') return;
+    if (outcome === 'already_running' || outcome === 'not_queued') return;
     this.runs.observe({ outcome }, seconds);
     if (!counters) return;
     for (const row of rowOutcomes) this.rows.inc({ outcome: row }, counters[row]);

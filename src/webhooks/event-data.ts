@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import { feedBody } from '../feeds/feeds.handlers';
 import type { FeedRow } from '../feeds/feeds.repository';
-import { jobBody } from '../jobs/jobs.handlers';
+import { jobBody } from '../jobs/jobs.body';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.handlers';

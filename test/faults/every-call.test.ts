@@ -1,5 +1,5 @@
 import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { failInterruptedRuns } from '../../src/jobs/jobs.repository';
+import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
 import { ApiClient, type ApiResponse } from '../support/api-client';
 import { findBroken } from '../support/invariants';
 import { filePart, formBody, formType, partnerPart, uploadParts } from '../support/multipart';

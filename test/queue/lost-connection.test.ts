@@ -1,5 +1,5 @@
 import { freeLeftDeliveries } from '../../src/queue/webhook-worker';
-import { failInterruptedRuns } from '../../src/jobs/jobs.repository';
+import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
 import { ApiClient } from '../support/api-client';
 import { eventually } from '../support/eventually';
 import { PostgresProxy, type DatabaseCall } from '../support/postgres-proxy';

@@ -40,6 +40,7 @@ export async function startAppAt(
     objectStore,
     runner: {
       run: () => Promise.resolve('unavailable'),
+      runQueued: () => Promise.resolve('unavailable'),
       plan: () => Promise.reject(unavailable('no runner')),
       rejects: () => Promise.reject(unavailable('no runner')),
     },

@@ -32,6 +32,8 @@ export interface TestService {
   dataDir: string;
   /** Runs a job in this thread, as the ETL thread would. */
   run: (jobId: number) => Promise<RunOutcome>;
+  /** The same, as of a run that was taken out of the queue. */
+  runQueued: (jobId: number) => Promise<RunOutcome>;
 }
 
 export const testKey = 'test-key';
@@ -71,6 +73,7 @@ export async function startTestService(
   const log = options.log ?? createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
   const context: RunContext = { db, objectStore, log };
   const run = async (jobId: number) => (await runFeed(jobId, context)).outcome;
+  const runQueued = async (jobId: number) => (await runFeed(jobId, context, true)).outcome;
 
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
@@ -92,6 +95,7 @@ export async function startTestService(
     objectStore,
     runner: {
       run,
+      runQueued,
       plan: (jobId, page) => planFeed(jobId, page, context),
       rejects: (request) => openRejects(request, context),
     },
@@ -101,7 +105,7 @@ export async function startTestService(
   if (options.queuedRuns !== undefined) {
     const worker = startRunWorker(address, {
       db,
-      runner: { run },
+      runner: { runQueued },
       log,
       concurrentRuns: options.queuedRuns,
       shutdownSeconds: 30,
@@ -132,6 +136,7 @@ export async function startTestService(
     objectStore,
     dataDir,
     run,
+    runQueued,
   };
 }
 

@@ -1,4 +1,4 @@
-import { failInterruptedRuns } from '../../src/jobs/jobs.repository';
+import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
 import { insertOrders } from '../../src/orders/orders.repository';
 import { eventually } from '../support/eventually';
 import { leaveRunning } from '../support/held-run';

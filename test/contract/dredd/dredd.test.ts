@@ -65,6 +65,7 @@ describe('Dredd', () => {
       partner_name: 'Other',
     });
     // JV00002 is running, and the key `in use` is, as long as their claims are held.
+    await service.db('validation_jobs').where('job_id', 2).update({ status: 'running' });
     const claims = await service.db.transaction();
     await claimRun(claims, 2);
     const apiKeyDigest = createHash('sha256').update(testKey).digest();

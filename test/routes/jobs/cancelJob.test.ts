@@ -1,5 +1,5 @@
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
-import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
 import { limits } from '../../../src/limits';
 import { eventually } from '../../support/eventually';
 import { HeldProducts } from '../../support/held-products';

@@ -1,5 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises';
-import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
 import type { UploadedFeed } from '../../support/api-client';
 import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';

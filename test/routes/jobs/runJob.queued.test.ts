@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failInterruptedRuns } from '../../../src/jobs/jobs.repository';
+import { endInterruptedRun, failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
 import { limits } from '../../../src/limits';
+import { createLog } from '../../../src/log';
+import { startRunWorker } from '../../../src/queue/run-worker';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileLoading } from '../../support/held-run';
@@ -11,6 +13,18 @@ const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head 
 
 const runWith = (api: ApiClient, { jobId }: Pick<UploadedFeed, 'jobId'>, prefer: string) =>
   api.post(`/jobs/${jobId}/run`, undefined, { prefer });
+
+/** A run that has ended, as its job says it. */
+const ended = {
+  status: 'completed',
+  queued_at: null,
+  finished_at: new Date(),
+  processed: 2,
+  inserted: 2,
+  updated: 0,
+  unchanged: 0,
+  skipped: 0,
+};
 
 const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
 
@@ -35,7 +49,9 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         const job = (await service.api.get(headers.get('location')!)).body;
         return job.status === 'completed' && job.summary.inserted === 2;
       });
-      expect(await service.db('graphile_worker.jobs').select()).toEqual([]);
+      await eventually('the queue is empty', async () => {
+        return (await service.db('graphile_worker.jobs').select()).length === 0;
+      });
     });
 
     it('waits for the end, and answers as without the header', async () => {
@@ -200,6 +216,77 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       service.db.off('query', count);
     });
 
+    it('is not begun by a worker that has taken it, when it was cancelled or run meanwhile', async () => {
+      for (const meanwhile of ['cancel', 'run']) {
+        const feed = await service.api.uploadFeed(csv, `Taken and ${meanwhile}`);
+        await runWith(service.api, feed, 'respond-async');
+        const { body } = await service.api.post(`/jobs/${feed.jobId}/${meanwhile}`);
+
+        expect(await service.runQueued(jobNumber(feed))).toBe('not_queued');
+
+        expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
+      }
+    });
+
+    it('is another entry where a worker is about to say that it has done the one before', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Queued again');
+      const entry = () =>
+        service
+          .db('graphile_worker.jobs')
+          .where('key', `run ${jobNumber(feed)}`)
+          .first('id', 'locked_by');
+      await runWith(service.api, feed, 'respond-async');
+      const before = await entry();
+      await service.db.raw(
+        'update graphile_worker._private_jobs set locked_by = ?, locked_at = now() where id = ?',
+        ['a worker', before.id],
+      );
+      await service.runQueued(jobNumber(feed));
+
+      await runWith(service.api, feed, 'respond-async');
+
+      const after = await entry();
+      expect(after.locked_by).toBeNull();
+      expect(after.id).not.toBe(before.id);
+    });
+
+    it("is known to be somebody's while it waits for its turn there", async () => {
+      jest.replaceProperty(limits, 'queuedRunSignMilliseconds', 50 as never);
+      const feed = await service.api.uploadFeed(csv, 'Waits for its turn');
+      let begin: (outcome: 'not_queued') => void = () => undefined;
+      const turn = new Promise<'not_queued'>((resolve) => (begin = resolve));
+      const worker = startRunWorker(service.address, {
+        db: service.db,
+        runner: {
+          async runQueued(jobId) {
+            if (jobId !== jobNumber(feed)) return service.runQueued(jobId);
+            await turn;
+            return service.runQueued(jobId);
+          },
+        },
+        log: createLog('fatal'),
+        concurrentRuns: 2,
+        shutdownSeconds: 10,
+      });
+      await runWith(service.api, feed, 'respond-async');
+      const takenAt = async () =>
+        (
+          await service
+            .db('graphile_worker.jobs')
+            .where('key', `run ${jobNumber(feed)}`)
+            .first('locked_at')
+        )?.locked_at as Date | null | undefined;
+      const first = await eventually('it is taken', async () => (await takenAt()) ?? false);
+
+      await eventually('it gives a sign', async () => (await takenAt())! > first);
+
+      begin('not_queued');
+      await eventually('it has run', async () => {
+        return (await service.api.get(`/jobs/${feed.jobId}`)).body.status === 'completed';
+      });
+      await worker.stop();
+    });
+
     it('is 404 for an unknown job, and 400 for a submission job', async () => {
       const feed = await service.api.uploadFeed(csv, 'Wrong');
 
@@ -305,6 +392,43 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
           );
         },
       );
+
+      it('or seems to have, but gives signs: it keeps its run and its turn, and so does one that is about to say its run is done', async () => {
+        const [taken, done] = [
+          await service.api.uploadFeed(csv, 'Slow to begin'),
+          await service.api.uploadFeed(csv, 'About to say'),
+        ];
+        for (const feed of [taken, done]) await runWith(service.api, feed, 'respond-async');
+        await waitsSince(taken, 60);
+        await service.runQueued(jobNumber(done));
+        for (const feed of [taken, done]) await take(feed, { secondsAgo: 10 });
+        await service.db('validation_jobs').where('job_id', jobNumber(done)).update(ended);
+
+        await failInterruptedRuns(service.db);
+        // Whoever looks had seen it running a moment before.
+        await endInterruptedRun(service.db, jobNumber(done));
+
+        for (const feed of [taken, done]) expect(await lockOf(feed)).toBe(`worker of ${feed.jobId}`);
+        expect(await partnersThatWait()).toHaveLength(2);
+        const workers = [taken, done].map(({ jobId }) => `worker of ${jobId}`);
+        await service.db.raw('select graphile_worker.force_unlock_workers(:workers)', { workers });
+      });
+
+      it('and another one took its run as well: the turn of its partner is not lost', async () => {
+        const feed = await service.api.uploadFeed(csv, 'Taken twice');
+        await runWith(service.api, feed, 'respond-async');
+        await take(feed, { secondsAgo: 31 });
+        // The first one says that it is done.
+        await service
+          .db('graphile_worker._private_jobs')
+          .where('key', `run ${jobNumber(feed)}`)
+          .delete();
+        await service.db('validation_jobs').where('job_id', jobNumber(feed)).update(ended);
+
+        await failInterruptedRuns(service.db);
+
+        expect(await partnersThatWait()).toEqual([]);
+      });
 
       it.each([
         ['the queue has given it up', { attempts: 5, secondsAgo: 31 }],

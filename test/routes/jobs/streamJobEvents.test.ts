@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../../src/limits';
 import { JobWatch } from '../../../src/jobs/job-watch';
 import type { UploadedFeed } from '../../support/api-client';
@@ -132,7 +133,7 @@ describe('GET /jobs/{job_id}/events', () => {
 
     it('says something where nothing changes, and ends after a while', async () => {
       jest.replaceProperty(limits, 'jobEventsSilenceMilliseconds', 100 as never);
-      jest.replaceProperty(limits, 'jobEventsMilliseconds', 1_000);
+      jest.replaceProperty(limits, 'jobEventsMilliseconds', 1_000 as never);
       const { jobId } = await queueFeed('Silent');
       const { messages } = await open(jobId);
 
@@ -156,6 +157,7 @@ describe('GET /jobs/{job_id}/events', () => {
         await watching.mock.results[0]!.value;
         return true;
       });
+      await sleep(3 * limits.jobWatchMilliseconds);
       expect(watching).toHaveBeenCalledTimes(1);
     });
   });
