@@ -105,11 +105,15 @@ export class Fleet {
     });
   }
 
-  /** Waits until these jobs have completed. @returns the seconds from when each was asked for to its end */
+  /**
+   * Waits until these jobs have completed.
+   * @returns the seconds from when each was asked for to its end
+   * @throws Error when one fails, or they seem never to end
+   */
   async completed(jobs: readonly QueuedJob[]): Promise<number[]> {
     const numbers = jobs.map(({ jobId }) => jobId);
     type Row = { job_id: number; status: string; finished_at: Date };
-    for (;;) {
+    for (const deadline = performance.now() + patienceMilliseconds; performance.now() < deadline;) {
       const { rows } = await this.database.query<Row>(
         'select cast(job_id as integer), status, finished_at from validation_jobs where job_id = any($1)',
         [numbers],
@@ -122,6 +126,7 @@ export class Fleet {
       }
       await sleep(lookMilliseconds);
     }
+    throw new Error('the runs have not ended');
   }
 
   /** Waits until this condition holds of the database. @throws Error when it never seems to: it may have held too shortly */

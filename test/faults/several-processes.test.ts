@@ -124,6 +124,34 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
   });
 
   describe('runs', () => {
+    it.each(['a worker', 'the other process'])(
+      'at which %s is are cancelled by one, and followed there; nothing of them is applied',
+      async (who) => {
+        const feed = await one.uploadFeed(feedOf(1), newPartner());
+        const held = await HeldProducts.of(all.address);
+        const isByWorker = who === 'a worker';
+        const running = isByWorker ? queue(other, feed) : held.run(other, feed);
+        await running;
+        await hasStatus(feed, 'running');
+        await eventually('it is about to load', async () => {
+          return (await one.get(`/feeds/${feed.feedId}`)).body.status === 'validated';
+        });
+        const tag = (await one.get(`/jobs/${feed.jobId}`)).headers.get('etag')!;
+        const news = one.get(`/jobs/${feed.jobId}`, { prefer: 'wait=60', 'if-none-match': tag });
+
+        const { status, body } = await one.post(`/jobs/${feed.jobId}/cancel`);
+
+        expect([status, body.status, body.summary.inserted]).toEqual([200, 'failed', 0]);
+        expect(body.message).toContain('The run was cancelled.');
+        expect((await news).status).toBe(200);
+        await held.release();
+        expect((await run(one, feed)).body).toMatchObject({
+          status: 'completed',
+          summary: { inserted: skus.length },
+        });
+      },
+    );
+
     it('of a job that one is at are refused by the other; whatever only reads goes on there', async () => {
       const partner = newPartner();
       const before = await one.loadFeed(`${feedOf(1)}\nBAD,Bad,no price`, partner);
