@@ -5,7 +5,7 @@
  *
  * usage: load [minutes] [clients]      default 30 minutes, 12 clients
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,6 +30,8 @@ interface Sample {
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-load-'));
+  // As root, PostgreSQL runs under another account, which must be able to get there.
+  chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
   const service = await startServiceProcess(dataDir, { API_KEYS: key });
   const database = await connectTo(dataDir);

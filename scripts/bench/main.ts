@@ -4,7 +4,7 @@
  * that is missed is a result, not an error: the exit code is 1 only when a part could not be measured.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -52,6 +52,8 @@ async function main(): Promise<void> {
   const results: Result[] = [];
   for (const part of only) {
     const folder = mkdtempSync(join(tmpdir(), `catalog-bench-${part}-`));
+    // As root, PostgreSQL runs under another account: where that cannot get at the folder, its data would be elsewhere.
+    chmodSync(folder, 0o755);
     const log = (line: string) => process.stderr.write(`${part.padEnd(9)} ${line}\n`);
     try {
       const measurements = await measures[part]({ quick, rounds, folder, log });
