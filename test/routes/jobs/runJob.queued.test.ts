@@ -6,6 +6,7 @@ import { startRunWorker } from '../../../src/queue/run-worker';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileLoading } from '../../support/held-run';
+import { itDirectly } from '../../support/it-directly';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { aTimestamp } from '../../support/timestamp';
 
@@ -192,7 +193,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
     });
 
-    it('waits for nobody who has gone', async () => {
+    itDirectly('waits for nobody who has gone', async () => {
       const feed = await service.api.uploadFeed(csv, 'Leaves');
       const client = new AbortController();
       let looks = 0;

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { afterFile } from '../../support/after-file';
+import { itDirectly } from '../../support/it-directly';
 import { loadProducts } from '../../support/products';
 import { startTestService, type TestService } from '../../support/service';
 
@@ -55,7 +56,7 @@ async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
 }
 
 describe('GET /products while products are being loaded', () => {
-  it.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
+  itDirectly.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
     'does not walk through those that nobody can see yet: "%s"',
     async (query) => {
       const load = await beginLoad('NEW-', 20_000);
