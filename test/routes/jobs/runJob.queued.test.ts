@@ -6,7 +6,6 @@ import { startRunWorker } from '../../../src/queue/run-worker';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileLoading } from '../../support/held-run';
-import { itDirectly } from '../../support/it-directly';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { aTimestamp } from '../../support/timestamp';
 
@@ -193,12 +192,12 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
     });
 
-    itDirectly('waits for nobody who has gone', async () => {
+    it('waits for nobody who has gone', async () => {
       const feed = await service.api.uploadFeed(csv, 'Leaves');
       const client = new AbortController();
       let looks = 0;
       const count = ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql)));
-      service.db.on('query', count);
+      service.pool.on('query', count);
       const answer = fetch(`${service.url}/jobs/${feed.jobId}/run`, {
         method: 'POST',
         headers: { 'x-api-key': testKey, prefer: 'respond-async, wait=50' },
@@ -214,7 +213,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         await sleep(3 * limits.jobWatchMilliseconds);
         return looks === before;
       });
-      service.db.off('query', count);
+      service.pool.off('query', count);
     });
 
     it('is not begun by a worker that has taken it, when it was cancelled or run meanwhile', async () => {

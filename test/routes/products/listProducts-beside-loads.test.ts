@@ -1,6 +1,5 @@
 import { Client } from 'pg';
 import { afterFile } from '../../support/after-file';
-import { itDirectly } from '../../support/it-directly';
 import { loadProducts } from '../../support/products';
 import { startTestService, type TestService } from '../../support/service';
 
@@ -38,9 +37,9 @@ const listed = async (query = ''): Promise<string[]> => {
 async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
   const statements: { sql: string; bindings: unknown[] }[] = [];
   const note = (statement: { sql: string; bindings: unknown[] }) => statements.push(statement);
-  service.db.on('query', note);
+  service.pool.on('query', note);
   await request();
-  service.db.off('query', note);
+  service.pool.off('query', note);
 
   let pages = 0;
   const client = new Client({ ...service.address, application_name: 'test explain' });
@@ -56,7 +55,7 @@ async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
 }
 
 describe('GET /products while products are being loaded', () => {
-  itDirectly.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
+  it.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
     'does not walk through those that nobody can see yet: "%s"',
     async (query) => {
       const load = await beginLoad('NEW-', 20_000);
