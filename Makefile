@@ -58,7 +58,7 @@ bench: node_modules/.installed-all dist/.built ## measure all that is to be fast
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
 
-unit-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL (FILES=…, all by default)
+unit-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (FILES=…, all by default)
 	TEST_POOLER=1 $(BIN)/jest $(FILES)
 
 fuzz: node_modules/.installed-all ## make up hostile files and forms (SECONDS=n for each of three kinds, FUZZ_SEED=n to repeat)

@@ -43,6 +43,8 @@ export interface AppDependencies {
   claims: Database;
   objectStore: ObjectStore;
   runner: FeedRunner;
+  /** Whether other processes answer on the same port: they count requests together. */
+  sharesPort?: boolean;
   log: Log;
   /** Is told of each request when it is over. */
   observeRequest?: (record: RequestRecord) => void;
@@ -70,6 +72,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     claims,
     objectStore,
     runner,
+    sharesPort,
     log,
     observeRequest,
     verifyResponses = false,
@@ -99,7 +102,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     handlers,
     checks,
     authenticate,
-    countRequest: limitRate(config.rateLimit),
+    countRequest: limitRate(config.rateLimit, sharesPort),
     uploadBytesMax: config.uploadBytesMax,
     verifyResponses,
     isDraining: () => draining,

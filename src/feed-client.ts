@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { parseCommand, usage, type Command } from './client/arguments';
 import { exitCodes, Failure } from './client/failures';
 import { openFeedFile } from './client/feed-file';
-import { cancelJob, followJob, listIssues, runJob, type Job } from './client/jobs';
+import { cancelJob, followRun, listIssues, runJob, type Job } from './client/jobs';
 import { printable, printableJson } from './client/printable';
 import { ProgressView } from './client/progress-view';
 import { issuesReport, jobReport } from './client/report';
@@ -29,7 +29,7 @@ async function main(view: ProgressView): Promise<number> {
     }
     case 'follow': {
       const { jobId } = command;
-      return tellJob(service, command, await goingOn(jobId, followJob(service, jobId, view)), view);
+      return tellJob(service, command, await goingOn(jobId, followRun(service, jobId, view)), view);
     }
     case 'cancel': {
       const { jobId } = command;

@@ -137,6 +137,8 @@ export const limits = {
   upkeepConnections: 2,
   /** How long an API process may take to tell its metrics; after that, what it told before is shown. */
   processMetricsMilliseconds: 1_000,
+  /** How long the process that counts requests for the others may take to do so; then they are 503. */
+  rateLimitMilliseconds: 2_000,
   /** From the signal to the end of all processes: what the service promises. */
   stopMilliseconds: 30_000,
   /** How much of that is left for the embedded server to stop when requests in flight have taken all of their time. */
@@ -155,7 +157,7 @@ export const limits = {
   /** Orders that one statement creates, and their items: none of them waits much longer than for its own. */
   ordersTogether: 50,
   orderItemsTogether: 1_000,
-  /** How often each process looks for runs whose process has died. */
+  /** How often a process, of several on one port the first, looks for runs whose process has died. */
   interruptedRunsMilliseconds: 5_000,
   /**
    * How often orders are added to the sums of sales. Until then their items are counted when figures are asked for, which

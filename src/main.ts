@@ -1,10 +1,10 @@
-import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError, loadConfig, type Config } from './config';
 import { limits } from './limits';
 import { createLog, withPid } from './log';
 import { startApiProcess, tellFailure } from './process/api-process';
-import { undoAll, type Cleanup } from './process/cleanups';
+import { undoOnce, type Cleanup } from './process/cleanups';
+import { addressVariable } from './process/messages';
 import { migrate } from './process/migrate';
 import { start } from './process/start';
 
@@ -15,6 +15,12 @@ import { start } from './process/start';
 const roles = ['api', 'worker', 'migrate'] as const;
 
 const isRole = (text: string): text is (typeof roles)[number] => roles.some((role) => role === text);
+
+/** Whether another process has started this one to answer requests on its port. */
+const isApiProcess = process.env[addressVariable] !== undefined;
+
+/** Why the service ends though it had started. */
+class Breakdown extends Error {}
 
 async function main(): Promise<void> {
   const [, , role = 'api'] = process.argv;
@@ -27,14 +33,18 @@ async function main(): Promise<void> {
   const isOneOfSeveral = role === 'api' && config.apiProcesses > 1;
   const log = isOneOfSeveral ? withPid(createLog(config.logLevel)) : createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
+  const undo = undoOnce(cleanups, log);
   const stopping = new AbortController();
   let fail: (reason: unknown) => void;
   const failure = new Promise<never>((_resolve, reject) => (fail = reject));
   failure.catch(() => undefined);
   const context = { config, log, cleanups, signal: stopping.signal, fail: fail! };
   const begin = () => (role === 'migrate' ? migrate(context) : start(role, context));
-  const starting = cluster.isWorker ? startApiProcess(context) : begin();
+  const starting = isApiProcess ? startApiProcess(context) : begin();
+  let state: 'starting' | 'working' | 'failed' = 'starting';
   const stop = once(async (reason: string) => {
+    // It ends already, and is to say why.
+    if (state === 'failed') return;
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
     stopping.abort();
@@ -42,7 +52,7 @@ async function main(): Promise<void> {
     // it waits for does not answer.
     const patience = limits.stopMilliseconds - limits.stopReserveMilliseconds;
     await Promise.race([starting.catch(() => undefined), sleep(patience)]);
-    await undoAll(cleanups, log, deadline);
+    await undo(deadline);
     // Whoever waits for a migration must not take it for done.
     process.exit(role === 'migrate' ? 1 : 0);
   });
@@ -50,12 +60,16 @@ async function main(): Promise<void> {
 
   try {
     await starting;
-    if (role === 'migrate') await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
-    else await failure;
+    if (role === 'migrate') return await undo(Date.now() + limits.stopMilliseconds);
+    state = 'working';
+    await failure;
   } catch (error) {
     if (stopping.signal.aborted) return;
-    await undoAll(cleanups, log, Date.now() + limits.stopMilliseconds);
-    throw error;
+    const hasStarted = state === 'working';
+    state = 'failed';
+    if (hasStarted) log.fatal({ err: error }, 'the service ends');
+    await undo(Date.now() + limits.stopMilliseconds);
+    throw hasStarted ? new Breakdown(`The service cannot go on: ${messageOf(error)}`) : error;
   }
 }
 
@@ -70,12 +84,13 @@ function once(action: (reason: string) => Promise<void>): (reason: string) => Pr
 }
 
 main().catch(async (error: unknown) => {
-  const message = error instanceof ConfigError ? error.message : readable(error);
-  if (cluster.isWorker) await tellFailure(message);
+  const isWhole = error instanceof ConfigError || error instanceof Breakdown;
+  const message = isWhole ? error.message : `The service cannot start: ${messageOf(error)}`;
+  if (isApiProcess) await tellFailure(message);
   else process.stderr.write(`${message}\n`);
   process.exit(1);
 });
 
-function readable(error: unknown): string {
-  return error instanceof Error ? `The service cannot start: ${error.message}` : String(error);
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -35,14 +35,15 @@ export async function measureProcesses({ quick, rounds, folder, log }: BenchCont
     API_PROCESSES: String(several),
     DATABASE_CONNECTIONS: String(databaseConnections / several),
   });
-  const databaseUrl = `postgresql://postgres@/partner_catalog?host=${encodeURIComponent(socketFolder(dataDir))}`;
-  const one = await startServiceProcess(join(folder, 'one'), {
-    ...settings,
-    DATABASE_URL: databaseUrl,
-    DATABASE_CONNECTIONS: String(databaseConnections),
-    DATABASE_PREPARED_STATEMENTS: 'on',
-  });
+  let one: ServiceProcess | undefined;
   try {
+    const databaseUrl = `postgresql://postgres@/partner_catalog?host=${encodeURIComponent(socketFolder(dataDir))}`;
+    one = await startServiceProcess(join(folder, 'one'), {
+      ...settings,
+      DATABASE_URL: databaseUrl,
+      DATABASE_CONNECTIONS: String(databaseConnections),
+      DATABASE_PREPARED_STATEMENTS: 'on',
+    });
     const database = await connectTo(dataDir);
     await fillCatalog(database);
     await fillOrders(database, { orders: quick ? 20_000 : 200_000, days: 365 });
@@ -65,7 +66,7 @@ export async function measureProcesses({ quick, rounds, folder, log }: BenchCont
     return measured.flatMap(({ work, ...samples }) => describe(work, samples));
   } finally {
     // The database is that of the other.
-    await one.stop();
+    await one?.stop();
     await two.stop();
   }
 }

@@ -14,7 +14,7 @@ export function analyticsHandlers(
   const readFigures = <T>(
     headers: { 'Cache-Control'?: string },
     read: (trx: Knex.Transaction) => Promise<T>,
-  ): Promise<T> => reads(ageSecondsMaxOf(headers['Cache-Control']), (db) => inSnapshot(db, read));
+  ): Promise<T> => reads(ageSecondsMaxOf(headers), (db) => inSnapshot(db, read));
 
   return {
     async getSalesByPartner({ query, headers, caller, reply }) {

@@ -5,8 +5,8 @@ import type { Log } from '../log';
 import { rollUpSales } from './sales-rollup';
 
 /**
- * Adds orders to the sums of sales, now and then, until it is stopped; each process does. On a connection of its own: the
- * first time takes longer than a request's statements may.
+ * Adds orders to the sums of sales, now and then, until it is stopped; each process does, of several on one port the
+ * first. On a connection of its own: the first time takes longer than a request's statements may.
  */
 export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): Promise<void> } {
   const db = openDatabase(address, { applicationName: 'sales rollup', connectionsMax: 1 });

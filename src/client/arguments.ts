@@ -28,7 +28,7 @@ The result goes to standard output, progress and problems to standard error.
 
 Exit codes:
   ${exitCodes.done}  done; rows may have been skipped
-  ${exitCodes.refused}  the service refused, or the run failed; of cancel: the run was over before
+  ${exitCodes.refused}  the service refused, or the run failed; of follow: nobody has asked for one; of cancel: it was over before
   ${exitCodes.usage}  wrong command line or setting, or FILE cannot be read
   ${exitCodes.rowsSkipped}  with --strict: loaded, but rows were skipped
   ${exitCodes.unavailable}  the service was not reached, or had no room, after all retries

@@ -12,6 +12,8 @@ export type RowIssue = components['schemas']['RowIssue'];
 const waitSeconds = 30;
 /** Between two questions to a service that does not do so. */
 const pollSeconds = 1;
+/** The stream of a job's changes ends at once where there is no run; one that goes on for so long has one. */
+const eventsSeconds = 5;
 
 const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
 
@@ -24,13 +26,33 @@ export async function runJob(service: Service, jobId: string, view: ProgressView
     headers: { prefer: 'respond-async, wait=1' },
     // A run that was begun must not be done twice: its counters would be those of the second one.
     isStillWanted: async () => isWaiting(await getJob(service, jobId)),
+    // It has begun since it was looked at.
+    overStatus: 409,
   });
   const job = answer && jobOf(answer);
   return job && hasEnded(job) ? job : followJob(service, jobId, view);
 }
 
+/** Follows a run to its end, or tells how the last one has ended. @throws Failure, also when nobody has asked for one */
+export async function followRun(service: Service, jobId: string, view: ProgressView): Promise<Job> {
+  if (await isLeftAlone(service, jobId)) {
+    throw new Failure(exitCodes.refused, printable(`Nobody has asked for a run of job ${jobId}.`));
+  }
+  return followJob(service, jobId, view);
+}
+
+/** Whether the job waits for somebody to ask for a run. Looked at twice: streams end too when a service stops. */
+async function isLeftAlone(service: Service, jobId: string): Promise<boolean> {
+  const look = async () =>
+    isWaiting(await getJob(service, jobId)) &&
+    (await service.endsWithin(eventsSeconds, `${pathOf(jobId)}/events`));
+  if (!(await look())) return false;
+  await service.pause(pollSeconds);
+  return look();
+}
+
 /** Shows how the job goes on until its run has ended. @returns it then. @throws Failure */
-export async function followJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
+async function followJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
   let etag: string | undefined;
   for (;;) {
     const headers = etag === undefined ? undefined : { prefer: `wait=${waitSeconds}`, 'if-none-match': etag };
@@ -48,8 +70,15 @@ export async function followJob(service: Service, jobId: string, view: ProgressV
 
 /** Has the run stopped, and waits for its end. @throws Failure, also when there is no run */
 export async function cancelJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
-  const answer = await service.ask('the cancellation', { method: 'POST', path: `${pathOf(jobId)}/cancel` });
-  const job = jobOf(answer!);
+  const answer = await service.ask('the cancellation', {
+    method: 'POST',
+    path: `${pathOf(jobId)}/cancel`,
+    // There is no run any more, perhaps by the first attempt.
+    overStatus: 409,
+  });
+  const job = answer ? jobOf(answer) : await getJob(service, jobId);
+  if (!answer && isWaiting(job))
+    throw new Failure(exitCodes.refused, printable(`Job ${jobId} has no run to cancel.`));
   return hasEnded(job) ? job : followJob(service, jobId, view);
 }
 

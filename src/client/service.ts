@@ -22,10 +22,14 @@ export interface Request {
   retriedStatuses?: number[];
   /** Asks, before a request is sent again that may have been received, whether that is still wanted. */
   isStillWanted?: () => Promise<boolean>;
+  /** A status that says, of a request that may have been received before, that there is nothing left to do. */
+  overStatus?: number;
 }
 
 /** 429 and what a service, or a proxy before it, says when it cannot just now. */
 const laterStatuses = [429, 502, 503, 504];
+/** Behind these, a proxy may have passed the request on, and lost the answer. */
+const lostStatuses = [502, 503, 504];
 /** No longer than this between two attempts, whatever is asked for. */
 const pauseSecondsMax = 60;
 
@@ -44,11 +48,14 @@ export class Service {
    * @throws Failure
    */
   async ask(what: string, request: Request): Promise<Answer | undefined> {
+    let mayBeReceived = false;
     for (let attempt = 0; ; attempt++) {
       const body = request.body?.();
       if (request.body && !body) throw new Failure(exitCodes.unavailable, this.brokenOff(what));
       const outcome = await this.attempt(request, body);
       if (!(outcome instanceof Error) && isSuccess(outcome)) return outcome;
+      if (mayBeReceived && !(outcome instanceof Error) && outcome.status === request.overStatus)
+        return undefined;
       const isLater =
         outcome instanceof Error ||
         [...laterStatuses, ...(request.retriedStatuses ?? [])].includes(outcome.status);
@@ -61,8 +68,28 @@ export class Service {
       const seconds = secondsToWait(outcome, attempt);
       this.note(`${reason} Trying again in ${seconds} s (${attempt + 1} of ${this.address.retries}).`);
       await this.pause(seconds);
-      if (outcome instanceof Error && request.isStillWanted && !(await request.isStillWanted()))
-        return undefined;
+      mayBeReceived ||= outcome instanceof Error || lostStatuses.includes(outcome.status);
+      if (mayBeReceived && request.isStillWanted && !(await request.isStillWanted())) return undefined;
+    }
+  }
+
+  /**
+   * Whether a stream of events ends by itself within so many seconds. Never, for one that does not come or breaks off.
+   * @throws the signal's reason
+   */
+  async endsWithin(seconds: number, path: string): Promise<boolean> {
+    const patience = AbortSignal.timeout(seconds * 1000);
+    const { address, signal } = this;
+    try {
+      const { status } = await exchange(this.urlOf(path), {
+        method: 'GET',
+        headers: { 'x-api-key': address.key, accept: 'text/event-stream' },
+        signal: AbortSignal.any([signal, patience]),
+      });
+      return status === 200;
+    } catch {
+      signal.throwIfAborted();
+      return false;
     }
   }
 

@@ -2,7 +2,7 @@
  * How old an answer a client takes, in seconds, by the header `Cache-Control` of its request (RFC 9111, section 5.2.1): 0
  * with `no-cache`, Infinity when it does not say. Other directives are ignored.
  */
-export function ageSecondsMaxOf(header: string | undefined): number {
+export function ageSecondsMaxOf({ 'Cache-Control': header }: { 'Cache-Control'?: string }): number {
   if (header === undefined) return Infinity;
   let seconds = Infinity;
   for (const directive of header.split(',')) {

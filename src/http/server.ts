@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import express, { type Express } from 'express';
@@ -55,6 +54,8 @@ export interface ServerOptions {
   headersMilliseconds?: number;
   /** Connections at a time; one more is closed at once. */
   connectionsMax?: number;
+  /** Whether other processes listen on the same port. */
+  sharesPort?: boolean;
   /** Is told of the server's own refusals. */
   onRefusal?: (socket: Socket, refusal: HttpRefusal) => void;
 }
@@ -67,6 +68,7 @@ export function createHttpServer(
     responseIdleMilliseconds = limits.responseIdleMilliseconds,
     headersMilliseconds = limits.requestHeadersMilliseconds,
     connectionsMax = Infinity,
+    sharesPort = false,
     onRefusal = () => undefined,
   }: ServerOptions = {},
 ): Server {
@@ -108,7 +110,7 @@ export function createHttpServer(
   // Node would drop those beyond it, and say nothing; ours are counted when they are there.
   server.maxHeadersCount = 0;
   // What one of several processes refuses that way is offered to it again and again, as long as there is room in none.
-  if (cluster.isWorker) closeBeyond(server, connectionsMax);
+  if (sharesPort) closeBeyond(server, connectionsMax);
   else server.maxConnections = connectionsMax;
   server.timeout = idleMilliseconds;
   // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.

@@ -15,7 +15,7 @@ export async function startApiProcess({ config, log, cleanups }: StartContext): 
   const db = openRequestPool(address, config, cleanups);
   const objectStore = await openObjectStore(config);
   cleanups.push({ what: 'object store', undo: () => objectStore.close() });
-  const prepared = { config, log, cleanups, address, db, objectStore, metrics, logsPid: true };
+  const prepared = { config, log, cleanups, address, db, objectStore, metrics, sharesPort: true };
   tell({ type: 'listening', url: await serve(prepared) });
 }
 

@@ -16,6 +16,9 @@ import { addressVariable, type ApiProcessMessage, type MetricsQuestion } from '.
 export class ApiProcesses {
   private readonly listening = new Set<Worker>();
   private readonly alive = new Set<Worker>();
+  /** From then on, none is started. */
+  private readonly over = new AbortController();
+  private readonly signal: AbortSignal;
   /** Of those that died soon after their start, one after the other. */
   private early = 0;
   private questions = 0;
@@ -27,9 +30,11 @@ export class ApiProcesses {
   constructor(
     private readonly config: Config,
     private readonly log: Log,
-    private readonly signal: AbortSignal,
+    signal: AbortSignal,
     private readonly fail: (reason: unknown) => void,
-  ) {}
+  ) {
+    this.signal = AbortSignal.any([signal, this.over.signal]);
+  }
 
   /**
    * Starts them, and from then on another in the place of each that dies.
@@ -52,6 +57,7 @@ export class ApiProcesses {
 
   /** Has them stop as a process that is alone does, and waits until they have; by force shortly before the deadline. */
   async stop(deadline: number): Promise<void> {
+    this.over.abort();
     const ended = [...this.alive].map((worker) => once(worker, 'exit'));
     for (const worker of this.alive) worker.process.kill('SIGTERM');
     const patience = Math.max(0, deadline - limits.databaseForcedStopMilliseconds - Date.now());
@@ -113,7 +119,7 @@ export class ApiProcesses {
     });
   }
 
-  /** Starts another, and tries again as long as others answer requests meanwhile. */
+  /** Starts another, and tries again as long as others answer requests meanwhile, or are about to. */
   private async replace(address: DatabaseAddress): Promise<void> {
     for (;;) {
       const { apiProcessRestartMilliseconds: first, apiProcessRestartMillisecondsMax: max } = limits;
@@ -124,7 +130,7 @@ export class ApiProcesses {
         return;
       } catch (error) {
         if (this.signal.aborted) return;
-        if (!this.isListening()) return this.fail(error);
+        if (this.alive.size === 0) return this.fail(error);
         this.log.error({ err: error }, 'an API process could not be started');
         this.early++;
       }

@@ -7,6 +7,7 @@ import { hasKeyInUse } from '../keys/keys.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import type { Cleanup } from './cleanups';
+import { connectionsMax } from './connections';
 
 /** That of the settings, or of the embedded server, which this starts. */
 export async function databaseAddress(
@@ -15,21 +16,10 @@ export async function databaseAddress(
   signal: AbortSignal,
 ): Promise<DatabaseAddress> {
   if (config.databaseUrl) return { connectionString: config.databaseUrl };
-  const settings = { max_connections: String(connectionsOf(config)) };
+  const settings = { max_connections: String(connectionsMax(config)) };
   const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal);
   cleanups.push({ what: 'PostgreSQL', undo: (deadline) => postgres.stop(deadline) });
   return postgres.address;
-}
-
-/** Room for all that these settings can open, for the operator's commands, and for a look at it. */
-function connectionsOf({
-  apiProcesses,
-  databaseConnections,
-  concurrentUploads,
-  concurrentRuns,
-}: Config): number {
-  const ofEach = databaseConnections + concurrentUploads + 3 * concurrentRuns + 15;
-  return Math.max(100, apiProcesses * ofEach + 20);
 }
 
 /** On a pool of its own: a migration may take longer than a request's statements. */

@@ -31,8 +31,8 @@ export interface Prepared {
   db: Database;
   objectStore: ObjectStore;
   metrics?: Metrics;
-  /** Whether the ETL thread's lines in the log have the number of the process. */
-  logsPid?: boolean;
+  /** Whether other processes answer on the same port; lines of the log have the number of the process then. */
+  sharesPort?: boolean;
 }
 
 /** Opens the pool of requests. */
@@ -57,7 +57,7 @@ export function workOnQueue(prepared: Prepared): void {
 
 /** Answers requests. @returns the address. @throws ConfigError that names the setting which does not work */
 export async function serve(prepared: Prepared): Promise<string> {
-  const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
+  const { config, log, cleanups, address, db, objectStore, metrics, sharesPort } = prepared;
   const { runner, stopWork } = startRuns('api', prepared);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
@@ -78,11 +78,12 @@ export async function serve(prepared: Prepared): Promise<string> {
     claims,
     objectStore,
     runner,
+    sharesPort,
     log,
     observeRequest: metrics?.observeRequest,
   });
   const { connectionsMax, shutdownSeconds } = config;
-  const server = createHttpServer(app.handle, { connectionsMax, onRefusal: app.logRefusal });
+  const server = createHttpServer(app.handle, { connectionsMax, sharesPort, onRefusal: app.logRefusal });
   const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
   const stopServer = () => {
     // Both at once: each may take its time. What goes wrong there is told when it is waited for.
@@ -103,7 +104,7 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
 
 /** Starts what does runs, and what works on the queue. */
 function startRuns(role: Role, prepared: Prepared): { runner: Runner; stopWork: () => Promise<void> } {
-  const { config, log, cleanups, address, db, metrics, logsPid } = prepared;
+  const { config, log, cleanups, address, db, metrics, sharesPort: logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
   const { logLevel, concurrentRuns, concurrentRunsOfPartner, shutdownSeconds } = config;
   const settings = { address, store, logLevel, logsPid, concurrentRuns, concurrentRunsOfPartner };

@@ -24,7 +24,7 @@ export function productHandlers(
     async listProducts({ query, headers, checked, caller, reply }) {
       const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filter } = query;
       const scope = caller.partnerName;
-      const page = await reads(ageSecondsMaxOf(headers['Cache-Control']), async (db, isReplica) => {
+      const page = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
         if (isReplica) await requireProduct(db, checked.afterProductId, scope);
         return listCatalog(db, { scope, filter, start: checked, limit: defaulted(limit) });
       });
@@ -32,7 +32,7 @@ export function productHandlers(
     },
 
     async getProduct({ path, headers, caller, reply }) {
-      const product = await reads(ageSecondsMaxOf(headers['Cache-Control']), (db) =>
+      const product = await reads(ageSecondsMaxOf(headers), (db) =>
         getProduct(db, path.product_id, caller.partnerName),
       );
       return reply(200, toBody(product));
@@ -41,7 +41,7 @@ export function productHandlers(
     async listProductsByFeed({ path, query, headers, caller, reply }) {
       const afterProductId = query.cursor === undefined ? undefined : parseProductCursor(query.cursor);
       const page = { limit: defaulted(query.limit), afterProductId };
-      const products = await reads(ageSecondsMaxOf(headers['Cache-Control']), async (db, isReplica) => {
+      const products = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
         if (isReplica) await requireProduct(db, afterProductId, caller.partnerName);
         return listProductsOfFeed(db, path.feed_id, caller.partnerName, page);
       });
@@ -54,9 +54,7 @@ export function productHandlers(
 export function productChecks(reads: Reads) {
   return {
     listProducts: ({ query, headers, caller }) =>
-      reads(ageSecondsMaxOf(headers['Cache-Control']), (db) =>
-        resolveListingOrder(db, query, caller.partnerName),
-      ),
+      reads(ageSecondsMaxOf(headers), (db) => resolveListingOrder(db, query, caller.partnerName)),
     listProductsByFeed({ query }) {
       if (query.cursor !== undefined) parseProductCursor(query.cursor);
     },

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { DockerfileParser, type Instruction } from 'dockerfile-ast';
 import { parse, parseAllDocuments } from 'yaml';
+import { project } from '../support/project';
 
 /** What stands in a YAML file: its tests are about what that is. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Document = any;
-
-export const project = resolve(__dirname, '../..');
 
 export const read = (path: string): string => readFileSync(join(project, path), 'utf8');
 

@@ -8,9 +8,10 @@ import { administer, createEmptyDatabase, databaseUrl } from '../support/empty-d
 import { eventually } from '../support/eventually';
 import { createTestFolder } from '../support/folder';
 import { ServiceProcess } from '../support/process';
+import { project } from '../support/project';
 import { testKey } from '../support/service';
 import { shared } from '../support/shared';
-import { project, read, readImage } from './files';
+import { read, readImage } from './files';
 
 const image = readImage();
 const folder = createTestFolder();

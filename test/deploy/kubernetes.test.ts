@@ -8,7 +8,9 @@ import { createOperatorServer } from '../../src/telemetry/operator-server';
 import { Metrics } from '../../src/telemetry/metrics';
 import { Readiness } from '../../src/telemetry/readiness';
 import { createLog } from '../../src/log';
-import { project, read, readImage, readManifests, readSettings, type Document } from './files';
+import { connectionsOfApi, connectionsOfMigration, connectionsOfWorker } from '../../src/process/connections';
+import { project } from '../support/project';
+import { read, readImage, readManifests, readSettings, type Document } from './files';
 import { configOf } from './settings';
 
 const folder = 'deploy/kubernetes';
@@ -59,12 +61,13 @@ function typeErrors(manifests: Document[]): string[] {
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
 }
 
-/** The whole environment of a container, `envFrom` and the image's. */
+/** The whole environment of a container: the image's, that of `envFrom`, and its own. */
 function environmentOf(container: Document): Record<string, string> {
   const sources = container.envFrom.map(({ configMapRef, secretRef }: Document) =>
     configMapRef ? settings : secrets.find(({ metadata }) => metadata.name === secretRef.name).stringData,
   );
-  return Object.assign({}, image.env, ...sources);
+  const own = (container.env ?? []).map(({ name, value }: Document) => ({ [name]: value }));
+  return Object.assign({}, image.env, ...sources, ...own);
 }
 
 describe('the manifests of Kubernetes', () => {
@@ -74,7 +77,10 @@ describe('the manifests of Kubernetes', () => {
     expect([...kustomization.resources, 'kustomization.yaml', 'secrets.example.yaml'].sort()).toEqual(
       files.sort(),
     );
-    expect(kustomization.configMapGenerator).toEqual([{ name: 'catalog-settings', envs: ['settings.env'] }]);
+    expect(kustomization.configMapGenerator).toEqual([
+      { name: 'catalog-settings', envs: ['settings.env'] },
+      { name: 'catalog-migration', envs: ['settings.env'], options: { disableNameSuffixHash: true } },
+    ]);
   });
 
   it('have only fields that the API knows', () => {
@@ -198,6 +204,34 @@ describe('the manifests of Kubernetes', () => {
     ]);
     const accounts = new Set(pods.map(([, { spec }]) => spec.serviceAccountName));
     expect([...accounts]).toEqual([find('ServiceAccount').metadata.name]);
+  });
+
+  it('have the migration changed by no setting: a job that is there cannot be', () => {
+    const maps = Object.fromEntries(
+      pods.map(([name, , { envFrom }]) => [name, envFrom[0].configMapRef.name]),
+    );
+
+    expect(maps).toEqual({
+      'Job catalog-migration': 'catalog-migration',
+      'Deployment catalog-api': 'catalog-settings',
+      'Deployment catalog-worker': 'catalog-settings',
+    });
+  });
+
+  it('take no more connections, amid an update too, than README.md says', () => {
+    const [api, worker] = serving.map(([, , container]) => configOf(environmentOf(container)));
+    const { maxReplicas } = applied.find(({ kind }) => kind === 'HorizontalPodAutoscaler').spec;
+    const specs = serving.map(([name]) => applied.find((manifest) => nameOf(manifest) === name).spec);
+    const [ofApi, ofWorker] = [connectionsOfApi(api!), connectionsOfWorker(worker!)];
+    const [apis, workers] = [maxReplicas, specs[1].replicas].map(
+      (count: number, at) => count + Number(specs[at].strategy.rollingUpdate.maxSurge),
+    );
+    const all = apis! * ofApi + workers! * ofWorker + connectionsOfMigration;
+
+    expect(worker!.databaseConnections).toBe(worker!.concurrentRuns + 2);
+    expect(read('README.md').replaceAll(/\s+/g, ' ')).toContain(
+      `${apis} × ${ofApi} + ${workers} × ${ofWorker} + ${connectionsOfMigration} = ${all} connections`,
+    );
   });
 
   it('leave the number of API processes to the autoscaler, and let no update make it smaller', () => {

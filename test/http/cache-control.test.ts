@@ -17,6 +17,6 @@ describe('Cache-Control of a request', () => {
     ['max-age=a', Infinity],
     ['no-store, only-if-cached, no-cacheable', Infinity],
   ])('%j allows for %p seconds', (header, seconds) => {
-    expect(ageSecondsMaxOf(header)).toBe(seconds);
+    expect(ageSecondsMaxOf({ 'Cache-Control': header })).toBe(seconds);
   });
 });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { createServer, connect, type AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { nodeFlags } from '../../scripts/service-process';
 import type { limits } from '../../src/limits';
 import { afterFile } from '../support/after-file';
@@ -15,34 +16,56 @@ import {
   startUsedService,
   type ServiceProcess,
 } from '../support/process';
+import { project } from '../support/project';
 import { sendRaw } from '../support/raw-request';
 import { samples } from '../support/samples';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
 const two = { API_PROCESSES: '2' };
 
+/** What processes can do before they start, `barrier` being the path of what they do. */
+const barriers = {
+  end: 'process.exit(7);',
+  endFirst: `try { require('fs').unlinkSync(barrier); } catch { return; } process.exit(7);`,
+  endSecond: `if (require('cluster').worker.id === 2) process.exit(7);`,
+  holdSecond: `const look = new Int32Array(new SharedArrayBuffer(4));
+    while (require('cluster').worker.id === 2 && require('fs').existsSync(barrier)) Atomics.wait(look, 0, 0, 10);`,
+};
+
+type Limits = Partial<Record<keyof typeof limits, number>>;
+
 /**
- * A service of two processes on a database of its own, that of the tests. Others than these may not start while `barrier`
- * exists.
- * @param changed - limits of all of its processes that are other than usual
+ * Settings by which each process that answers requests does what is in the file `barrier` before it starts, as long as
+ * there is one.
+ * @param changed - limits of all processes that are other than usual
  */
-async function spawnTwo(
-  env: Record<string, string> = {},
-  changed: Partial<Record<keyof typeof limits, number>> = {},
-): Promise<{ service: ServiceProcess; barrier: string }> {
+function barred(changed: Limits = {}): { barrier: string; env: Record<string, string> } {
   const folder = createTestFolder();
   const [barrier, hook] = [join(folder, 'barrier'), join(folder, 'hook.cjs')];
-  const isBarred = `process.env.API_PROCESS_DATABASE && require('fs').existsSync(${JSON.stringify(barrier)})`;
-  const built = JSON.stringify(resolve(__dirname, '../../dist/src/limits.js'));
+  const [path, built] = [barrier, join(project, 'dist/src/limits.js')].map((each) => JSON.stringify(each));
   writeFileSync(
     hook,
-    `if (${isBarred}) process.exit(7); Object.assign(require(${built}).limits, ${JSON.stringify(changed)});`,
+    `let code = '';
+     try { if (process.env.API_PROCESS_DATABASE) code = require('fs').readFileSync(${path}, 'utf8'); } catch {}
+     new Function('require', 'barrier', code)(require, ${path});
+     Object.assign(require(${built}).limits, ${JSON.stringify(changed)});`,
   );
+  return { barrier, env: { NODE_OPTIONS: `--require=${hook}`, ...two } };
+}
+
+/**
+ * A service of two processes on a database of its own, that of the tests.
+ * @param atStart - what is in `barrier` from the start; else there is none
+ */
+async function spawnTwo(
+  settings: Record<string, string> = {},
+  changed: Limits = {},
+  atStart?: string,
+): Promise<{ service: ServiceProcess; barrier: string }> {
+  const { barrier, env } = barred(changed);
+  if (atStart !== undefined) writeFileSync(barrier, atStart);
   const database = { DATABASE_URL: databaseUrl(await createEmptyDatabase()), API_KEYS: 'key' };
-  return {
-    service: spawnService({ env: { ...database, NODE_OPTIONS: `--require=${hook}`, ...two, ...env } }),
-    barrier,
-  };
+  return { service: spawnService({ env: { ...database, ...env, ...settings } }), barrier };
 }
 
 async function startTwo(...given: Parameters<typeof spawnTwo>) {
@@ -54,7 +77,7 @@ async function startTwo(...given: Parameters<typeof spawnTwo>) {
 
 /** @returns the numbers of the first two */
 async function bothListen(service: ServiceProcess): Promise<number[]> {
-  await eventually('both processes listen', () => service.apiProcesses.length === 2);
+  await eventually('both processes listen', () => service.apiProcesses.length === 2, 60);
   return service.apiProcesses;
 }
 
@@ -163,6 +186,24 @@ describe('several processes', () => {
     expect(Number(answers[6]!.headers['retry-after'])).toBeGreaterThan(900);
   });
 
+  it.concurrent('answer 503 when the one that counts requests for all does not', async () => {
+    const { service } = await startTwo({ RATE_LIMIT_REQUESTS: '5' }, { rateLimitMilliseconds: 1_000 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    afterFile(() => agent.destroy());
+    const request = { method: 'GET', path: '/orders', headers: { 'x-api-key': 'key' }, agent };
+    expect((await sendRaw(service.url!, request)).status).toBe(200);
+
+    service.kill('SIGSTOP');
+
+    try {
+      const { status, headers, text } = await sendRaw(service.url!, request);
+      expect([status, JSON.parse(text)]).toEqual([503, { detail: 'Service temporarily unavailable' }]);
+      expect(headers).toHaveProperty('retry-after');
+    } finally {
+      service.kill('SIGCONT');
+    }
+  });
+
   it.concurrent(
     'close what is beyond MAX_CONNECTIONS in each, and take others when there is room',
     async () => {
@@ -219,12 +260,14 @@ describe('several processes', () => {
   );
 
   it.concurrent('end on SIGTERM while they start', async () => {
-    const { service } = await spawnTwo();
-    await eventually('the first one listens', () => service.apiProcesses.length > 0, 30);
+    const { service, barrier } = await spawnTwo({}, {}, barriers.holdSecond);
+    await eventually('the first one listens', () => service.apiProcesses.length > 0, 60);
 
-    const { code, stderr } = await service.stop('SIGTERM');
+    service.kill('SIGTERM');
+    await eventually('it stops', () => service.stdout.includes('"msg":"stopping"'), 60);
+    rmSync(barrier);
 
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(await service.exit).toMatchObject({ code: 0, stderr: '' });
     await allHaveEnded(service.apiProcesses);
   });
 
@@ -265,30 +308,78 @@ describe('several processes', () => {
   });
 });
 
+describe('a service that cannot start all of its processes', () => {
+  it.concurrent('ends those that it has started, and starts none in their place', async () => {
+    const { service } = await spawnTwo({}, {}, barriers.endSecond);
+
+    const { code, stderr, stdout } = await service.exit;
+
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'The service cannot start: An API process has ended (exit code 7) before it listened.\n',
+    });
+    expect(service.apiProcesses).toHaveLength(1);
+    expect(stdout).not.toContain('"msg":"an API process has ended"');
+    await allHaveEnded(service.apiProcesses);
+  });
+});
+
 describe('a process that cannot take the place of one that has died', () => {
   it.concurrent('is tried again while others answer requests', async () => {
     const { service, barrier } = await startTwo();
     const [first, second] = service.apiProcesses;
-    writeFileSync(barrier, '');
+    writeFileSync(barrier, barriers.end);
 
     process.kill(first!, 'SIGKILL');
     await eventually('it was tried', () => service.stdout.includes('could not be started'));
     expect(await answeredBy(service)).toBe(second);
     rmSync(barrier);
 
-    await eventually('another listens', () => service.apiProcesses.length === 3, 30);
+    await eventually('another listens', () => service.apiProcesses.length === 3, 60);
   });
 
   it.concurrent('ends the service when there is no other', async () => {
     const { service, barrier } = await startTwo();
-    writeFileSync(barrier, '');
+    writeFileSync(barrier, barriers.end);
 
     for (const pid of service.apiProcesses) process.kill(pid, 'SIGKILL');
 
-    const { code, stderr } = await service.exit;
+    const { code, stdout, stderr } = await service.exit;
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'The service cannot start: An API process has ended (exit code 7) before it listened.\n',
+      stderr: 'The service cannot go on: An API process has ended (exit code 7) before it listened.\n',
     });
+    expect(stdout).toMatch(/"level":"?(fatal|60)"?,.*"msg":"the service ends"/);
+  });
+
+  it.concurrent(
+    'ends the service with the reason, its PostgreSQL too, when a signal comes meanwhile',
+    async () => {
+      const { barrier, env } = barred();
+      const service = await startUsedService(env);
+      const pids = await bothListen(service);
+      writeFileSync(barrier, barriers.end);
+      for (const pid of pids) process.kill(pid, 'SIGKILL');
+      await eventually('it ends', () => service.stdout.includes('"msg":"the service ends"'), 60);
+
+      const { code, stderr } = await service.stop('SIGTERM');
+
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^The service cannot go on: /),
+      });
+      expect(databaseProcesses(service.dataDir)).toEqual([]);
+    },
+  );
+
+  it.concurrent('is waited for when it is the other that could not', async () => {
+    const { service, barrier } = await startTwo();
+    writeFileSync(barrier, barriers.endFirst);
+
+    for (const pid of service.apiProcesses) process.kill(pid, 'SIGKILL');
+
+    await eventually('two others listen', () => service.apiProcesses.length === 4, 60);
+    expect(service.stdout).toContain('an API process could not be started');
+    expect(service.isRunning).toBe(true);
   });
 });

@@ -42,7 +42,19 @@ async function openSink() {
 
 const isUpload = (request: string) => request === 'POST /feeds/upload';
 const isRun = (request: string) => request.endsWith('/run');
+const isCancel = (request: string) => request.endsWith('/cancel');
 const isLook = (request: string) => /^GET \/jobs\/JV\d+$/.test(request);
+
+let withoutWorker: Promise<ServiceProcess> | undefined;
+
+/** A run that waits in the queue of a service where nobody works on it. */
+async function queueRun() {
+  const service = await (withoutWorker ??= startUsedService({ QUEUE_WORKER: 'off' }));
+  const { jobId } = await service.api.uploadFeed(csv);
+  const { status } = await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+  expect(status).toBe(202);
+  return { service, jobId };
+}
 
 describe('npm run feed through a network that fails', () => {
   it.concurrent('waits as long as the service asks for when it has no room', async () => {
@@ -103,6 +115,88 @@ describe('npm run feed through a network that fails', () => {
       expect(front.seen.filter(isLook).length).toBeGreaterThanOrEqual(2);
     },
   );
+
+  it.concurrent.each([
+    ['502 of a proxy', 'Gorse', { status: 502 }],
+    ['503 that comes late', 'Iris', { status: 503, headers: { 'retry-after': '1' } }],
+  ])('does not run a job twice when all that came was a %s', async (_what, partner, lost) => {
+    const { env } = await openFront((request) =>
+      isRun(request) ? { lose: 'answer', instead: lost } : 'pass',
+    );
+
+    const { code, stdout } = await runFeedCommand(['upload', writeFeed(), '--partner', partner], env);
+
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/inserted +1\nupdated +0\nunchanged +0\n/);
+  });
+
+  it.concurrent('follows a run that has begun after it was looked for', async () => {
+    const { env, front } = await openFront((request, time) => {
+      if (!isRun(request)) return 'pass';
+      return time === 1 ? { status: 502 } : { lose: 'answer', instead: { status: 409 } };
+    });
+
+    const { code, stdout } = await runFeedCommand(['upload', writeFeed(), '--partner', 'Hazel'], env);
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(': completed.') });
+    expect(front.seen.filter(isRun)).toHaveLength(2);
+  });
+
+  it.concurrent('takes a run for cancelled when only the answer got lost', async () => {
+    const { service, jobId } = await queueRun();
+    const front = await ServiceFront.open(service.url!, (request, time) =>
+      isCancel(request) && time === 1 ? 'lose answer' : 'pass',
+    );
+    const env = { CATALOG_URL: front.url, CATALOG_API_KEY: service.key! };
+
+    const { code, stdout } = await runFeedCommand(['cancel', jobId], env);
+
+    expect(front.seen.filter(isCancel)).toHaveLength(2);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('The run was cancelled.') });
+  });
+
+  it.concurrent('has nothing to cancel where nobody has asked for a run, whatever got lost', async () => {
+    const { service, front, env } = await openFront((request, time) =>
+      isCancel(request) && time === 1 ? 'hang up' : 'pass',
+    );
+    const { jobId } = await service.api.uploadFeed(csv);
+
+    const { code, stdout, stderr } = await runFeedCommand(['cancel', jobId], env);
+
+    expect(front.seen.filter(isCancel)).toHaveLength(2);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(new RegExp(`\nJob ${jobId} has no run to cancel\\.\n$`));
+  });
+
+  it.concurrent('does not follow a job for ever that nobody has asked to run', async () => {
+    const { service, env } = await openFront(() => 'pass');
+    const { jobId } = await service.api.uploadFeed(csv);
+
+    const { code, stdout, stderr } = await runFeedCommand(['follow', jobId], env);
+
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `Nobody has asked for a run of job ${jobId}.
+`,
+    });
+  });
+
+  it.concurrent('follows a run that waits in the queue', async () => {
+    const { service, jobId } = await queueRun();
+    const front = await ServiceFront.open(service.url!, () => 'pass');
+    const env = { CATALOG_URL: front.url, CATALOG_API_KEY: service.key! };
+    const follower = new FeedCommand(['follow', jobId], env);
+    // Once to see that it waits, twice to follow it.
+    await eventually('it is followed', () => front.seen.filter(isLook).length === 3, 60);
+
+    await service.api.post(`/jobs/${jobId}/cancel`);
+
+    expect(await follower.exit).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('The run was cancelled.'),
+    });
+  });
 
   it.concurrent('sends standard input again only if nothing of it was read', async () => {
     const refusedFirst = await openFront((request, time) =>

@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually';
 import { createTestFolder } from '../support/folder';
 import { holdOrders } from '../support/held-products';
 import { keysAreHeld, leaveAnsweredLongAgo } from '../support/idempotency';
+import { itDirectly } from '../support/it-directly';
 import { filePart, formBody, formType, goodCsv, partnerPart } from '../support/multipart';
 import { OpenUpload } from '../support/open-upload';
 import { startService, type ServiceProcess } from '../support/process';
@@ -147,7 +148,7 @@ describe('the running service', () => {
     await eventually('it is forgotten', async () => expect(await isThere()).toBeUndefined());
   });
 
-  it('stops while an upload holds a key, and leaves no connection', async () => {
+  itDirectly('stops while an upload holds a key, and leaves no connection', async () => {
     const open = await openUpload(survivor, 'stopped');
     await keysAreHeld({ db }, 1);
 

@@ -5,7 +5,7 @@ import { missingMigrations } from '../../src/db/migrate';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
 import { spawnService, startService } from '../support/process';
-import { project } from '../deploy/files';
+import { project } from '../support/project';
 
 async function missing(address: DatabaseAddress): Promise<string[]> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
@@ -56,13 +56,11 @@ describe('the argument migrate', () => {
     const letGo = await holdMigrationLock(address);
     const service = spawnService({ role: 'migrate', env: { DATABASE_URL: databaseUrl(address) } });
     const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
-    await eventually('it waits for the lock', async () => {
-      const others = db('pg_stat_activity').where({
-        application_name: 'migration',
-        state: 'idle in transaction',
-      });
-      return (await others.where('datname', address.database!)).length > 0;
+    const asking = db('pg_stat_activity').where({
+      application_name: 'migration',
+      datname: address.database!,
     });
+    await eventually('it asks for the lock', async () => (await asking.clone()).length > 0, 60);
     await db.destroy();
 
     const { code } = await service.stop();

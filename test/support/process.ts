@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/db/database';
 import { nodeFlags } from '../../scripts/service-process';
@@ -8,8 +8,8 @@ import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
 import { createTestFolder } from './folder';
 import { eventually } from './eventually';
+import { project } from './project';
 
-const project = resolve(__dirname, '../..');
 const startSeconds = 30;
 
 /** How a process ended, and what it has printed. */

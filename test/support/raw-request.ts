@@ -1,4 +1,4 @@
-import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { request, type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 
 /** A response as it came in. */
 export interface RawResponse {
@@ -16,23 +16,25 @@ export interface RawRequest {
   chunks?: (string | Buffer)[];
   /** Leaves the body open: the response must come without the rest of it. */
   unfinished?: boolean;
+  /** Has the connection; absent: one of the request's own. */
+  agent?: Agent;
 }
 
 const patienceMilliseconds = 5_000;
 
-/** Sends a request on a connection of its own; past Prism, which would put it in order. @throws when no response comes within seconds */
+/** Sends a request; past Prism, which would put it in order. @throws when no response comes within seconds */
 export function sendRaw(
   url: string,
-  { method, path, headers, chunks = [], unfinished = false }: RawRequest,
+  { method, path, headers, chunks = [], unfinished = false, agent }: RawRequest,
 ): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(patienceMilliseconds);
-    const message = request(url, { method, path, headers, agent: false, signal }, (response) => {
+    const message = request(url, { method, path, headers, agent: agent ?? false, signal }, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', reject);
       response.on('end', () => {
-        message.destroy();
+        if (!agent) message.destroy();
         const text = Buffer.concat(parts).toString('utf8');
         resolve({ status: response.statusCode!, headers: response.headers, text });
       });

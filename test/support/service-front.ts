@@ -4,10 +4,16 @@ import { afterFile } from './after-file';
 
 /**
  * What becomes of a request: it passes; the connection is cut before the service gets it (`hang up`) or after the service
- * has answered (`lose answer`); it is answered here, before its body is read.
+ * has answered (`lose answer`); it is answered here, before its body is read, or instead of the service's answer.
  */
 export type Fate =
-  'pass' | 'hang up' | 'lose answer' | { status: number; headers?: Record<string, string>; body?: unknown };
+  'pass' | 'hang up' | 'lose answer' | { lose: 'answer'; instead: FrontAnswer } | FrontAnswer;
+
+interface FrontAnswer {
+  status: number;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
 
 /** Stands before the service, as a proxy does, and lets requests fail. */
 export class ServiceFront {
@@ -45,23 +51,25 @@ export class ServiceFront {
     this.seen.push(name);
     const fate = this.fateOf(name, this.seen.filter((each) => each === name).length);
     if (fate === 'hang up') request.socket.destroy();
-    else if (fate === 'pass' || fate === 'lose answer') this.pass(request, response, fate);
-    else {
-      response.writeHead(fate.status, { connection: 'close', ...fate.headers });
-      response.end(fate.body === undefined ? undefined : JSON.stringify(fate.body));
-    }
+    else if (fate === 'pass')
+      this.pass(request, response, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      });
+    else if (fate === 'lose answer')
+      this.pass(request, response, (answer) => answer.resume().on('end', () => request.socket.destroy()));
+    else if ('instead' in fate)
+      this.pass(request, response, (answer) => answer.resume().on('end', () => send(response, fate.instead)));
+    else send(response, fate);
   }
 
-  private pass(request: IncomingMessage, response: ServerResponse, fate: 'pass' | 'lose answer'): void {
+  private pass(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onAnswer: (answer: IncomingMessage) => void,
+  ): void {
     const { method, headers, url } = request;
-    const passed = sendRequest(this.service + url!, { method, headers, agent: false }, (answer) => {
-      if (fate === 'lose answer') {
-        answer.resume().on('end', () => request.socket.destroy());
-        return;
-      }
-      response.writeHead(answer.statusCode!, answer.headers);
-      answer.pipe(response);
-    });
+    const passed = sendRequest(this.service + url!, { method, headers, agent: false }, onAnswer);
     passed.on('continue', () => response.writeContinue());
     passed.on('error', () => request.socket.destroy());
     request.on('close', () => {
@@ -70,4 +78,9 @@ export class ServiceFront {
     request.pipe(passed);
     passed.flushHeaders();
   }
+}
+
+function send(response: ServerResponse, { status, headers, body }: FrontAnswer): void {
+  response.writeHead(status, { connection: 'close', ...headers });
+  response.end(body === undefined ? undefined : JSON.stringify(body));
 }

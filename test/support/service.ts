@@ -25,7 +25,10 @@ import { proxyOf } from './through-prism';
 export interface TestService {
   api: ApiClient;
   url: string;
+  /** The test's own way to the database. */
   db: Database;
+  /** The service's own pool; the same where it takes the same way. */
+  pool: Database;
   address: DatabaseAddress;
   objectStore: ObjectStore;
   /** Where the local object store keeps its objects; empty when another store was given. */
@@ -132,6 +135,7 @@ export async function startTestService(
     api: new ApiClient(url, testKey, await proxyOf(url)),
     url,
     db: ownDb,
+    pool: db,
     address: directAddress,
     objectStore,
     dataDir,

@@ -3,6 +3,7 @@ import { startAppAt } from '../../support/app-at';
 import { closedPort } from '../../support/dead-ends';
 import { eventually } from '../../support/eventually';
 import { startFakeDatabase } from '../../support/fake-database';
+import { itDirectly } from '../../support/it-directly';
 import { startTestService, type TestService } from '../../support/service';
 
 const healthy = { status: 'ok', database: 'connected' };
@@ -41,7 +42,7 @@ describe('GET /health', () => {
       expect(body).toEqual(healthy);
     });
 
-    it('closes its connection and leaves nothing behind', async () => {
+    itDirectly('closes its connection and leaves nothing behind', async () => {
       const own = await startTestService();
       const connections = async () => {
         const { rows } = await own.db.raw<{ rows: { application_name: string }[] }>(
@@ -100,7 +101,7 @@ describe('GET /health', () => {
       expect(body).toEqual(unhealthy);
     });
 
-    it('is an error when the database is not there, and ok again when it is back', async () => {
+    itDirectly('is an error when the database is not there, and ok again when it is back', async () => {
       const own = await startTestService();
       const database = own.address.database!;
       await service.db.raw(`alter database ${database} allow_connections false`);

@@ -21,7 +21,7 @@ const tagOf = ({ headers }: ApiResponse) => headers.get('etag')!;
 /** Counts the looks at the job that wait for it to change. */
 function countLooks(): () => number {
   let looks = 0;
-  service.db.on('query', ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql))));
+  service.pool.on('query', ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql))));
   return () => looks;
 }
 

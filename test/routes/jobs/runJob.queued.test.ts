@@ -197,7 +197,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       const client = new AbortController();
       let looks = 0;
       const count = ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql)));
-      service.db.on('query', count);
+      service.pool.on('query', count);
       const answer = fetch(`${service.url}/jobs/${feed.jobId}/run`, {
         method: 'POST',
         headers: { 'x-api-key': testKey, prefer: 'respond-async, wait=50' },
@@ -213,7 +213,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         await sleep(3 * limits.jobWatchMilliseconds);
         return looks === before;
       });
-      service.db.off('query', count);
+      service.pool.off('query', count);
     });
 
     it('is not begun by a worker that has taken it, when it was cancelled or run meanwhile', async () => {

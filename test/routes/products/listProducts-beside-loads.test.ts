@@ -37,9 +37,9 @@ const listed = async (query = ''): Promise<string[]> => {
 async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
   const statements: { sql: string; bindings: unknown[] }[] = [];
   const note = (statement: { sql: string; bindings: unknown[] }) => statements.push(statement);
-  service.db.on('query', note);
+  service.pool.on('query', note);
   await request();
-  service.db.off('query', note);
+  service.pool.off('query', note);
 
   let pages = 0;
   const client = new Client({ ...service.address, application_name: 'test explain' });

@@ -1,0 +1,49 @@
+import type { Config } from '../config';
+import { limits } from '../limits';
+
+type Settings = Pick<
+  Config,
+  'apiProcesses' | 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue' | 'replica'
+>;
+
+/** Those of what is done once for all processes of one port: the sums of sales, and a look by `/readyz`. */
+const onceForAll = 2;
+
+/**
+ * The most connections to PostgreSQL that the API with these settings has: in README.md, "Connections to PostgreSQL" has a
+ * table of them.
+ */
+export function connectionsOfApi(settings: Settings): number {
+  const { apiProcesses, databaseConnections, concurrentUploads, worksOnQueue, replica } = settings;
+  const health = 1;
+  const ofEach =
+    databaseConnections +
+    concurrentUploads +
+    runConnections(settings) +
+    limits.concurrentRejects +
+    (worksOnQueue ? queueConnections(settings) : 0) +
+    health +
+    (replica ? 1 : 0);
+  const ofFirst = apiProcesses > 1 ? limits.upkeepConnections : 0;
+  return apiProcesses * ofEach + ofFirst + onceForAll;
+}
+
+/** The same of a worker. */
+export function connectionsOfWorker(settings: Settings): number {
+  return settings.databaseConnections + runConnections(settings) + queueConnections(settings) + onceForAll;
+}
+
+/** Those of what brings the schema up to date, at a start or by itself: two of our pool, and the queue's own. */
+export const connectionsOfMigration = 3;
+
+/** Room for all that these settings can open, for a start and the operator's commands, and for a look at it. */
+export function connectionsMax(settings: Settings): number {
+  return Math.max(100, connectionsOfApi(settings) + 20);
+}
+
+/** Each run has one, and a second one to tell how far it is. */
+const runConnections = ({ concurrentRuns }: Settings) => 2 * concurrentRuns;
+
+/** One for each place where a run is worked on, and one for all webhooks: they listen. */
+const queueConnections = ({ concurrentRuns }: Settings) =>
+  concurrentRuns + limits.queueConnections + 1 + limits.queueConnections;

@@ -1,0 +1,4 @@
+import { resolve } from 'node:path';
+
+/** The folder of the project. */
+export const project = resolve(__dirname, '../..');
