@@ -17,8 +17,12 @@ export async function up(db: Knex): Promise<void> {
       secret text collate "C" not null,
       created_at timestamptz not null default now(),
       disabled_at timestamptz,
+      -- null: somebody has disabled it.
+      disabled_reason text,
       -- Since the last delivery that was accepted.
       failures_in_a_row integer not null default 0,
+      -- The first failure since then.
+      failing_since timestamptz,
       -- Until when nothing is sent, because too much has failed.
       paused_until timestamptz,
       -- The last failure of all.
@@ -34,10 +38,6 @@ export async function up(db: Knex): Promise<void> {
     declare
       wanted json[];
     begin
-      -- As it is in most installations.
-      if not exists (select from webhook_endpoints where disabled_at is null) then
-        return 0;
-      end if;
       select array_agg(json_build_object(
         'endpoint_id', webhook_endpoint_id, 'message_id', message_id, 'type', event_type, 'timestamp', happened_at,
         'content', content, 'failed_attempts', 0
