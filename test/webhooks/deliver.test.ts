@@ -235,10 +235,16 @@ describe('an endpoint where everything fails', () => {
     expect(await pauseOf()).toBeCloseTo(pauseSeconds, 1);
     // What comes meanwhile is not sent.
     await upload();
-    await eventually('both wait for its end', async () => {
-      const all = await waiting(id);
-      return all.length === 2 && all.every(({ in_seconds }) => in_seconds > pauseSeconds);
-    });
+    const bothWait = () =>
+      eventually(
+        'both wait for its end',
+        async () => {
+          const all = await waiting(id);
+          return all.length === 2 && all.every(({ in_seconds }) => in_seconds > pauseSeconds);
+        },
+        30,
+      );
+    await bothWait();
     expect(receiver.received).toHaveLength(pauseAfterFailures);
 
     const goOn = async () => {
@@ -247,6 +253,7 @@ describe('an endpoint where everything fails', () => {
     };
     await goOn();
     await eventually('it is paused again', async () => (await pauseOf()) > 1.5 * pauseSeconds, 30);
+    await bothWait();
     receiver.answer = () => ({ status: 200 });
     await goOn();
     await eventually('all is sent', async () => (await waiting(id)).length === 0, 30);
