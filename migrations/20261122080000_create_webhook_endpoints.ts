@@ -17,8 +17,12 @@ export async function up(db: Knex): Promise<void> {
       secret text collate "C" not null,
       created_at timestamptz not null default now(),
       disabled_at timestamptz,
+      -- null: somebody has disabled it.
+      disabled_reason text,
       -- Since the last delivery that was accepted.
       failures_in_a_row integer not null default 0,
+      -- The first failure since then.
+      failing_since timestamptz,
       -- Until when nothing is sent, because too much has failed.
       paused_until timestamptz,
       -- The last failure of all.
@@ -34,19 +38,21 @@ export async function up(db: Knex): Promise<void> {
     declare
       wanted json[];
     begin
-      -- As it is in most installations.
-      if not exists (select from webhook_endpoints where disabled_at is null) then
+      -- There is no endpoint.
+      if event_types is null then
         return 0;
       end if;
+      -- Once for each event: it has the same id wherever it is sent, however the rest is planned.
+      with event as materialized (
+        select event_type, partner_name, content, clock_timestamp() as happened_at,
+          'msg_' || replace(cast(gen_random_uuid() as text), '-', '') as message_id
+        from unnest(event_types, partner_names, contents) as given (event_type, partner_name, content)
+      )
       select array_agg(json_build_object(
         'endpoint_id', webhook_endpoint_id, 'message_id', message_id, 'type', event_type, 'timestamp', happened_at,
         'content', content, 'failed_attempts', 0
       )) into wanted
-      from (
-        select event_type, partner_name, content, clock_timestamp() as happened_at,
-          'msg_' || replace(cast(gen_random_uuid() as text), '-', '') as message_id
-        from unnest(event_types, partner_names, contents) as event (event_type, partner_name, content)
-      ) as event
+      from event
       join webhook_endpoints as endpoint
         on disabled_at is null
         and (endpoint.partner_name is null or endpoint.partner_name = event.partner_name)

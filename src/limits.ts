@@ -173,6 +173,13 @@ export const limits = {
   queuedRunSignMilliseconds: 5_000,
   /** How often the queue is asked, in case that its notifications do not come through: not through every pooler do they. */
   queuePollMilliseconds: 1_000,
+  /**
+   * How often lanes of the queue are removed in which nothing waits: one for each partner, some for each endpoint, and all
+   * of them are looked at whenever somebody asks for work.
+   */
+  idleLanesMilliseconds: 3600 * 1000,
+  /** How long that may take: nothing can be put into the queue meanwhile. */
+  idleLanesLockMilliseconds: 1_000,
   /** Connections that take runs out of the queue and give them back, besides one for each place, which listens. */
   queueConnections: 2,
   /**
@@ -197,6 +204,13 @@ export const limits = {
   webhookPause: { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 },
   /** An event for an endpoint that is paused is given up when it is older: nobody counts how often it was not sent. */
   webhookAgeMilliseconds: 36 * 3600 * 1000,
+  /** How many events to an endpoint that is paused are put off at once: of 200,000 that are due, in a third of a second. */
+  deliveriesPutOffTogether: 5_000,
+  /**
+   * An endpoint that has accepted nothing for so long is disabled when another event is given up: a weekend and a holiday
+   * are no reason.
+   */
+  webhookDeadMilliseconds: 5 * 24 * 3600 * 1000,
   /** How often the queue is asked for events, see `queuePollMilliseconds`; their notifications come at once. */
   deliveryPollMilliseconds: 2_000,
   /** Whoever has taken an event from the queue has sent it by then, or is dead. */

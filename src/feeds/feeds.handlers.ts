@@ -5,12 +5,11 @@ import type { Handlers } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
 import { selectBytes } from '../http/range-request';
 import { formatId } from '../ids';
-import { validationMessage } from '../jobs/jobs.service';
 import { issueBody } from '../jobs/jobs.handlers';
 import type { Slots } from '../slots';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
-import type { FeedRow } from './feeds.repository';
+import { feedBody, formatFeedId } from './feeds.body';
 import { getFeed, openFeedFile, type FeedReceipt } from './feeds.service';
 import { receiveFeedOnce, type ReceiveOnceContext } from './receive-once';
 
@@ -93,26 +92,6 @@ export function feedHandlers(
   };
 }
 
-/** A feed as the document has it. */
-export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
-  return {
-    feed_id: formatId('FD', feed.feed_id),
-    partner_name: feed.partner_name,
-    file_name: feed.filename,
-    content_type: feed.content_type,
-    status: feed.feed_status,
-    uploaded_at: feed.uploaded_at.toISOString(),
-    validation_job_id: formatId('JV', feed.job_id),
-    validation_status: feed.status,
-    validation_message: validationMessage(feed),
-    raw_file_object_key: feed.raw_file_object_key,
-    raw_file_bucket: feed.raw_file_bucket,
-    sha256: feed.sha256.toString('hex'),
-    size_bytes: feed.size_bytes,
-    duplicate_of: formatFeedId(feed.duplicate_of),
-  };
-}
-
 function receiptBody(receipt: FeedReceipt): components['schemas']['FeedReceipt'] {
   return {
     feed_id: formatId('FD', receipt.feedId),
@@ -147,5 +126,3 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
     issue_counts: inspection.issueCounts,
   };
 }
-
-const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));

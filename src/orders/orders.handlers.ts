@@ -1,12 +1,10 @@
-import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { orderWithoutItems } from '../errors';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
 import { doOnce } from '../idempotency/idempotency.service';
-import { formatId } from '../ids';
 import { requirePartner } from '../keys/caller';
-import type { OrderWithItems } from './orders.repository';
+import { orderBody } from './orders.body';
 import { createOrder, getOrder, listOrderPage, orderTogether, resolveOrderCursor } from './orders.service';
 
 /** The operations of orders. @param defaultCurrency - what a product without a currency counts as */
@@ -68,26 +66,4 @@ export function orderChecks(db: Database) {
     },
     listOrders: ({ query, caller }) => resolveOrderCursor(db, query.cursor, caller.partnerName),
   } satisfies Checks;
-}
-
-/** An order as the document has it. */
-export function orderBody(order: OrderWithItems): components['schemas']['Order'] {
-  return {
-    order_id: formatId('OR', order.order_id),
-    partner_name: order.partner_name,
-    customer_reference: order.customer_reference,
-    status: order.status,
-    total_amount: Number(order.total_amount),
-    currency: order.currency,
-    created_at: order.created_at.toISOString(),
-    items: order.items.map((item) => ({
-      order_item_id: formatId('OI', item.order_item_id),
-      product_id: formatId('PR', item.product_id),
-      sku: item.sku,
-      product_name: item.product_name,
-      quantity: item.quantity,
-      unit_price: Number(item.unit_price),
-      line_total: Number(item.line_total),
-    })),
-  };
 }

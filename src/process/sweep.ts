@@ -4,13 +4,15 @@ import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import { failInterruptedRuns } from '../jobs/left-runs.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import { removeIdleLanes } from '../queue/queue';
 import { freeLeftDeliveries } from '../queue/webhook-worker';
 
 /**
  * Shows runs as failed whose process has died, here or elsewhere, has webhooks sent that such a process was about to send,
- * and forgets what was answered too long ago: now, and then one look after the other.
+ * and forgets what was answered too long ago, and lanes of the queue that are idle: now, and then one look after the other.
  */
 export async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<void> {
+  let lanesNextAt = 0;
   const sweep = async () => {
     try {
       const interrupted = await failInterruptedRuns(db);
@@ -22,6 +24,14 @@ export async function startSweep(db: Database, log: Log, signal: AbortSignal): P
       await freeLeftDeliveries(db);
     } catch (error) {
       log.warn({ err: error }, 'webhooks that were left could not be looked for');
+    }
+    try {
+      if (performance.now() >= lanesNextAt && (await removeIdleLanes(db))) {
+        lanesNextAt = performance.now() + limits.idleLanesMilliseconds;
+      }
+    } catch (error) {
+      lanesNextAt = performance.now() + limits.idleLanesMilliseconds;
+      log.warn({ err: error }, 'idle lanes of the queue could not be removed');
     }
     try {
       await deleteExpiredAnswers(db);

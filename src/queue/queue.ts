@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, runMigrations, type SharedOptions, type WorkerPool } from 'graphile-worker';
 import { migrations } from 'graphile-worker/dist/generated/sql';
-import { Pool, type ClientConfig } from 'pg';
-import { clientConfig, type DatabaseAddress } from '../db/database';
+import { Pool, type ClientConfig, type DatabaseError } from 'pg';
+import { clientConfig, type Database, type DatabaseAddress } from '../db/database';
+import { inTransaction } from '../db/transaction';
 import { limits } from '../limits';
 import type { Log } from '../log';
+
+/** SQLSTATE. */
+const lockNotAvailable = '55P03';
 
 /** What the queue has to say, in our log. */
 export function queueLogger(log: Log): Logger {
@@ -78,7 +82,53 @@ export async function migrateQueue(address: DatabaseAddress): Promise<void> {
   const pgPool = openPool(clientConfig(address, 'migration'), 1, () => undefined);
   try {
     await runMigrations({ ...queueOptions, pgPool, logger: new Logger(() => () => undefined) });
+    await pgPool.query(reuseNumbersSql);
   } finally {
     await pgPool.end();
+  }
+}
+
+/**
+ * Putting something into the queue draws a number for its task and one for its lane, also when these are there already, and
+ * there are only 2,147,483,647 of each: a hundred events a second use them up within a year. Then they begin again; a new lane
+ * that draws one which is in use does not come to be, and what is put there, this once, waits for no other.
+ */
+const reuseNumbersSql = `
+  do $$
+  declare
+    numbers regclass;
+  begin
+    for numbers in
+      select seqrelid from pg_sequence
+      where not seqcycle and seqrelid in (
+        cast(pg_get_serial_sequence('graphile_worker._private_tasks', 'id') as regclass),
+        cast(pg_get_serial_sequence('graphile_worker._private_job_queues', 'id') as regclass)
+      )
+    loop
+      execute format('alter sequence %s cycle', numbers);
+    end loop;
+  end $$`;
+
+/**
+ * Removes the lanes of the queue in which nothing waits. Not while somebody puts something there, whose lane could go before
+ * what is put there shows: nobody would ever take it. It waits for nobody, so that nobody has to wait for that either.
+ * @returns whether it was done
+ */
+export async function removeIdleLanes(db: Database): Promise<boolean> {
+  try {
+    await inTransaction(db, 'request', async (trx) => {
+      await trx.raw(`set local statement_timeout = ${limits.idleLanesLockMilliseconds}`);
+      await trx.raw('lock table graphile_worker._private_job_queues in exclusive mode nowait');
+      await trx.raw(
+        `delete from graphile_worker._private_job_queues as lane
+         where locked_at is null and not exists (
+           select from graphile_worker._private_jobs where job_queue_id = lane.id
+         )`,
+      );
+    });
+    return true;
+  } catch (error) {
+    if ((error as DatabaseError).code === lockNotAvailable) return false;
+    throw error;
   }
 }

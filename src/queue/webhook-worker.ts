@@ -4,7 +4,7 @@ import type { Database, DatabaseAddress } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { deliver } from '../webhooks/deliver';
-import { deliveryTask, type Delivery } from '../webhooks/outbox';
+import { deliveryTask, freeLeftSql, type Delivery } from '../webhooks/outbox';
 import { keepWorking, openQueuePool, queueLogger, queueOptions } from './queue';
 
 /** Sends events to the endpoints that want them. */
@@ -59,14 +59,5 @@ export function startWebhookWorker(
  * Safe at any time, on any number of processes.
  */
 export async function freeLeftDeliveries(db: Database): Promise<void> {
-  await db.raw(
-    `select graphile_worker.force_unlock_workers(workers)
-     from (
-       select array_agg(distinct locked_by) as workers
-       from graphile_worker.jobs
-       where task_identifier = ? and locked_at < now() - ? * interval '1 millisecond'
-       having count(*) > 0
-     ) as dead`,
-    [deliveryTask, limits.deliveryOverdueMilliseconds],
-  );
+  await db.raw(freeLeftSql, { milliseconds: limits.deliveryOverdueMilliseconds });
 }

@@ -14,8 +14,12 @@ export interface EndpointRow {
   secret: string;
   created_at: Date;
   disabled_at: Date | null;
+  /** Why the service has disabled it; null when somebody has. */
+  disabled_reason: string | null;
   /** Since the last delivery that was accepted. */
   failures_in_a_row: number;
+  /** The first of them. */
+  failing_since: Date | null;
   paused_until: Date | null;
   /** The last failure of all, and its reason. */
   failed_at: Date | null;
@@ -43,17 +47,44 @@ export async function deleteEndpoint(db: Database, endpointId: number): Promise<
   return (await at(db, endpointId).delete()) > 0;
 }
 
-/** Has an endpoint get nothing more; what waits for it is dropped when its turn comes. @returns whether there is one */
-export async function disableEndpoint(db: Database, endpointId: number): Promise<boolean> {
-  const disabledAt = db.raw('coalesce(disabled_at, now())') as unknown as Date;
-  return (await at(db, endpointId).update({ disabled_at: disabledAt })) > 0;
+/**
+ * Has an endpoint get nothing more; what waits for it is dropped when its turn comes.
+ * @param reason - why the service does that by itself; null: somebody wants it
+ * @returns whether there is one
+ */
+export async function disableEndpoint(
+  db: Database,
+  endpointId: number,
+  reason: string | null = null,
+): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `update webhook_endpoints
+     set disabled_at = coalesce(disabled_at, now()),
+       disabled_reason = case when disabled_at is null then :reason else disabled_reason end
+     where webhook_endpoint_id = :endpointId`,
+    { endpointId, reason },
+  );
+  return rowCount > 0;
 }
+
+/** Disables an endpoint that has accepted nothing for too long. @returns whether it has disabled it */
+export async function disableIfDead(db: Database, endpointId: number): Promise<boolean> {
+  const milliseconds = limits.webhookDeadMilliseconds;
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `update webhook_endpoints set disabled_at = now(), disabled_reason = :reason
+     where webhook_endpoint_id = :endpointId and disabled_at is null
+       and failing_since < now() - :milliseconds * interval '1 millisecond'`,
+    { endpointId, milliseconds, reason: `nothing accepted for ${milliseconds / (24 * 3600 * 1000)} days` },
+  );
+  return rowCount > 0;
+}
+
+/** What an endpoint has at which nothing has failed. */
+const sound = { failures_in_a_row: 0, failing_since: null, paused_until: null };
 
 /** Has an endpoint get events from now on, whatever it did before. @returns whether there is one */
 export async function enableEndpoint(db: Database, endpointId: number): Promise<boolean> {
-  return (
-    (await at(db, endpointId).update({ disabled_at: null, failures_in_a_row: 0, paused_until: null })) > 0
-  );
+  return (await at(db, endpointId).update({ ...sound, disabled_at: null, disabled_reason: null })) > 0;
 }
 
 /** An endpoint that is not disabled, and for how many more seconds it is paused; undefined when there is none. */
@@ -73,7 +104,7 @@ export async function findEndpointInUse(
 
 /** Notes that an endpoint takes what is sent to it. */
 export async function noteDelivery(db: Database, endpointId: number): Promise<void> {
-  await at(db, endpointId).update({ failures_in_a_row: 0, paused_until: null });
+  await at(db, endpointId).update(sound);
 }
 
 /** Notes a failure. From some in a row on, nothing is sent for a while, which is longer each time. */
@@ -82,6 +113,7 @@ export async function noteFailure(db: Database, endpointId: number, reason: stri
   await db.raw(
     `update webhook_endpoints
      set failed_at = now(), failure_reason = :reason, failures_in_a_row = failures_in_a_row + 1,
+       failing_since = coalesce(failing_since, now()),
        paused_until = case when failures_in_a_row + 1 >= :pauseAfterFailures then
          now() + least(:pauseSecondsMax, :pauseSeconds * power(2, least(failures_in_a_row + 1 - :pauseAfterFailures, 20)))
            * interval '1 second'
@@ -91,9 +123,9 @@ export async function noteFailure(db: Database, endpointId: number, reason: stri
   );
 }
 
-/** Counts an event that was given up. */
-export async function noteGivenUp(db: Database, endpointId: number): Promise<void> {
-  await at(db, endpointId).increment('given_up', 1);
+/** Counts events that were given up. */
+export async function noteGivenUp(db: Database, endpointId: number, events: number): Promise<void> {
+  await at(db, endpointId).increment('given_up', events);
 }
 
 function at(db: Database, endpointId: number) {

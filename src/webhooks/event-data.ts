@@ -1,10 +1,10 @@
 import type { Database } from '../db/database';
-import { feedBody } from '../feeds/feeds.handlers';
+import { feedBody } from '../feeds/feeds.body';
 import type { FeedRow } from '../feeds/feeds.repository';
 import { jobBody } from '../jobs/jobs.body';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { describeValidationJob } from '../jobs/jobs.service';
-import { orderBody } from '../orders/orders.handlers';
+import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
 import type { Delivery, EventBody } from './outbox';
 

@@ -146,7 +146,9 @@ async function list(db: Database): Promise<void> {
   ]);
 }
 
-function stateOf({ disabled_at, failures_in_a_row }: EndpointRow): string {
-  if (disabled_at !== null) return `disabled ${disabled_at.toISOString()}`;
+function stateOf({ disabled_at, disabled_reason, failures_in_a_row }: EndpointRow): string {
+  if (disabled_at !== null) {
+    return `disabled ${disabled_at.toISOString()}${disabled_reason === null ? '' : `: ${disabled_reason}`}`;
+  }
   return failures_in_a_row === 0 ? 'in use' : `failing, ${failures_in_a_row} in a row`;
 }

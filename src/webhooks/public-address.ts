@@ -1,5 +1,5 @@
-import type { LookupAddress, LookupOptions } from 'node:dns';
-import { lookup as lookUp } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
+import { resolve4, resolve6 } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -31,23 +31,28 @@ export function requirePublicHost({ hostname }: URL): void {
 
 /**
  * Looks a name up for a connection that is about to be made to what it finds: whatever the name is said to be at another
- * moment does not matter. Fails with PrivateAddressError when any of its addresses is not public.
+ * moment does not matter. Asks name servers, not the system: it would be told of names of this machine and its network too,
+ * and who waits for a dead server there holds one of the few threads that look up the database and the object store.
+ * Fails with PrivateAddressError when any of its addresses is not public.
  */
 export const lookUpPublic: LookupFunction = (hostname, options, done) => {
-  resolvePublic(hostname, options).then(
+  resolvePublic(hostname).then(
     ([first, ...more]) =>
       options.all ? done(null, [first, ...more]) : done(null, first.address, first.family),
     (error: unknown) => done(error as Error, ''),
   );
 };
 
-/** @throws PrivateAddressError; whatever the look-up throws, as when there is no address */
-async function resolvePublic(
-  hostname: string,
-  options: LookupOptions,
-): Promise<[LookupAddress, ...LookupAddress[]]> {
-  const addresses = await lookUp(hostname, { ...options, all: true });
+/** @throws PrivateAddressError; what is wrong with its IPv4 addresses when there is no address */
+async function resolvePublic(hostname: string): Promise<[LookupAddress, ...LookupAddress[]]> {
+  const [v4, v6] = await Promise.allSettled([resolve4(hostname), resolve6(hostname)]);
+  const addresses = [...addressesOf(v4, 4), ...addressesOf(v6, 6)];
+  const [first, ...more] = addresses;
+  if (!first) throw (v4 as PromiseRejectedResult).reason;
   const wrong = addresses.find(({ address }) => !isPublicAddress(address));
   if (wrong) throw new PrivateAddressError(wrong.address);
-  return addresses as [LookupAddress, ...LookupAddress[]];
+  return [first, ...more];
 }
+
+const addressesOf = (found: PromiseSettledResult<string[]>, family: number): LookupAddress[] =>
+  found.status === 'fulfilled' ? found.value.map((address) => ({ address, family })) : [];

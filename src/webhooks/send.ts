@@ -21,10 +21,11 @@ export interface SendOptions {
 
 /**
  * Posts a message to a URL, signed as Standard Webhooks has it, and does not follow where it is sent elsewhere. The answer
- * counts by its status alone: little more of it is read, and nothing is kept.
+ * counts by its status alone: little more of it is read, and nothing is kept. Settles in time, whatever the receiver does.
  * @param secret - `whsec_` and Base64
  * @returns the status
- * @throws PrivateAddressError; a TimeoutError when there is no answer in time; whatever the network throws
+ * @throws PrivateAddressError; an error that says so when there is no answer in time, or none at all; whatever the network
+ * throws
  */
 export function send(
   address: string,
@@ -33,7 +34,6 @@ export function send(
   { privateAddresses, signal }: SendOptions,
 ): Promise<number> {
   const url = new URL(address);
-  const timeout = AbortSignal.timeout(limits.webhookMilliseconds);
   const now = new Date();
   return new Promise((resolve, reject) => {
     if (!privateAddresses) requirePublicHost(url);
@@ -45,7 +45,7 @@ export function send(
         // A connection of its own, so that the address that was looked at is the one that is reached.
         agent: false,
         ...(!privateAddresses && { lookup: lookUpPublic }),
-        signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
+        signal,
         headers: {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
@@ -60,8 +60,17 @@ export function send(
         readLittle(answer);
       },
     );
-    // An abort shows as such, whatever it was for.
-    sending.on('error', (error) => reject(timeout.aborted ? (timeout.reason as Error) : error));
+    const timer = setTimeout(() => {
+      const late = new Error(`no answer within ${limits.webhookMilliseconds / 1000} s`);
+      reject(late);
+      sending.destroy(late);
+    }, limits.webhookMilliseconds);
+    sending.on('error', reject);
+    // All that there is when somebody answers that he goes on with another protocol, for example.
+    sending.on('close', () => {
+      clearTimeout(timer);
+      reject(new Error('the connection was closed without an answer'));
+    });
     sending.end(body);
   });
 }

@@ -169,7 +169,10 @@ describe('an event that is being sent when its worker', () => {
     receiver.answer = () => ({ status: 200 });
     // So long ago that whoever has taken it cannot be alive.
     await db.raw(
-      `update graphile_worker._private_jobs set locked_at = locked_at - interval '2 minutes' where locked_at is not null`,
+      `with job as (
+         update graphile_worker._private_jobs set locked_at = now() - interval '2 minutes' where locked_at is not null
+       )
+       update graphile_worker._private_job_queues set locked_at = now() - interval '2 minutes' where locked_at is not null`,
     );
     const other = await startWorker();
 

@@ -158,6 +158,30 @@ describe('what an endpoint is told of', () => {
     ).toEqual([orders[0]!, orders[2]!].map(({ order_id }) => `OR${String(order_id).padStart(5, '0')}`));
   });
 
+  it('has one id for each event, and as many deliveries as endpoints, however many there are of both', async () => {
+    const trx = await service.db.transaction();
+    for (const path of ['one', 'two'])
+      await sendTo(trx, `http://localhost/${path}`, { partner_name: 'Many' });
+    // So that the database goes through the events once for each endpoint, as it may.
+    await trx.raw(
+      'analyze webhook_endpoints; set local plan_cache_mode = force_generic_plan; set local enable_material = off',
+    );
+
+    await trx.raw(
+      `select queue_events(
+         array_fill('order.created'::text, array[20]), array_fill('Many'::text, array[20]),
+         array_fill('{}'::json, array[20]), 3
+       )`,
+    );
+
+    const { rows } = await trx.raw(
+      `select cast(count(*) as integer) as deliveries, cast(count(distinct payload ->> 'message_id') as integer) as ids
+       from graphile_worker._private_jobs`,
+    );
+    await trx.rollback();
+    expect(rows).toEqual([{ deliveries: 40, ids: 20 }]);
+  });
+
   it('is nothing that was undone', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Undone');
     const receiver = await listen({ partner_name: 'Undone' });

@@ -1,9 +1,12 @@
+import { lookup as systemLookUp } from 'node:dns/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   isPublicAddress,
   lookUpPublic,
   PrivateAddressError,
   requirePublicHost,
 } from '../../src/webhooks/public-address';
+import { startNameServer } from '../support/name-server';
 
 describe('isPublicAddress', () => {
   it.each([
@@ -82,23 +85,47 @@ describe('lookUpPublic', () => {
     new Promise((resolve) =>
       lookUpPublic(hostname, { all }, (error, address, family) => resolve(error ?? [address, family])),
     );
-
-  it.each([true, false])(
-    'refuses a name that leads to this machine (all of its addresses: %s)',
-    async (all) => {
-      expect(await lookUp('localhost', all)).toBeInstanceOf(PrivateAddressError);
-    },
+  const v4 = '93.184.215.14';
+  const v6 = '2606:2800:21f:cb07:6820:80da:af6b:8b2c';
+  beforeAll(() =>
+    startNameServer({
+      'both.test': [v4, v6],
+      'new.test': [v6],
+      'here.test': ['127.0.0.1'],
+      'half.test': [v4, '::1'],
+      'nothing.test': [],
+    }),
   );
 
-  it('gives what Node takes: one address, or all of them', async () => {
-    expect(await lookUp('93.184.215.14', false)).toEqual(['93.184.215.14', 4]);
-    expect(await lookUp('93.184.215.14', true)).toEqual([
-      [{ address: '93.184.215.14', family: 4 }],
-      undefined,
-    ]);
+  it.each(['here.test', 'half.test'])('refuses a name that leads to this machine: %s', async (name) => {
+    expect(await lookUp(name, true)).toBeInstanceOf(PrivateAddressError);
+    expect(await lookUp(name, false)).toBeInstanceOf(PrivateAddressError);
   });
 
-  it('fails for a name that is none', async () => {
-    expect(await lookUp('nowhere.invalid', true)).toMatchObject({ syscall: 'getaddrinfo' });
+  it('gives what Node takes: one address, or all of them', async () => {
+    const all = [
+      { address: v4, family: 4 },
+      { address: v6, family: 6 },
+    ];
+    expect(await lookUp('both.test', true)).toEqual([all, undefined]);
+    expect(await lookUp('both.test', false)).toEqual([v4, 4]);
+    expect(await lookUp('new.test', false)).toEqual([v6, 6]);
+  });
+
+  it.each([
+    ['is none', 'nowhere.test', 'ENOTFOUND'],
+    ['has no address', 'nothing.test', 'ENODATA'],
+    ['this machine alone knows', 'localhost', 'ENOTFOUND'],
+  ])('fails for a name that %s', async (_what, name, code) => {
+    expect(await lookUp(name, true)).toMatchObject({ code });
+  });
+
+  it('leaves the threads alone that look up the database, while name servers are silent', async () => {
+    const silent = Array.from({ length: 8 }, () => lookUp('dead.test', true));
+
+    expect(await systemLookUp('localhost')).toMatchObject({ family: expect.any(Number) });
+
+    const isSettled = await Promise.race([...silent, pause(0, 'not yet')]);
+    expect(isSettled).toBe('not yet');
   });
 });

@@ -1,0 +1,27 @@
+import type { components } from '../../generated/openapi';
+import { formatId } from '../ids';
+import { validationMessage } from '../jobs/jobs.service';
+import type { FeedRow } from './feeds.repository';
+
+/** A feed as the document has it. */
+export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
+  return {
+    feed_id: formatId('FD', feed.feed_id),
+    partner_name: feed.partner_name,
+    file_name: feed.filename,
+    content_type: feed.content_type,
+    status: feed.feed_status,
+    uploaded_at: feed.uploaded_at.toISOString(),
+    validation_job_id: formatId('JV', feed.job_id),
+    validation_status: feed.status,
+    validation_message: validationMessage(feed),
+    raw_file_object_key: feed.raw_file_object_key,
+    raw_file_bucket: feed.raw_file_bucket,
+    sha256: feed.sha256.toString('hex'),
+    size_bytes: feed.size_bytes,
+    duplicate_of: formatFeedId(feed.duplicate_of),
+  };
+}
+
+/** The id of a feed; null for none. */
+export const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));
