@@ -87,17 +87,22 @@ export async function freeLeftTurns(db: Database): Promise<void> {
 }
 
 /**
- * Says that a run which was taken from the queue still has somebody. The queue knows that by when it was taken, and offers no
+ * Says that a run which was taken from the queue, and its partner's turn, still have somebody. The queue knows that by when it was taken, and offers no
  * other way to say it.
  */
 export async function keepTaken(
   db: Database,
   queueJob: { id: string; locked_by: string | null },
 ): Promise<void> {
-  await db.raw('update graphile_worker._private_jobs set locked_at = now() where id = ? and locked_by = ?', [
-    queueJob.id,
-    queueJob.locked_by,
-  ]);
+  await db.raw(
+    `with job as (
+       update graphile_worker._private_jobs set locked_at = now() where id = :id and locked_by = :worker
+       returning job_queue_id
+     )
+     update graphile_worker._private_job_queues as turn set locked_at = now() from job
+     where turn.id = job.job_queue_id and turn.locked_by = :worker`,
+    { id: queueJob.id, worker: queueJob.locked_by },
+  );
 }
 
 /**
