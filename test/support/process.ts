@@ -208,13 +208,17 @@ function parentOf(pid: number): number {
 
 /** Sends a signal to every process of the data folder's PostgreSQL, the server itself first. */
 export function signalDatabase(dataDir: string, signal: NodeJS.Signals): void {
-  const [servers, all] = [postmasters(dataDir), databaseProcesses(dataDir)];
-  for (const pid of [...servers, ...all.filter((other) => !servers.includes(other))]) {
-    try {
-      process.kill(pid, signal);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
+  const servers = postmasters(dataDir);
+  servers.forEach((pid) => signalProcess(pid, signal));
+  // Looked for only now: a server that is stopped makes no more of them.
+  for (const pid of databaseProcesses(dataDir)) if (!servers.includes(pid)) signalProcess(pid, signal);
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
