@@ -50,8 +50,8 @@ export interface Demand {
 }
 
 /**
- * Everything grows with the number of products, but for what a run costs by itself. That holds as long as the indexes are in
- * memory.
+ * Everything grows with the number of products, but for what a run costs by itself: taken that PostgreSQL's memory grows with
+ * its indexes.
  */
 export function demandOf(products: number, costs: Costs): Demand {
   const gigabytes = (bytesPerProduct: number) => (products * bytesPerProduct) / 1e9;
