@@ -186,13 +186,7 @@ async function serverAddress(cluster: string): Promise<DatabaseAddress> {
 
 /** Takes the owner's lock on a connection that stays open. A dead owner's lock goes as soon as the server notices. */
 async function becomeOwner(address: DatabaseAddress, dataDir: string): Promise<Client> {
-  const owner = new Client({
-    ...clientConfig(address, 'owner'),
-    query_timeout: limits.databaseQueryMilliseconds,
-  });
-  // The server may be killed under us; the pools notice by themselves.
-  owner.on('error', () => undefined);
-  await owner.connect();
+  const owner = await connectOwner(address);
   try {
     for (const deadline = Date.now() + limits.databaseOwnerWaitMilliseconds; ; await sleep(100)) {
       const sql = 'select pg_try_advisory_lock($1) as mine';
@@ -206,6 +200,24 @@ async function becomeOwner(address: DatabaseAddress, dataDir: string): Promise<C
     if (!isDatabaseUnavailable(error)) throw error;
   }
   throw new Error(`Another running service uses ${dataDir}. Stop it, or set DATA_DIR to another folder.`);
+}
+
+/** A server that another process has only just started takes no connections yet. */
+async function connectOwner(address: DatabaseAddress): Promise<Client> {
+  for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(100)) {
+    const owner = new Client({
+      ...clientConfig(address, 'owner'),
+      query_timeout: limits.databaseQueryMilliseconds,
+    });
+    // The server may be killed under us; the pools notice by themselves.
+    owner.on('error', () => undefined);
+    try {
+      await owner.connect();
+      return owner;
+    } catch (error) {
+      if ((error as { code?: string }).code !== '57P03' || Date.now() > deadline) throw error;
+    }
+  }
 }
 
 async function endOtherSessions(owner: Client): Promise<void> {

@@ -21,6 +21,8 @@ export class ApiProcesses {
   private readonly signal: AbortSignal;
   /** Of those that died soon after their start, one after the other. */
   private early = 0;
+  /** Those that are to take the place of one that has died, and were not started yet. */
+  private untried = 0;
   private questions = 0;
 
   /**
@@ -121,16 +123,18 @@ export class ApiProcesses {
 
   /** Starts another, and tries again as long as others answer requests meanwhile, or are about to. */
   private async replace(address: DatabaseAddress): Promise<void> {
-    for (;;) {
+    this.untried++;
+    for (let tries = 0; ; tries++) {
       const { apiProcessRestartMilliseconds: first, apiProcessRestartMillisecondsMax: max } = limits;
       const wait = this.early === 0 ? 0 : Math.min(max, first * 2 ** (this.early - 1));
       try {
         await sleep(wait, undefined, { signal: this.signal });
+        if (tries === 0) this.untried--;
         await this.fork(address);
         return;
       } catch (error) {
         if (this.signal.aborted) return;
-        if (this.alive.size === 0) return this.fail(error);
+        if (this.alive.size + this.untried === 0) return this.fail(error);
         this.log.error({ err: error }, 'an API process could not be started');
         this.early++;
       }
