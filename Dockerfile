@@ -1,4 +1,4 @@
-# The service as an image: API, worker, migration and the operator's commands. README.md, "Deployment", tells how to run it.
+# The service as an image: API, worker, migration and the operator's commands. docs/how-to/deploy.md tells how to run it.
 
 # Debian, which the tests run on as well: Node.js publishes no tested builds for the C library of Alpine.
 ARG NODE_IMAGE=node:20.20.2-bookworm-slim

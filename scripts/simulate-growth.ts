@@ -1,5 +1,5 @@
 /**
- * Works out what larger catalogs take, from what was measured on one machine, and writes the table into docs/GROWING.md.
+ * Works out what larger catalogs take, from what was measured on one machine, and writes the table into docs/explanation/growing.md.
  * With --check it only says whether the page has it.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -137,7 +137,7 @@ function shown(value: number): string {
   return Number(value.toPrecision(2)).toLocaleString('en', { maximumSignificantDigits: 2 });
 }
 
-const page = join(__dirname, '..', 'docs', 'GROWING.md');
+const page = join(__dirname, '..', 'docs', 'explanation', 'growing.md');
 const begin = '<!-- made by scripts/simulate-growth.ts -->';
 const end = '<!-- end -->';
 
@@ -153,8 +153,10 @@ function main(): void {
   const text = readFileSync(page, 'utf8');
   const made = pageWithTable(text, measuredCosts);
   if (!process.argv.includes('--check')) return writeFileSync(page, made);
-  if (made === text) return console.log('docs/GROWING.md is up to date');
-  console.error('docs/GROWING.md is not what its costs make of it: run npx tsx scripts/simulate-growth.ts');
+  if (made === text) return console.log('docs/explanation/growing.md is up to date');
+  console.error(
+    'docs/explanation/growing.md is not what its costs make of it: run npx tsx scripts/simulate-growth.ts',
+  );
   process.exitCode = 1;
 }
 

@@ -1,4 +1,4 @@
-/** How the command ends; README and `--help` list them. */
+/** How the command ends; docs/reference/command-line.md and `--help` list them. */
 export const exitCodes = {
   done: 0,
   /** The service said no, or the run failed. */

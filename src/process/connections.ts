@@ -10,8 +10,8 @@ type Settings = Pick<
 const onceForAll = 2;
 
 /**
- * The most connections to PostgreSQL that the API with these settings has: in README.md, "Connections to PostgreSQL" has a
- * table of them.
+ * The most connections to PostgreSQL that the API with these settings has: docs/reference/database-connections.md has a table of
+ * them.
  */
 export function connectionsOfApi(settings: Settings): number {
   const { apiProcesses, databaseConnections, concurrentUploads, worksOnQueue, replica } = settings;

@@ -11,11 +11,11 @@ describe('the connections to PostgreSQL', () => {
     connectionsOfWorker(loadConfig(database)),
   ];
 
-  it('are those of the table in README.md', () => {
-    const readme = read('README.md');
+  it('are those of the table in docs/reference/database-connections.md', () => {
+    const page = read('docs/reference/database-connections.md');
 
-    expect(Number(/^\| \*\*all\*\* .*\| \*\*(\d+)\*\* +\|$/m.exec(readme)![1])).toBe(ofApi);
-    expect(readme).toContain(`${ofApi} + ${ofApi} + ${ofWorker} = ${2 * ofApi + ofWorker}`);
+    expect(Number(/^\| \*\*all\*\* .*\| \*\*(\d+)\*\* +\|$/m.exec(page)![1])).toBe(ofApi);
+    expect(page).toContain(`${ofApi} + ${ofApi} + ${ofWorker} = ${2 * ofApi + ofWorker}`);
   });
 
   it('are those of each of several processes, of which the first has four', () => {

@@ -218,7 +218,7 @@ describe('the manifests of Kubernetes', () => {
     });
   });
 
-  it('take no more connections, amid an update too, than README.md says', () => {
+  it('take no more connections, amid an update too, than docs/how-to/deploy.md says', () => {
     const [api, worker] = serving.map(([, , container]) => configOf(environmentOf(container)));
     const { maxReplicas } = applied.find(({ kind }) => kind === 'HorizontalPodAutoscaler').spec;
     const specs = serving.map(([name]) => applied.find((manifest) => nameOf(manifest) === name).spec);
@@ -229,7 +229,7 @@ describe('the manifests of Kubernetes', () => {
     const all = apis! * ofApi + workers! * ofWorker + connectionsOfMigration;
 
     expect(worker!.databaseConnections).toBe(worker!.concurrentRuns + 2);
-    expect(read('README.md').replaceAll(/\s+/g, ' ')).toContain(
+    expect(read('docs/how-to/deploy.md').replaceAll(/\s+/g, ' ')).toContain(
       `${apis} × ${ofApi} + ${workers} × ${ofWorker} + ${connectionsOfMigration} = ${all} connections`,
     );
   });

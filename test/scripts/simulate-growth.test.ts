@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import costs from '../../scripts/growth-costs.json';
 import { demandOf, firstToSaturate, pageWithTable, sizes, tableOf, use } from '../../scripts/simulate-growth';
 
-const page = readFileSync(join(__dirname, '..', '..', 'docs', 'GROWING.md'), 'utf8');
+const page = readFileSync(join(__dirname, '..', '..', 'docs', 'explanation', 'growing.md'), 'utf8');
 
 describe('what larger catalogs take', () => {
-  it('stands in docs/GROWING.md as the measured costs make it; npx tsx scripts/simulate-growth.ts mends that', () => {
+  it('stands in docs/explanation/growing.md as the measured costs make it; npx tsx scripts/simulate-growth.ts mends that', () => {
     expect(pageWithTable(page, costs)).toBe(page);
     expect(tableOf(costs)).toContain('1,000,000,000');
   });
