@@ -12,7 +12,7 @@ import type { AllChecks, ServedHandlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { limitRate } from './http/rate-limit';
 import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
-import { createRouter } from './http/router';
+import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import type { FeedRunner } from './jobs/jobs.service';
@@ -97,7 +97,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   };
   const checks: AllChecks = { ...jobChecks, ...productChecks(reads), ...orderChecks(db) };
   const requestLog = new RequestLog(log, Object.keys(document.paths), observeRequest);
-  const route = await createRouter({
+  const route = await createPipeline({
     document: document as unknown as Document,
     handlers,
     checks,

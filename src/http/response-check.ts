@@ -1,24 +1,19 @@
 import { Readable } from 'node:stream';
-import type OpenAPIBackend from 'openapi-backend';
+import type { OpenAPIBackend, Operation } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
 import type { Reply } from './contract';
 
 /**
- * @throws Error when a reply breaks the document: a status, header or media type that is not declared, a body that does
- * not fit. A reply outside of any operation (404 and 405 of the router) has nothing to break.
+ * Checks a reply against the document.
+ * @throws Error when it breaks it: a status, header or media type that is not declared, a body that does not fit
  */
-export function checkReply(api: OpenAPIBackend, operationId: string | undefined, reply: Reply): void {
-  const violation = findViolation(api, operationId, reply);
-  if (violation) throw new Error(`${operationId} ${reply.status} breaks the contract: ${violation}`);
+export function checkReply(api: OpenAPIBackend, operation: Operation, reply: Reply): void {
+  const violation = findViolation(api, operation, reply);
+  if (violation)
+    throw new Error(`${operation.operationId} ${reply.status} breaks the contract: ${violation}`);
 }
 
-function findViolation(
-  api: OpenAPIBackend,
-  operationId: string | undefined,
-  reply: Reply,
-): string | undefined {
-  if (!operationId) return undefined;
-  const operation = api.router.getOperation(operationId)!;
+function findViolation(api: OpenAPIBackend, operation: Operation, reply: Reply): string | undefined {
   const declared = operation.responses?.[reply.status] as OpenAPIV3.ResponseObject | undefined;
   if (!declared) return `status ${reply.status} is not declared`;
 

@@ -1,6 +1,12 @@
-import { createServer, IncomingMessage, ServerResponse, STATUS_CODES, type Server } from 'node:http';
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
-import express, { type Express } from 'express';
+import { Router, type Request, type Response } from 'express';
 import { limits } from '../limits';
 import { requestTimedOut } from '../errors';
 import { noteExpectation } from './expected-body';
@@ -78,9 +84,8 @@ export function createHttpServer(
     const { status, error, outcome } = problem;
     onRefusal(socket, { requestId, status, error, outcome });
   };
-  const app = express();
-  app.disable('x-powered-by');
-  app.use((request: IncomingMessage, response: ServerResponse) => {
+  const router = Router();
+  router.use((request: IncomingMessage, response: ServerResponse) => {
     const refusal = refusalOf(request);
     if (refusal) {
       // While an earlier request waits for its answer, it would be taken for that.
@@ -92,6 +97,10 @@ export function createHttpServer(
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     return handle(request, response);
   });
+  // express' router without its application, which would swap the prototypes of both for its response helpers: that takes
+  // longer than the rest of a request.
+  const app = (request: IncomingMessage, response: ServerResponse) =>
+    router(request as Request, response as Response, () => response.destroy());
 
   const server = createServer(
     {
@@ -103,7 +112,6 @@ export function createHttpServer(
       // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMilliseconds,
-      ...messagesOf(app),
     },
     app,
   );
@@ -139,19 +147,6 @@ function closeBeyond(server: Server, connectionsMax: number): void {
     socket.once('close', () => open--);
     if (++open > connectionsMax) socket.destroy();
   });
-}
-
-/**
- * The messages of a server as express wants them. It gives each that it gets its own prototype, which takes longer than
- * all the rest of a request; those that have it already stay as they are.
- */
-function messagesOf(app: Express) {
-  class AppRequest extends IncomingMessage {}
-  class AppResponse extends ServerResponse<AppRequest> {}
-  Object.setPrototypeOf(AppRequest.prototype, app.request);
-  Object.setPrototypeOf(AppResponse.prototype, app.response);
-  Object.assign(app, { request: AppRequest.prototype, response: AppResponse.prototype });
-  return { IncomingMessage: AppRequest, ServerResponse: AppResponse };
 }
 
 /** The responses of each connection that are not over. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import document from '../../generated/openapi.json';
 import type { AllChecks, Handlers } from '../../src/http/contract';
 import { RequestLog } from '../../src/http/request-log';
-import { createRouter } from '../../src/http/router';
+import { createPipeline } from '../../src/http/pipeline';
 import { createHttpServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import { afterFile } from './after-file';
@@ -18,7 +18,7 @@ import { proxyOf } from './through-prism';
 export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
   const handlers = Object.fromEntries(operations.map(({ operationId }) => [operationId, fail]));
   const log = createLog('silent');
-  const route = await createRouter({
+  const route = await createPipeline({
     document: document as unknown as Document,
     handlers: handlers as unknown as Handlers,
     checks: {} as AllChecks,

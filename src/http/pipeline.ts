@@ -1,0 +1,225 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Document } from 'openapi-backend';
+import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
+import type { Authenticate, Caller } from '../keys/caller';
+import type { Log } from '../log';
+import {
+  makeReply,
+  type AllChecks,
+  type OperationId,
+  type RawRequest,
+  type Reply,
+  type ServedHandlers,
+} from './contract';
+import { asServiceError, errorReply } from './error-response';
+import { openExchange, type Exchange } from './exchange';
+import { readJsonBody } from './json-body';
+import { readMultipart } from './multipart';
+import { prepareBody } from './prepare-body';
+import { sentQuery, typedQuery } from './query';
+import type { CountRequest } from './rate-limit';
+import { hasBody, mediaTypeOf } from './request-body';
+import { requestIdOf } from './request-id';
+import type { RequestLog } from './request-log';
+import { openRoutes, type Route, type Routes } from './routes';
+import { prepareReply, sendReply, type Prepared } from './send-reply';
+import { toShapeErrors } from './shape-errors';
+
+/** What the pipeline needs to know. */
+export interface PipelineOptions {
+  /** The OpenAPI document. */
+  document: Document;
+  handlers: ServedHandlers;
+  checks: AllChecks;
+  authenticate: Authenticate;
+  countRequest: CountRequest;
+  uploadBytesMax: number;
+  /** Checks every response against the document, and turns one that breaks it into a 500. For tests. */
+  verifyResponses: boolean;
+  /** Whether the process is shutting down: requests that need a key get 503. */
+  isDraining: () => boolean;
+  log: Log;
+  requestLog: RequestLog;
+}
+
+type Options = PipelineOptions & { routes: Routes };
+
+/** Serves the operations of the document. @throws when the document and the handlers do not fit each other */
+export async function createPipeline(
+  options: PipelineOptions,
+): Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> {
+  const routes = await openRoutes(options.document, options.handlers);
+
+  return async (request, response) => {
+    const requestId = requestIdOf(request.headers);
+    const logEnd = options.requestLog.watch(request, response, requestId);
+    const exchange = openExchange(request, response, () => options.log.child({ request_id: requestId }));
+    let prepared: Prepared;
+    let failure: unknown;
+    try {
+      prepared = prepare(await respond(exchange, { ...options, routes }), exchange, options);
+    } catch (error) {
+      failure = error;
+      logFailure(exchange, error);
+      prepared = prepareError(error, exchange, options);
+    }
+    // Node closes idle connections at a shutdown, not those with a request in flight: their clients would keep using them.
+    if (options.isDraining()) response.setHeader('Connection', 'close');
+    const isWhole = await sendReply(exchange, prepared, requestId);
+    const { route, caller, path } = exchange;
+    const { status } = prepared.reply;
+    logEnd({ operation: route?.operationId, caller, path, status, error: failure, truncated: !isWhole });
+  };
+}
+
+/** Takes one request through all checks, in the order of interface.md, to its handler. */
+async function respond(exchange: Exchange, options: Options): Promise<Reply> {
+  const route = options.routes.find(exchange.method, exchange.path);
+  if (route === 'not_found') return makeReply(404, { detail: 'Not Found' });
+  if (route === 'method_not_allowed') {
+    const allow = options.routes.allowedMethods(exchange.path).join(', ');
+    return makeReply(405, { detail: 'Method Not Allowed' }, { Allow: allow });
+  }
+  exchange.route = route;
+  if (route.needsKey) {
+    // 503; `GET /health` answers to the end.
+    if (options.isDraining()) throw unavailable('the process is shutting down');
+    // 401, then 429
+    exchange.caller = await authenticate(exchange.request, options);
+    await options.countRequest(exchange.caller);
+  }
+  // 415, 413, 400
+  const { sentBody, body } = await readBody(exchange.request, route);
+  const path = pathParameters(route, exchange);
+  const query = sentQuery(route.parameters, exchange.query);
+  const headers = sentHeaders(route, exchange.request);
+  const sent = { path, query, headers, body: sentBody };
+  const checked = await checkOperation(route, sent, exchange.caller, options.checks);
+  // 422
+  const typed = typedQuery(route.parameters, query);
+  checkShape(route, sent, { path, query: typed, header: exchange.request.headers, requestBody: body });
+  // 403, 404, 409
+  return route.handle(callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options));
+}
+
+/** @throws unauthorized; whatever the database throws */
+async function authenticate({ headers }: IncomingMessage, options: Options): Promise<Caller> {
+  const key = headers['x-api-key'];
+  const caller = typeof key === 'string' ? await options.authenticate(key) : undefined;
+  if (!caller) throw unauthorized();
+  return caller;
+}
+
+/** Reads a JSON body; a form is read by its handler. @throws unsupported_media_type, too_large, malformed_request */
+async function readBody(
+  request: IncomingMessage,
+  route: Route,
+): Promise<{ sentBody?: object; body?: object }> {
+  if (!route.body) return {};
+  const isSent = hasBody(request);
+  if (isSent && mediaTypeOf(request) !== route.body.mediaType)
+    throw unsupportedMediaType(route.body.mediaType);
+  if (isForm(route)) return { body: {} };
+  if (!isSent) return {};
+  const sentBody = await readJsonBody(request);
+  return { sentBody, body: prepareBody(sentBody, route.body.schema) };
+}
+
+const isForm = (route: Route) => route.body?.mediaType === 'multipart/form-data';
+
+/** @throws malformed_request when the path cannot be decoded */
+function pathParameters(route: Route, { path }: Exchange): Record<string, string> {
+  try {
+    return route.pathParameters(path);
+  } catch (error) {
+    throw malformedRequest('Malformed request path.', error);
+  }
+}
+
+/** The declared headers as they were sent, by the names that the document gives them. */
+function sentHeaders(
+  { parameters }: Route,
+  { method, headers }: IncomingMessage,
+): Record<string, string | undefined> {
+  const sent: Record<string, string | undefined> = {};
+  for (const { in: place, name } of parameters) {
+    // A range is asked of GET only (RFC 9110, section 14.2).
+    if (place !== 'header' || (name === 'Range' && method !== 'GET')) continue;
+    // Of all that Node gives as a list, none is declared.
+    sent[name] = headers[name.toLowerCase()] as string | undefined;
+  }
+  return sent;
+}
+
+interface SentValues {
+  path: Record<string, string>;
+  query: Record<string, unknown>;
+  headers: Record<string, string | undefined>;
+  body: object | undefined;
+}
+
+type AnyChecks = Partial<Record<OperationId, (request: RawRequest) => unknown>>;
+
+/** Makes the operation's own check, whose failure (400) outranks the 422s. @returns what it has found out */
+function checkOperation(
+  { operationId }: Route,
+  { query, headers, body }: SentValues,
+  caller: Caller | undefined,
+  checks: AllChecks,
+): unknown {
+  const check = (checks as AnyChecks)[operationId];
+  // Checks are for operations that need a key.
+  return caller && check ? check({ query, headers, body, caller }) : undefined;
+}
+
+/** @throws invalid_shape with all violations at once */
+function checkShape(route: Route, sent: SentValues, values: Parameters<Route['violations']>[0]): void {
+  const violations = route.violations(values);
+  if (violations.length === 0) return;
+  const { path, query, headers: header, body } = sent;
+  throw invalidShape(toShapeErrors(violations, { path, query, header, body }));
+}
+
+/**
+ * The call as its handler takes it. The types of `Call` hold because the validators have checked it against the same
+ * document.
+ */
+function callOf(
+  exchange: Exchange,
+  route: Route,
+  values: SentValues & { sentBody: unknown; checked: unknown },
+  { uploadBytesMax, isDraining }: Options,
+): object {
+  return {
+    ...values,
+    form: isForm(route) ? readMultipart(exchange.request, uploadBytesMax) : undefined,
+    caller: exchange.caller,
+    get log() {
+      return exchange.log;
+    },
+    isGivenUp: () => exchange.request.socket.destroyed || isDraining(),
+    reply: makeReply,
+  };
+}
+
+function prepare(reply: Reply, { route }: Exchange, { verifyResponses }: PipelineOptions): Prepared {
+  if (verifyResponses) route?.checkReply(reply);
+  return prepareReply(reply, route?.mediaTypeOf(reply.status) ?? 'application/json');
+}
+
+/** Makes the response to an error; the one of a 500 if that fails too. */
+function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): Prepared {
+  try {
+    return prepare(errorReply(error), exchange, options);
+  } catch (second) {
+    exchange.log.error({ err: second }, 'failed to make the response to an error');
+    return prepareReply(errorReply(second), 'application/json');
+  }
+}
+
+function logFailure(exchange: Exchange, error: unknown): void {
+  const expected = asServiceError(error);
+  if (!expected) exchange.log.error({ err: error }, 'request failed');
+  else if (expected.data.cause)
+    exchange.log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
+}

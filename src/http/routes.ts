@@ -1,0 +1,181 @@
+import type { ErrorObject } from 'ajv';
+import addFormats from 'ajv-formats';
+import { LRUCache } from 'lru-cache';
+import OpenAPIBackend, { type Document, type Operation } from 'openapi-backend';
+import type { OpenAPIV3 } from 'openapi-types';
+import type { OperationId, Reply, ServedHandlers } from './contract';
+import type { BodySchema } from './prepare-body';
+import type { Parameter } from './query';
+import { checkReply } from './response-check';
+
+/** What the validators of an operation see of a request. */
+export interface RequestValues {
+  path: Record<string, string>;
+  query: Record<string, unknown>;
+  header: object;
+  /** Absent: the request has no body. */
+  requestBody?: object;
+}
+
+/** One operation of the document, prepared for requests. */
+export interface Route {
+  readonly operationId: OperationId;
+  readonly parameters: readonly Parameter[];
+  /** The one media type of its body, with the schema; absent for an operation without a body. */
+  readonly body: { mediaType: string; schema: BodySchema } | undefined;
+  readonly needsKey: boolean;
+  readonly handle: (call: unknown) => Promise<Reply>;
+  /** The decoded path parameters. @throws URIError */
+  pathParameters(path: string): Record<string, string>;
+  /** All violations of the document; empty when there are none. */
+  violations(values: RequestValues): ErrorObject[];
+  /** The declared media type of a response; JSON where the document declares none. */
+  mediaTypeOf(status: number): string;
+  /** @throws Error when the reply breaks the document */
+  checkReply(reply: Reply): void;
+}
+
+/** The routes of the served document. */
+export interface Routes {
+  /** The operation for a method and a path; HEAD is asked as GET. */
+  find(method: string, path: string): Route | 'not_found' | 'method_not_allowed';
+  /** The methods that the path has, for `Allow`. */
+  allowedMethods(path: string): string[];
+}
+
+/**
+ * Match results that are kept. openapi-backend compiles a pattern of every path template for each match (0.1 to 1 ms), and
+ * its result depends on no more than the literal segments of the path.
+ */
+const matchesKept = 1_000;
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/**
+ * Opens the routes of the operations that have a handler: openapi-backend matches, its Ajv validators check.
+ * @throws Error when the document has something that requests are not prepared for, or a handler has no operation
+ */
+export async function openRoutes(document: Document, handlers: ServedHandlers): Promise<Routes> {
+  const api = new OpenAPIBackend({
+    definition: servedDocument(document, handlers),
+    strict: true,
+    // Validators are compiled when they are first needed: a second less to start, and 40 MB less memory. That the
+    // document is valid, and every schema compiles, is a test of its own.
+    quick: true,
+    ignoreTrailingSlashes: false,
+    ajvOpts: { allErrors: true },
+    customizeAjv: (ajv) => {
+      addFormats(ajv);
+      return ajv;
+    },
+    handlers: handlers as Record<string, (call: unknown) => Promise<Reply>>,
+  });
+  await api.init();
+  const operations = api.getOperations();
+  const routes = new Map(operations.map((operation) => [operation.operationId, openRoute(api, operation)]));
+  const literals = new Set(operations.flatMap(({ path }) => path.split('/').filter(isLiteral)));
+  const matches = new LRUCache<string, Route | 'not_found' | 'method_not_allowed'>({ max: matchesKept });
+
+  const match = (method: string, path: string) => {
+    try {
+      return routes.get(api.router.matchOperation({ method, path, headers: {} }, true).operationId)!;
+    } catch (error) {
+      return (error as Error).message.startsWith('405') ? 'method_not_allowed' : 'not_found';
+    }
+  };
+
+  const find: Routes['find'] = (method, path) => {
+    const asked = method === 'HEAD' ? 'GET' : method;
+    // All values of a path parameter match alike.
+    const shape = path.split('/', segmentsMax).map(shapeOf).join('/');
+    const key = `${asked} ${shape}`;
+    const known = matches.get(key);
+    if (known !== undefined) return known;
+    const found = match(asked, shape);
+    matches.set(key, found);
+    return found;
+  };
+  const shapeOf = (segment: string) => (segment === '' || literals.has(segment) ? segment : '*');
+  /** A path with more segments is cut to one more than any operation has. */
+  const segmentsMax = Math.max(...operations.map(({ path }) => path.split('/').length)) + 1;
+
+  return {
+    find,
+    allowedMethods: (path) => methods.filter((method) => typeof find(method, path) === 'object'),
+  };
+}
+
+function openRoute(api: OpenAPIBackend, operation: Operation): Route {
+  const operationId = operation.operationId as OperationId;
+  const parameters = operation.parameters as Parameter[];
+  const template = operation.path.split('/');
+  const names = template.flatMap((segment, at) =>
+    isLiteral(segment) ? [] : [{ at, name: segment.slice(1, -1) }],
+  );
+  requirePlain(operation, parameters, template);
+  const requestBody = operation.requestBody as OpenAPIV3.RequestBodyObject | undefined;
+  const [content] = Object.entries(requestBody?.content ?? {});
+  return {
+    operationId,
+    parameters,
+    body: content && { mediaType: content[0], schema: content[1].schema as BodySchema },
+    needsKey: operation.security!.length > 0,
+    handle: api.handlers[operationId] as Route['handle'],
+    pathParameters(path) {
+      const segments = path.split('/');
+      return Object.fromEntries(names.map(({ at, name }) => [name, decodeURIComponent(segments[at]!)]));
+    },
+    violations(values) {
+      const validators = api.validator.getRequestValidatorsForOperation(operationId);
+      return validators.flatMap((validate) => (validate(values) ? [] : validate.errors!));
+    },
+    mediaTypeOf(status) {
+      const response = operation.responses?.[status] as OpenAPIV3.ResponseObject | undefined;
+      return Object.keys(response?.content ?? {})[0] ?? 'application/json';
+    },
+    checkReply: (reply) => checkReply(api, operation, reply),
+  };
+}
+
+const isLiteral = (segment: string) => !segment.includes('{');
+
+/** @throws Error for parameters, paths and keys that the pipeline does not handle: a mistake in the document */
+function requirePlain(
+  { operationId, security }: Operation,
+  parameters: Parameter[],
+  template: string[],
+): void {
+  const isPlain =
+    template.every((segment) => isLiteral(segment) || /^\{[^{}]+\}$/.test(segment)) &&
+    parameters.every(
+      ({ in: place, content, explode, schema }) =>
+        place !== 'cookie' &&
+        !content &&
+        explode !== false &&
+        schema.type !== 'array' &&
+        (place === 'query' || schema.type === 'string'),
+    ) &&
+    security!.every((requirement) => Object.keys(requirement).join() === 'ApiKey');
+  if (!isPlain)
+    throw new Error(`Operation ${operationId} has a path, parameter or security that is not supported.`);
+}
+
+/**
+ * The document as far as it is served: without the operations that have no handler, and with any object accepted as a
+ * form, whose parts are checked by its handler while they arrive.
+ */
+function servedDocument(document: Document, handlers: ServedHandlers): Document {
+  type PathItem = Record<string, { operationId?: string; requestBody?: OpenAPIV3.RequestBodyObject }>;
+  const isServed = ([, { operationId }]: [string, PathItem[string]]) =>
+    operationId === undefined || Object.hasOwn(handlers, operationId);
+  const copy = structuredClone(document);
+  const paths = copy.paths as Record<string, PathItem>;
+  for (const [path, item] of Object.entries(paths)) {
+    paths[path] = Object.fromEntries(Object.entries(item).filter(isServed));
+    for (const { requestBody } of Object.values(item)) {
+      const form = requestBody?.content['multipart/form-data'];
+      if (form) form.schema = { type: 'object' };
+    }
+  }
+  return copy;
+}
