@@ -1,324 +1,330 @@
-import { existsSync, mkdirSync, mkdtempSync, rmdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import Ajv, { type ErrorObject } from 'ajv';
+import { resolve } from 'node:path';
 import { Client } from 'pg';
 import { isActiveCurrency } from './currency';
+import { ConfigError, settingsReader, type Settings, type SettingValues } from './shared/settings';
 
-/** Where raw files are kept when it is an S3 store. */
-export interface S3Config {
-  bucket: string;
-  /** Address of an S3-compatible store; absent for AWS itself. */
-  endpoint?: string;
-  /** Absent: the SDK's own chain (environment, profile) decides. */
-  region?: string;
-  forcePathStyle: boolean;
-  requestChecksumCalculation: 'WHEN_REQUIRED' | 'WHEN_SUPPORTED';
-}
+export { ConfigError } from './shared/settings';
 
-/** So many requests of one API key in so many seconds, from the first of them on. */
-export interface RateLimit {
-  requests: number;
-  seconds: number;
-}
-
-/** A copy of the database that PostgreSQL keeps up to date, for reads. */
-export interface ReplicaConfig {
-  url: string;
-  /** Connections to it that serve requests. */
-  connections: number;
-  /** While it is further behind than that, it is not read from. */
-  lagSeconds: number;
-}
-
-/** The settings of one process, read from the environment. Units are in the names. */
-export interface Config {
-  host: string;
-  port: number;
-  /** Processes that answer requests, on the same port. */
-  apiProcesses: number;
-  /** Keys that callers may use besides those of the database. */
-  apiKeys: string[];
-  /** Absent: an embedded PostgreSQL below `dataDir`. */
-  databaseUrl?: string;
-  /** Absent: everything is read from the database itself. */
-  replica?: ReplicaConfig;
-  /** Absent: files below `dataDir`. */
-  s3?: S3Config;
-  /** Absolute path. */
-  dataDir: string;
-  uploadBytesMax: number;
-  defaultCurrency: string;
-  shutdownSeconds: number;
-  /** Of each API key, in all processes that share the port; absent: none. */
-  rateLimit?: RateLimit;
-  /** How much of it may go on in this process at a time. */
-  connectionsMax: number;
-  concurrentUploads: number;
-  concurrentDownloads: number;
-  concurrentRuns: number;
-  /** Of these, of one partner; those of the queue come one after the other in any case. */
-  concurrentRunsOfPartner: number;
-  /** Connections to the database that serve requests; runs have others. */
-  databaseConnections: number;
-  /** Whether they keep prepared statements, which some poolers cannot. */
-  preparesStatements: boolean;
-  /** Whether a start brings the schema up to date; else it waits until somebody has. */
-  migratesOnStart: boolean;
-  /** Whether a process that serves requests works on queued runs too. */
-  worksOnQueue: boolean;
-  /** Whether webhooks may go to private addresses, and without TLS. */
-  webhookPrivateAddresses: boolean;
-  /** Whether the document and the page that shows it are served. */
-  servicePages: boolean;
-  logLevel: string;
-  /** Where operators find metrics and probes; absent: nowhere. */
-  metrics?: { host: string; port: number };
-}
-
-/** A setting is wrong. The message has one line per wrong setting, each of which names it. */
-export class ConfigError extends Error {}
-
-const settingsSchema = {
-  type: 'object',
-  properties: {
-    HOST: { type: 'string', default: '127.0.0.1' },
-    PORT: { type: 'integer', minimum: 0, maximum: 65535, default: 8080 },
-    API_PROCESSES: { type: 'integer', minimum: 1, maximum: 32, default: 1 },
-    API_KEYS: { type: 'string', pattern: '[^\\s,]' },
-    DATABASE_URL: { type: 'string', format: 'postgres-url' },
-    S3_BUCKET: { type: 'string' },
-    S3_ENDPOINT: { type: 'string', format: 'http-url' },
-    S3_REGION: { type: 'string' },
-    S3_FORCE_PATH_STYLE: { type: 'boolean' },
-    S3_REQUEST_CHECKSUM_CALCULATION: { enum: ['WHEN_REQUIRED', 'WHEN_SUPPORTED'], default: 'WHEN_REQUIRED' },
-    DATA_DIR: { type: 'string', default: '.data' },
-    MAX_UPLOAD_BYTES: { type: 'integer', minimum: 1, maximum: 5 * 1024 ** 3, default: 1024 ** 3 },
-    DEFAULT_CURRENCY: { type: 'string', format: 'currency', default: 'USD' },
-    RATE_LIMIT_REQUESTS: { type: 'integer', minimum: 1, maximum: 1_000_000 },
-    RATE_LIMIT_SECONDS: { type: 'integer', minimum: 1, maximum: 3600 },
-    MAX_CONNECTIONS: { type: 'integer', minimum: 1, maximum: 65535, default: 1000 },
-    MAX_CONCURRENT_UPLOADS: { type: 'integer', minimum: 1, maximum: 100, default: 4 },
-    MAX_CONCURRENT_DOWNLOADS: { type: 'integer', minimum: 1, maximum: 1000, default: 16 },
-    MAX_CONCURRENT_RUNS: { type: 'integer', minimum: 1, maximum: 6, default: 4 },
-    MAX_CONCURRENT_RUNS_PER_PARTNER: { type: 'integer', minimum: 1, maximum: 6, default: 2 },
-    DATABASE_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200, default: 20 },
-    DATABASE_PREPARED_STATEMENTS: { enum: ['on', 'off'] },
-    MIGRATE_ON_START: { enum: ['on', 'off'], default: 'on' },
-    DATABASE_REPLICA_URL: { type: 'string', format: 'postgres-url' },
-    DATABASE_REPLICA_CONNECTIONS: { type: 'integer', minimum: 2, maximum: 200 },
-    DATABASE_REPLICA_LAG_SECONDS: { type: 'integer', minimum: 2, maximum: 3600 },
-    QUEUE_WORKER: { enum: ['on', 'off'], default: 'on' },
-    WEBHOOK_PRIVATE_ADDRESSES: { enum: ['on', 'off'], default: 'off' },
-    SHUTDOWN_SECONDS: { type: 'integer', minimum: 0, maximum: 3600, default: 25 },
-    SERVICE_PAGES: { enum: ['on', 'off'], default: 'on' },
-    LOG_LEVEL: { enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' },
-    METRICS_PORT: { type: 'integer', minimum: 0, maximum: 65535 },
-    METRICS_HOST: { type: 'string' },
-  },
-  dependencies: {
-    DATABASE_REPLICA_URL: ['DATABASE_URL'],
-    DATABASE_REPLICA_CONNECTIONS: ['DATABASE_REPLICA_URL'],
-    DATABASE_REPLICA_LAG_SECONDS: ['DATABASE_REPLICA_URL'],
-    METRICS_HOST: ['METRICS_PORT'],
-    S3_ENDPOINT: ['S3_BUCKET'],
-    S3_REGION: ['S3_BUCKET'],
-    S3_FORCE_PATH_STYLE: ['S3_BUCKET'],
-    RATE_LIMIT_SECONDS: ['RATE_LIMIT_REQUESTS'],
-  },
+const integer = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum }) as const;
+const text = { type: 'string' } as const;
+const onOff = { enum: ['on', 'off'] } as const;
+const postgresUrl = {
+  type: 'string',
+  format: 'postgres-url',
+  expected: 'it must be an address such as postgresql://user:password@host:5432/database',
 } as const;
 
-interface Settings {
-  HOST: string;
-  PORT: number;
-  API_PROCESSES: number;
-  API_KEYS?: string;
-  DATABASE_URL?: string;
-  S3_BUCKET?: string;
-  S3_ENDPOINT?: string;
-  S3_REGION?: string;
-  S3_FORCE_PATH_STYLE?: boolean;
-  S3_REQUEST_CHECKSUM_CALCULATION: S3Config['requestChecksumCalculation'];
-  DATA_DIR: string;
-  MAX_UPLOAD_BYTES: number;
-  DEFAULT_CURRENCY: string;
-  RATE_LIMIT_REQUESTS?: number;
-  RATE_LIMIT_SECONDS?: number;
-  MAX_CONNECTIONS: number;
-  MAX_CONCURRENT_UPLOADS: number;
-  MAX_CONCURRENT_DOWNLOADS: number;
-  MAX_CONCURRENT_RUNS: number;
-  MAX_CONCURRENT_RUNS_PER_PARTNER: number;
-  DATABASE_CONNECTIONS: number;
-  DATABASE_PREPARED_STATEMENTS?: 'on' | 'off';
-  MIGRATE_ON_START: 'on' | 'off';
-  DATABASE_REPLICA_URL?: string;
-  DATABASE_REPLICA_CONNECTIONS?: number;
-  DATABASE_REPLICA_LAG_SECONDS?: number;
-  QUEUE_WORKER: 'on' | 'off';
-  WEBHOOK_PRIVATE_ADDRESSES: 'on' | 'off';
-  SHUTDOWN_SECONDS: number;
-  SERVICE_PAGES: 'on' | 'off';
-  LOG_LEVEL: string;
-  METRICS_PORT?: number;
-  METRICS_HOST?: string;
-}
+const network = {
+  HOST: { ...text, default: '127.0.0.1', description: 'Address on which the API listens.' },
+  PORT: { ...integer(0, 65535), default: 8080, description: 'Port of the API; 0 takes a free one.' },
+  API_PROCESSES: {
+    ...integer(1, 32),
+    default: 1,
+    description: 'Number of processes that serve the API on its port.',
+    page: 'how-to/run-several-processes.md',
+  },
+  SERVICE_PAGES: {
+    ...onOff,
+    default: 'on',
+    description: 'With `off`, `/docs`, `/openapi.yaml` and `/openapi.json` are unknown routes.',
+  },
+  SHUTDOWN_SECONDS: {
+    ...integer(0, 3600),
+    default: 25,
+    description:
+      'How long requests in progress may take after SIGTERM. Above 25, a stop can take more than 30 seconds.',
+  },
+} as const satisfies Settings;
+
+const keys = {
+  API_KEYS: {
+    ...text,
+    pattern: '[^\\s,]',
+    unset: 'a generated key, with the embedded database',
+    description: 'Comma-separated API keys, for a small installation.',
+    expected: 'it must be a comma-separated list of keys',
+    page: 'how-to/manage-api-keys.md',
+  },
+} as const satisfies Settings;
+
+const database = {
+  DATABASE_URL: {
+    ...postgresUrl,
+    unset: 'an embedded PostgreSQL in `DATA_DIR`',
+    description: 'Address of a PostgreSQL 15 or later with encoding UTF8.',
+  },
+  DATABASE_CONNECTIONS: {
+    ...integer(2, 200),
+    default: 20,
+    description: 'Maximum number of connections that serve requests, per process. Runs have others.',
+    page: 'reference/database-connections.md',
+  },
+  DATABASE_PREPARED_STATEMENTS: {
+    ...onOff,
+    unset: '`on` with the embedded database, else `off`',
+    description:
+      'With `on`, connections keep prepared statements. Use `off` behind a pooler that does not support them in transaction mode (PgBouncer before 1.21).',
+  },
+  MIGRATE_ON_START: {
+    ...onOff,
+    default: 'on',
+    description:
+      'With `off`, a start waits until `npm run migrate` has changed the schema. The embedded database is always migrated.',
+    page: 'how-to/deploy.md',
+  },
+  DATABASE_REPLICA_URL: {
+    ...postgresUrl,
+    unset: 'all reads use the primary',
+    description: 'Address of a streaming replica, which serves the catalog and analytics.',
+    requires: 'DATABASE_URL',
+    page: 'how-to/read-from-a-replica.md',
+  },
+  DATABASE_REPLICA_CONNECTIONS: {
+    ...integer(2, 200),
+    unset: 'as `DATABASE_CONNECTIONS`',
+    description: 'Maximum number of connections to the replica, per process.',
+    requires: 'DATABASE_REPLICA_URL',
+  },
+  DATABASE_REPLICA_LAG_SECONDS: {
+    ...integer(2, 3600),
+    default: 10,
+    description: 'Maximum lag of the replica; with more, reads use the primary.',
+    requires: 'DATABASE_REPLICA_URL',
+  },
+} as const satisfies Settings;
+
+const storage = {
+  DATA_DIR: {
+    ...text,
+    default: '.data',
+    description: 'Folder of the embedded database, of raw files without S3, and of the generated key.',
+    page: 'how-to/back-up-and-restore.md',
+  },
+  S3_BUCKET: {
+    ...text,
+    unset: 'raw files are kept in `DATA_DIR`',
+    description: "Bucket of raw files. The AWS SDK's credential chain has the credentials.",
+  },
+  S3_ENDPOINT: {
+    ...text,
+    format: 'http-url',
+    unset: 'AWS',
+    description: 'Address of an S3-compatible store.',
+    requires: 'S3_BUCKET',
+    expected: 'it must be an address such as https://s3.example.org',
+  },
+  S3_REGION: {
+    ...text,
+    unset: 'as the AWS SDK finds it, else `us-east-1` with `S3_ENDPOINT`',
+    description: 'Region of the bucket.',
+    requires: 'S3_BUCKET',
+  },
+  S3_FORCE_PATH_STYLE: {
+    type: 'boolean',
+    unset: '`true` with `S3_ENDPOINT`, else `false`',
+    description: 'Whether requests name the bucket in the path instead of the host.',
+    requires: 'S3_BUCKET',
+  },
+  S3_REQUEST_CHECKSUM_CALCULATION: {
+    enum: ['WHEN_REQUIRED', 'WHEN_SUPPORTED'],
+    default: 'WHEN_REQUIRED',
+    description: "Use `WHEN_SUPPORTED` for stores that understand the AWS SDK's checksum trailers.",
+  },
+} as const satisfies Settings;
+
+const capacity = {
+  MAX_UPLOAD_BYTES: {
+    ...integer(1, 5 * 1024 ** 3),
+    default: 1024 ** 3,
+    description: 'Maximum size of an uploaded file.',
+  },
+  MAX_CONNECTIONS: {
+    ...integer(1, 65535),
+    default: 1000,
+    description: 'Maximum number of client connections, per process.',
+  },
+  MAX_CONCURRENT_UPLOADS: {
+    ...integer(1, 100),
+    default: 4,
+    description: 'Maximum number of uploads and inspections in progress, per process.',
+  },
+  MAX_CONCURRENT_DOWNLOADS: {
+    ...integer(1, 1000),
+    default: 16,
+    description: 'Maximum number of raw file downloads in progress, per process.',
+  },
+  MAX_CONCURRENT_RUNS: {
+    ...integer(1, 6),
+    default: 4,
+    description: 'Maximum number of runs and plans in progress, per process. They share one thread.',
+  },
+  MAX_CONCURRENT_RUNS_PER_PARTNER: {
+    ...integer(1, 6),
+    default: 2,
+    description: 'How many of these may be runs of one partner. Queued runs of a partner run one at a time.',
+  },
+  RATE_LIMIT_REQUESTS: {
+    ...integer(1, 1_000_000),
+    unset: 'no limit',
+    description: 'Maximum number of requests of one API key per `RATE_LIMIT_SECONDS`, on one port.',
+  },
+  RATE_LIMIT_SECONDS: {
+    ...integer(1, 3600),
+    default: 60,
+    description: 'Length of the window of the rate limit, which starts with the first request.',
+    requires: 'RATE_LIMIT_REQUESTS',
+  },
+} as const satisfies Settings;
+
+const behavior = {
+  DEFAULT_CURRENCY: {
+    ...text,
+    format: 'currency',
+    default: 'USD',
+    description: 'Currency of an ordered product that has none.',
+    expected: 'it must be an active ISO 4217 code such as USD',
+  },
+  QUEUE_WORKER: {
+    ...onOff,
+    default: 'on',
+    description: 'With `off`, the API processes leave queued runs and webhooks to workers.',
+    page: 'how-to/run-workers.md',
+  },
+  WEBHOOK_PRIVATE_ADDRESSES: {
+    ...onOff,
+    default: 'off',
+    description: 'With `on`, webhooks may go to private addresses and without TLS, for closed networks.',
+    page: 'how-to/webhooks.md',
+  },
+} as const satisfies Settings;
+
+const observability = {
+  LOG_LEVEL: {
+    enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    default: 'info',
+    description: 'Lowest level that is logged, as JSON on standard output.',
+    page: 'reference/log-fields.md',
+  },
+  METRICS_PORT: {
+    ...integer(0, 65535),
+    unset: 'no metrics and probes',
+    description: 'Port of metrics and probes. It must differ from `PORT`.',
+    page: 'reference/metrics.md',
+  },
+  METRICS_HOST: {
+    ...text,
+    default: '127.0.0.1',
+    description: 'Address on which metrics and probes listen.',
+    requires: 'METRICS_PORT',
+  },
+} as const satisfies Settings;
+
+/** All settings by topic: the reference page and `.env.example` are generated from it. */
+export const settingGroups = {
+  'Network and shutdown': network,
+  'API keys': keys,
+  Database: database,
+  'Data and raw files': storage,
+  Capacity: capacity,
+  Behavior: behavior,
+  'Logs and metrics': observability,
+} as const;
+
+const settings = { ...network, ...keys, ...database, ...storage, ...capacity, ...behavior, ...observability };
 
 /** The names of all settings. */
-export const settingNames = Object.keys(settingsSchema.properties);
+export const settingNames = Object.keys(settings);
 
-const isSettings = (() => {
-  const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false });
-  ajv.addFormat('currency', isActiveCurrency);
-  ajv.addFormat('http-url', (text) => isUrl(text, ['http:', 'https:']));
-  ajv.addFormat('postgres-url', isPostgresUrl);
-  return ajv.compile<Settings>(settingsSchema);
-})();
+type Values = SettingValues<typeof settings>;
 
-function isUrl(text: string, protocols: string[]): boolean {
-  return URL.canParse(text) && protocols.includes(new URL(text).protocol);
-}
+const readSettings = settingsReader(settings, {
+  currency: isActiveCurrency,
+  'http-url': (value) => isUrl(value, ['http:', 'https:']),
+  'postgres-url': isPostgresUrl,
+});
 
-/** Whether the driver can make something of it; an address of a socket is one too, and no URL. */
-function isPostgresUrl(text: string): boolean {
-  try {
-    return /^postgres(ql)?:\/\/\S+$/.test(text) && Boolean(new Client({ connectionString: text }));
-  } catch {
-    return false;
-  }
-}
+/** The settings of one process. */
+export type Config = ReturnType<typeof loadConfig>;
+/** Where raw files are kept when it is an S3 store. */
+export type S3Config = NonNullable<Config['s3']>;
+/** The replica of the database that serves reads. */
+export type ReplicaConfig = NonNullable<Config['replica']>;
+/** How many requests one API key may make in a window of time. */
+export type RateLimit = NonNullable<Config['rateLimit']>;
 
 /**
  * Reads the settings from `env`; an empty variable counts as unset.
  * @throws ConfigError that names every wrong setting.
  */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const given: Record<string, string> = {};
-  for (const name of settingNames) {
-    const value = env[name]?.trim();
-    if (value) given[name] = value;
-  }
-  const settings: unknown = structuredClone(given);
-  if (!isSettings(settings)) {
-    const lines = (isSettings.errors as ErrorObject<string, ErrorParams>[]).map((error) =>
-      describe(error, given),
-    );
-    throw new ConfigError([...new Set(lines)].join('\n'));
-  }
-  const { METRICS_PORT: metricsPort } = settings;
+export function loadConfig(env: NodeJS.ProcessEnv) {
+  const values = readSettings(env);
+  const { DATABASE_URL: databaseUrl, DATABASE_REPLICA_URL: replicaUrl, METRICS_PORT: metricsPort } = values;
   // With 0, each gets a free one.
-  if (metricsPort && metricsPort === settings.PORT) {
+  if (metricsPort && metricsPort === values.PORT) {
     throw new ConfigError('Wrong setting METRICS_PORT: it must differ from PORT.');
   }
   return {
-    host: settings.HOST,
-    port: settings.PORT,
-    apiProcesses: settings.API_PROCESSES,
-    apiKeys: (settings.API_KEYS ?? '')
+    host: values.HOST,
+    port: values.PORT,
+    apiProcesses: values.API_PROCESSES,
+    apiKeys: (values.API_KEYS ?? '')
       .split(',')
       .map((key) => key.trim())
       .filter(Boolean),
-    databaseUrl: settings.DATABASE_URL,
-    replica: settings.DATABASE_REPLICA_URL
+    databaseUrl,
+    replica: replicaUrl
       ? {
-          url: settings.DATABASE_REPLICA_URL,
-          connections: settings.DATABASE_REPLICA_CONNECTIONS ?? settings.DATABASE_CONNECTIONS,
-          lagSeconds: settings.DATABASE_REPLICA_LAG_SECONDS ?? 10,
+          url: replicaUrl,
+          connections: values.DATABASE_REPLICA_CONNECTIONS ?? values.DATABASE_CONNECTIONS,
+          lagSeconds: values.DATABASE_REPLICA_LAG_SECONDS,
         }
       : undefined,
-    s3: settings.S3_BUCKET ? s3Config(settings, settings.S3_BUCKET, env) : undefined,
-    dataDir: resolve(settings.DATA_DIR),
-    uploadBytesMax: settings.MAX_UPLOAD_BYTES,
-    defaultCurrency: settings.DEFAULT_CURRENCY,
-    shutdownSeconds: settings.SHUTDOWN_SECONDS,
-    rateLimit: settings.RATE_LIMIT_REQUESTS
-      ? { requests: settings.RATE_LIMIT_REQUESTS, seconds: settings.RATE_LIMIT_SECONDS ?? 60 }
+    s3: values.S3_BUCKET ? s3Config(values, values.S3_BUCKET, env) : undefined,
+    dataDir: resolve(values.DATA_DIR),
+    uploadBytesMax: values.MAX_UPLOAD_BYTES,
+    defaultCurrency: values.DEFAULT_CURRENCY,
+    shutdownSeconds: values.SHUTDOWN_SECONDS,
+    rateLimit: values.RATE_LIMIT_REQUESTS
+      ? { requests: values.RATE_LIMIT_REQUESTS, seconds: values.RATE_LIMIT_SECONDS }
       : undefined,
-    connectionsMax: settings.MAX_CONNECTIONS,
-    concurrentUploads: settings.MAX_CONCURRENT_UPLOADS,
-    concurrentDownloads: settings.MAX_CONCURRENT_DOWNLOADS,
-    concurrentRuns: settings.MAX_CONCURRENT_RUNS,
-    concurrentRunsOfPartner: settings.MAX_CONCURRENT_RUNS_PER_PARTNER,
-    databaseConnections: settings.DATABASE_CONNECTIONS,
-    // Nothing stands before the embedded server.
-    preparesStatements:
-      (settings.DATABASE_PREPARED_STATEMENTS ?? (settings.DATABASE_URL ? 'off' : 'on')) === 'on',
-    // Nobody else migrates the embedded server.
-    migratesOnStart: settings.MIGRATE_ON_START === 'on' || !settings.DATABASE_URL,
-    worksOnQueue: settings.QUEUE_WORKER === 'on',
-    webhookPrivateAddresses: settings.WEBHOOK_PRIVATE_ADDRESSES === 'on',
-    servicePages: settings.SERVICE_PAGES === 'on',
-    logLevel: settings.LOG_LEVEL,
-    metrics:
-      metricsPort === undefined
-        ? undefined
-        : { host: settings.METRICS_HOST ?? '127.0.0.1', port: metricsPort },
+    connectionsMax: values.MAX_CONNECTIONS,
+    concurrentUploads: values.MAX_CONCURRENT_UPLOADS,
+    concurrentDownloads: values.MAX_CONCURRENT_DOWNLOADS,
+    concurrentRuns: values.MAX_CONCURRENT_RUNS,
+    concurrentRunsOfPartner: values.MAX_CONCURRENT_RUNS_PER_PARTNER,
+    databaseConnections: values.DATABASE_CONNECTIONS,
+    // There is no pooler in front of the embedded server.
+    preparesStatements: (values.DATABASE_PREPARED_STATEMENTS ?? (databaseUrl ? 'off' : 'on')) === 'on',
+    // No other process migrates the embedded server.
+    migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
+    worksOnQueue: values.QUEUE_WORKER === 'on',
+    webhookPrivateAddresses: values.WEBHOOK_PRIVATE_ADDRESSES === 'on',
+    servicePages: values.SERVICE_PAGES === 'on',
+    logLevel: values.LOG_LEVEL,
+    metrics: metricsPort === undefined ? undefined : { host: values.METRICS_HOST, port: metricsPort },
   };
 }
 
-function s3Config(settings: Settings, bucket: string, env: NodeJS.ProcessEnv): S3Config {
+function s3Config(values: Values, bucket: string, env: NodeJS.ProcessEnv) {
   return {
     bucket,
-    endpoint: settings.S3_ENDPOINT,
+    endpoint: values.S3_ENDPOINT,
     // An S3-compatible store rarely cares about the region, but the SDK refuses to sign without one.
-    region: settings.S3_REGION ?? (settings.S3_ENDPOINT && !env.AWS_REGION ? 'us-east-1' : undefined),
-    forcePathStyle: settings.S3_FORCE_PATH_STYLE ?? settings.S3_ENDPOINT !== undefined,
-    requestChecksumCalculation: settings.S3_REQUEST_CHECKSUM_CALCULATION,
+    region: values.S3_REGION ?? (values.S3_ENDPOINT && !env.AWS_REGION ? 'us-east-1' : undefined),
+    forcePathStyle: values.S3_FORCE_PATH_STYLE ?? values.S3_ENDPOINT !== undefined,
+    requestChecksumCalculation: values.S3_REQUEST_CHECKSUM_CALCULATION,
   };
 }
 
-/** What the validator tells of an error, by keyword. */
-interface ErrorParams {
-  property: string;
-  missingProperty: string;
-  allowedValues: string[];
+function isUrl(value: string, protocols: string[]): boolean {
+  return URL.canParse(value) && protocols.includes(new URL(value).protocol);
 }
 
-function describe(
-  error: ErrorObject<string, ErrorParams>,
-  given: Record<string, string | undefined>,
-): string {
-  const name = error.instancePath.slice(1);
-  switch (error.keyword) {
-    case 'dependencies':
-      return `Wrong setting ${error.params.missingProperty}: it must be set when ${error.params.property} is set.`;
-    case 'enum':
-      return `Wrong setting ${name}: it must be one of ${error.params.allowedValues.join(', ')}.`;
-    case 'pattern':
-    case 'format':
-      return `Wrong setting ${name}: ${expectedForms[name]}.`;
-    default:
-      return `Wrong setting ${name}: it ${error.message}, and is ${JSON.stringify(given[name])}.`;
-  }
-}
-
-const expectedForms: Record<string, string> = {
-  API_KEYS: 'it must be a comma-separated list of keys',
-  DATABASE_URL: 'it must be an address such as postgresql://user:password@host:5432/database',
-  DATABASE_REPLICA_URL: 'it must be an address such as postgresql://user:password@host:5432/database',
-  S3_ENDPOINT: 'it must be an address such as https://s3.example.org',
-  DEFAULT_CURRENCY: 'it must be an active ISO 4217 code such as USD',
-};
-
-/**
- * Creates the data folder if it is missing and anything will be kept there.
- * @throws ConfigError when that is not possible, or nothing can be created in it.
- */
-export function ensureDataDir(config: Config): void {
-  if (config.databaseUrl && config.s3) return;
+/** Whether the driver accepts the address; that of a socket is one too, and no URL. */
+function isPostgresUrl(value: string): boolean {
   try {
-    createFolder(config.dataDir);
-    rmdirSync(mkdtempSync(join(config.dataDir, '.probe-')));
-  } catch (error) {
-    throw new ConfigError(
-      `Wrong setting DATA_DIR: ${config.dataDir} cannot be used (${(error as Error).message}).`,
-    );
-  }
-}
-
-/** Not with the option `recursive`: Node 20 then never returns where a file system takes no folders, as /proc does. */
-function createFolder(path: string): void {
-  if (!existsSync(path)) {
-    createFolder(dirname(path));
-    mkdirSync(path, { mode: 0o755 });
+    return /^postgres(ql)?:\/\/\S+$/.test(value) && Boolean(new Client({ connectionString: value }));
+  } catch {
+    return false;
   }
 }

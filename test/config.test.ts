@@ -1,7 +1,6 @@
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { isAbsolute, join, resolve } from 'node:path';
-import { ConfigError, ensureDataDir, loadConfig } from '../src/config';
-import { createTestFolder } from './support/folder';
+import { isAbsolute, resolve } from 'node:path';
+import { ConfigError, loadConfig, settingGroups, settingNames } from '../src/config';
+import type { Setting } from '../src/shared/settings';
 
 type Env = Record<string, string>;
 const mebibyte = 1024 * 1024;
@@ -228,39 +227,7 @@ describe('loadConfig', () => {
     });
   });
 
-  it.each([
-    'HOST',
-    'PORT',
-    'API_KEYS',
-    'DATABASE_URL',
-    'S3_BUCKET',
-    'S3_ENDPOINT',
-    'S3_REGION',
-    'S3_FORCE_PATH_STYLE',
-    'DATA_DIR',
-    'MAX_UPLOAD_BYTES',
-    'DEFAULT_CURRENCY',
-    'API_PROCESSES',
-    'SHUTDOWN_SECONDS',
-    'RATE_LIMIT_REQUESTS',
-    'RATE_LIMIT_SECONDS',
-    'MAX_CONNECTIONS',
-    'MAX_CONCURRENT_UPLOADS',
-    'MAX_CONCURRENT_DOWNLOADS',
-    'MAX_CONCURRENT_RUNS',
-    'MAX_CONCURRENT_RUNS_PER_PARTNER',
-    'DATABASE_CONNECTIONS',
-    'DATABASE_PREPARED_STATEMENTS',
-    'MIGRATE_ON_START',
-    'DATABASE_REPLICA_URL',
-    'DATABASE_REPLICA_CONNECTIONS',
-    'DATABASE_REPLICA_LAG_SECONDS',
-    'QUEUE_WORKER',
-    'SERVICE_PAGES',
-    'LOG_LEVEL',
-    'METRICS_PORT',
-    'METRICS_HOST',
-  ])('takes an empty or blank %s for unset', (name) => {
+  it.each(settingNames)('takes an empty or blank %s for unset', (name) => {
     expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
     expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
   });
@@ -404,48 +371,27 @@ describe('loadConfig', () => {
   });
 });
 
-describe('ensureDataDir', () => {
-  const at = (dataDir: string) => loadConfig({ DATA_DIR: dataDir });
+describe('the table of settings', () => {
+  const settings = Object.values(settingGroups).flatMap((group) => Object.entries<Setting>(group));
 
-  it('creates the folder and those above it', () => {
-    const dataDir = join(createTestFolder(), 'a', 'b');
-
-    ensureDataDir(at(dataDir));
-
-    expect(statSync(dataDir).isDirectory()).toBe(true);
+  it('names each setting once', () => {
+    expect(settings.map(([name]) => name)).toEqual(settingNames);
   });
 
-  it('leaves a folder that is there as it is', () => {
-    const dataDir = createTestFolder();
-    mkdirSync(join(dataDir, 'kept'));
-
-    ensureDataDir(at(dataDir));
-
-    expect(statSync(join(dataDir, 'kept')).isDirectory()).toBe(true);
+  it.each(settings)('describes %s, and its default or what applies without a value', (_name, setting) => {
+    expect(setting.description).toMatch(/^[^a-z].*\.$/);
+    expect([setting.default, setting.unset].filter((value) => value !== undefined)).toHaveLength(1);
   });
 
-  it.each(['/proc/data', '/proc/a/b', '/proc'])(
-    'refuses %s, where nothing can be created, instead of trying for ever',
-    (dataDir) => {
-      expect(() => ensureDataDir(at(dataDir))).toThrow(/^Wrong setting DATA_DIR: .*cannot be used/);
-    },
-  );
+  it('has no default that would be refused as a value', () => {
+    const defaults = settings.flatMap(([name, { default: value }]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    );
+    const address = 'postgresql://user@host/db';
+    const required = { DATABASE_URL: address, DATABASE_REPLICA_URL: address, RATE_LIMIT_REQUESTS: '1' };
 
-  it.each(['file', 'file/data'])(
-    'refuses %s, which a file is in the way of, with a line that names DATA_DIR',
-    (path) => {
-      const folder = createTestFolder();
-      writeFileSync(join(folder, 'file'), '');
-
-      let thrown: unknown;
-      try {
-        ensureDataDir(at(join(folder, path)));
-      } catch (error) {
-        thrown = error;
-      }
-
-      expect(thrown).toBeInstanceOf(ConfigError);
-      expect(named((thrown as Error).message.split('\n'))).toEqual(['DATA_DIR']);
-    },
-  );
+    expect(problems({ ...required, METRICS_PORT: '9464', ...Object.fromEntries(defaults) } as Env)).toEqual(
+      [],
+    );
+  });
 });

@@ -1,4 +1,4 @@
-import { ensureDataDir } from '../config';
+import { ensureDataDir } from './data-dir';
 import { databaseAddress, prepareDatabase } from './database';
 import type { StartContext } from './start';
 

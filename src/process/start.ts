@@ -1,5 +1,5 @@
 import { startSalesRollup } from '../analytics/sales-rollup.service';
-import { ensureDataDir, type Config } from '../config';
+import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
@@ -9,6 +9,7 @@ import { ApiProcesses } from './api-processes';
 import type { Cleanup } from './cleanups';
 import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } from './database';
 import { startOperatorServer } from './operator';
+import { ensureDataDir } from './data-dir';
 import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
 import { startSweep } from './sweep';
 import { welcome } from './welcome';

@@ -30,6 +30,7 @@ export async function startAppAt(
       uploadBytesMax: 1024 * 1024,
       defaultCurrency: 'USD',
       servicePages: true,
+      rateLimit: undefined,
       concurrentUploads: 10,
       concurrentDownloads: 10,
     },
