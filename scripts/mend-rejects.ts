@@ -1,50 +1,133 @@
 /**
- * Mends what can be mended by rule in a rejects.csv: an unreadable price or currency becomes empty. Rows that need a
- * person (no sku or name, wrong quoting, too many fields, a value too long) and rows that a later one replaces are left
- * out, and counted on standard error. An example of what a partner may do with the file; the result can be uploaded as
- * it is.
+ * Mends prices in a rejects.csv that are written with other separators than the format has. Never guesses and never
+ * empties a cell, because an empty cell erases the stored value: a row that has any other fault, or whose price is not
+ * written as declared, is left out and named on standard error. An example of what a partner may do with the file; the
+ * result can be uploaded as it is.
  *
- * usage: mend-rejects < rejects.csv > mended.csv
+ * usage: mend-rejects [--decimal=comma|point] [--thousands=point|space|apostrophe] < rejects.csv > mended.csv
  */
+import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { parseArgs } from 'node:util';
 import { parse } from 'csv-parse';
 import { stringify } from 'csv-stringify';
 
-/** The column to empty, by code. */
-const emptied: Record<string, string> = {
-  invalid_price: 'price',
-  currency_conflict: 'price',
-  invalid_currency: 'currency',
+const decimalSigns: Record<string, string> = { comma: ',', point: '\\.' };
+/** What spreadsheets write, no-break spaces and the typographic apostrophe included. */
+const thousandsSigns: Record<string, string> = {
+  point: '\\.',
+  space: '[ \\u00a0\\u202f]',
+  apostrophe: "['’]",
 };
 
-async function main(): Promise<void> {
-  const leftOut: Record<string, number> = {};
+/** Options or a file that the script cannot work with. */
+export class UsageError extends Error {}
+
+/** How the file writes its prices: integral digits and decimals are groups of the expression. */
+function declaredPrice(args: string[]): RegExp {
+  const options = { decimal: { type: 'string' }, thousands: { type: 'string' } } as const;
+  const { decimal, thousands } = parseArgs({ args, options }).values;
+  if (decimal === undefined && thousands === undefined) {
+    throw new UsageError('Missing option: --decimal=comma, --thousands=point|space|apostrophe, or both.');
+  }
+  const decimalSign = decimalSigns[decimal ?? 'point'];
+  const thousandsSign = thousands === undefined ? undefined : thousandsSigns[thousands];
+  if (!decimalSign) throw new UsageError('Wrong option: --decimal is comma or point.');
+  if (thousands !== undefined && !thousandsSign) {
+    throw new UsageError('Wrong option: --thousands is point, space or apostrophe.');
+  }
+  if (decimalSign === thousandsSign) {
+    throw new UsageError('Wrong options: one sign cannot be both decimal and thousands.');
+  }
+  const unit = '(?:[$€£¥]|[A-Za-z]{3})';
+  const integral = thousandsSign ? `[1-9]\\d{0,2}(?:${thousandsSign}\\d{3})+|\\d+` : '\\d+';
+  return new RegExp(`^(${unit} ?)?(${integral})(?:${decimalSign}(\\d{1,4}))?( ?${unit})?$`);
+}
+
+/** The price as the format writes it; undefined when it is not written as declared. */
+function mendPrice(price: string, declared: RegExp): string | undefined {
+  const found = declared.exec(price.trim());
+  if (!found) return undefined;
+  const [, before = '', integral, decimals, after = ''] = found;
+  const digits = integral!.replace(/\D/g, '');
+  return `${before}${digits}${decimals ? `.${decimals}` : ''}${after}`;
+}
+
+const columnsRead = ['_line', '_codes', 'price'] as const;
+
+/** Where these columns stand in the header. */
+function findColumns(header: string[]): Record<(typeof columnsRead)[number], number> {
+  const names = header.map((name) => name.trim().toLowerCase());
+  const missing = columnsRead.find((column) => !names.includes(column));
+  if (missing) throw new UsageError(`This is no rejects.csv with prices: it has no column ${missing}.`);
+  const [_line, _codes, price] = columnsRead.map((column) => names.indexOf(column)) as [
+    number,
+    number,
+    number,
+  ];
+  return { _line, _codes, price };
+}
+
+/**
+ * Mends a rejects.csv.
+ * @param args - the options, which say how the file writes its prices
+ * @param say - takes a line for people
+ * @throws UsageError
+ */
+export async function mendRejects(
+  args: string[],
+  source: Readable,
+  target: Writable,
+  say: (line: string) => void,
+): Promise<void> {
+  const declared = declaredPrice(args);
+  const chunks = source.setEncoding('utf8')[Symbol.asyncIterator]() as AsyncIterator<string>;
+  const first = await chunks.next();
+  const beginning = first.done ? '' : first.value;
+  async function* input(): AsyncGenerator<string> {
+    yield beginning;
+    yield* { [Symbol.asyncIterator]: () => chunks };
+  }
   let mended = 0;
+  let leftOut = 0;
   async function* mend(rows: AsyncIterable<string[]>): AsyncGenerator<string[]> {
-    let columns: string[] | undefined;
+    let places: Record<(typeof columnsRead)[number], number> | undefined;
+    const leaveOut = (line: string, reason: string) => {
+      leftOut++;
+      say(`line ${line} left out: ${reason}`);
+    };
     for await (const row of rows) {
-      if (!columns) {
-        columns = row.map((name) => name.trim().toLowerCase());
+      if (!places) {
+        places = findColumns(row);
         yield row;
         continue;
       }
-      const codes = row[columns.indexOf('_codes')]!.split(' ');
-      const hopeless = codes.find((code) => !(code in emptied));
-      if (hopeless) {
-        leftOut[hopeless] = (leftOut[hopeless] ?? 0) + 1;
+      const line = row[places._line]!;
+      const codes = row[places._codes]!;
+      const at = places.price;
+      if (codes !== 'invalid_price') {
+        leaveOut(line, codes);
         continue;
       }
-      for (const code of codes) row[columns.indexOf(emptied[code]!)] = '';
+      const price = mendPrice(row[at]!, declared);
+      if (price === undefined) {
+        leaveOut(line, `the price ${JSON.stringify(row[at])} is not written as declared`);
+        continue;
+      }
       mended++;
-      yield row;
+      yield row.with(at, price);
     }
   }
-  const parser = parse({ bom: true, relax_column_count: true, relax_quotes: true });
-  await pipeline(process.stdin, parser, mend, stringify(), process.stdout);
-  console.error(`mended: ${mended}`, ...Object.entries(leftOut).map(([code, count]) => `${code}: ${count}`));
+  // The delimiter is that of the feed; it follows the first generated column.
+  const delimiter = /^\uFEFF?_line([,;\t])/.exec(beginning)?.[1] ?? ',';
+  const parser = parse({ bom: true, delimiter, relax_column_count: true, relax_quotes: true });
+  await pipeline(input, parser, mend, stringify({ delimiter }), target);
+  say(`mended: ${mended}, left out: ${leftOut}`);
 }
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
+if (require.main === module) {
+  mendRejects(process.argv.slice(2), process.stdin, process.stdout, console.error).catch((error: unknown) => {
+    console.error(error instanceof UsageError ? error.message : error);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+  });
+}
