@@ -1,37 +1,28 @@
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { activeCurrencies } from '../currency';
 import type { FeedHeader } from './header';
 
 /** How long every digest is, in bytes: of a billion records, the chance that any two have the same is 1 in 10^11. */
 export const digestBytes = 12;
 
-/** What else than this folder, and the list of currencies that are active, decides what a record comes to. */
-const otherSources = ['currency', 'availability'];
-
-/** The text of all code that decides what a record comes to, the parser's too: nobody has to count a version up. */
-function readSources(): string {
-  const isCode = (name: string) => /(?<!\.d)\.[jt]s$/.test(name);
-  const inFolder = readdirSync(__dirname).filter(isCode).sort();
-  const others = readdirSync(join(__dirname, '..')).filter((name) =>
-    otherSources.some((source) => isCode(name) && name.startsWith(`${source}.`)),
-  );
-  const paths = [...inFolder, ...others.sort().map((name) => join('..', name))];
-  const files = [...paths.map((path) => join(__dirname, path)), require.resolve('csv-parse/sync')];
-  return files.map((file) => readFileSync(file, 'utf8')).join('\0');
-}
-
-let rules: string | undefined;
+/**
+ * Version of the rules that make a product of a record: how it is split, cleaned, validated and merged.
+ *
+ * Raise it with every change by which a record that had no issues gets other values, or an issue: digests of earlier runs
+ * then match no record, and the next run of each partner reads everything. test/etl/rules-version.test.ts tells when.
+ */
+export const rulesVersion = 1;
 
 /**
- * What a digest of a record has to cover besides the record: how it is read and cleaned (the code, the currencies, and
- * what Node takes for a letter or a space), and what the header makes of its fields.
- * @returns a digest of that
+ * Digests all that decides, besides the record, which product a record describes: the rules, the header as far as it
+ * matters, and the two lists that change without a change of the rules (active currencies, Node's letters and spaces).
  */
-export function digestContext({ delimiter, positions, fieldCount }: FeedHeader): Buffer {
-  rules ??= hash('sha256', [readSources(), ...activeCurrencies, process.versions.unicode].join('\0'));
+export function digestContext(
+  { delimiter, positions, fieldCount }: FeedHeader,
+  rules: number = rulesVersion,
+): Buffer {
   const columns = Object.entries(positions).sort(([a], [b]) => (a < b ? -1 : 1));
-  const text = JSON.stringify([rules, delimiter, columns, fieldCount]);
+  const lists = [...activeCurrencies, process.versions.unicode];
+  const text = JSON.stringify([rules, lists, delimiter, columns, fieldCount]);
   return hash('sha256', text, 'buffer').subarray(0, digestBytes);
 }
