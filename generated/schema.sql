@@ -181,6 +181,10 @@ create table sales_rollup (
   constraint sales_rollup_pkey PRIMARY KEY (is_the_only_row)
 );
 
+create table schema_compatibility (
+  compatible_from text collate "C" not null
+);
+
 create table submission_jobs (
   job_id bigint not null generated always as identity,
   feed_id bigint not null,

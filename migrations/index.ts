@@ -10,18 +10,50 @@ import * as createProductHorizons from './20261122050000_create_product_horizons
 import * as queueRuns from './20261122060000_queue_runs';
 import * as showProgress from './20261122070000_show_progress';
 import * as createWebhookEndpoints from './20261122080000_create_webhook_endpoints';
+import * as keepCompatibility from './20261122090000_keep_compatibility';
 
-/** Every migration, in the order in which they run. A migration that has landed is never edited. */
-export const migrations: Record<string, Knex.Migration> = {
-  '20261121090000_create_catalog': createCatalog,
-  '20261121220000_add_api_keys': addApiKeys,
-  '20261121230000_create_idempotency_keys': createIdempotencyKeys,
-  '20261122010000_index_catalog': indexCatalog,
-  '20261122020000_roll_up_sales': rollUpSales,
-  '20261122030000_keep_record_digests': keepRecordDigests,
-  '20261122040000_trust_the_feed_of_a_product': trustTheFeedOfAProduct,
-  '20261122050000_create_product_horizons': createProductHorizons,
-  '20261122060000_queue_runs': queueRuns,
-  '20261122070000_show_progress': showProgress,
-  '20261122080000_create_webhook_endpoints': createWebhookEndpoints,
+/** A version of the service: `info.version` of the document. */
+export type Version = `${number}.${number}.${number}`;
+
+/** A migration, marked with what it does to the releases before it. */
+export type MarkedMigration = Knex.Migration &
+  ({ kind: 'expand' } | { kind: 'contract'; compatibleFrom: Version });
+
+/**
+ * Marks a migration that only adds: the last release starts and serves on the result, and what it writes stays right. New
+ * tables and indexes; columns that are nullable or have a default; constraints that what the last release writes satisfies;
+ * functions and triggers that still do what it calls them for.
+ */
+export function expand(migration: Knex.Migration): MarkedMigration {
+  return { ...migration, kind: 'expand' };
+}
+
+/**
+ * Marks a migration that removes, renames or narrows something that an earlier release needs. It ships one release after
+ * the expand step that made the thing superfluous; until then, the code neither needs it nor drops it.
+ * @param compatibleFrom - the first release that works without the thing: older ones refuse to start from then on
+ */
+export function contract(migration: Knex.Migration, compatibleFrom: Version): MarkedMigration {
+  return { ...migration, kind: 'contract', compatibleFrom };
+}
+
+/**
+ * Every migration, in the order in which they run. A migration that has landed is never edited.
+ *
+ * To add one: a file with `up` and `down`, named by its time; here its import, and a line that marks it, `expand(…)` or
+ * `contract(…, '1.4.0')`. An entry without a mark does not compile. Then `make generate`.
+ */
+export const migrations: Record<string, MarkedMigration> = {
+  '20261121090000_create_catalog': expand(createCatalog),
+  '20261121220000_add_api_keys': expand(addApiKeys),
+  '20261121230000_create_idempotency_keys': expand(createIdempotencyKeys),
+  '20261122010000_index_catalog': expand(indexCatalog),
+  '20261122020000_roll_up_sales': expand(rollUpSales),
+  '20261122030000_keep_record_digests': expand(keepRecordDigests),
+  '20261122040000_trust_the_feed_of_a_product': expand(trustTheFeedOfAProduct),
+  '20261122050000_create_product_horizons': expand(createProductHorizons),
+  '20261122060000_queue_runs': expand(queueRuns),
+  '20261122070000_show_progress': expand(showProgress),
+  '20261122080000_create_webhook_endpoints': expand(createWebhookEndpoints),
+  '20261122090000_keep_compatibility': expand(keepCompatibility),
 };

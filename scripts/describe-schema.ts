@@ -9,21 +9,21 @@ const columnsSql = `
   join pg_type t on t.oid = a.atttypid
   left join pg_collation co on co.oid = a.attcollation
   left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-  where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname not like 'knex%'
+  where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname not like '%migrations%'
   order by c.relname, a.attnum
 `;
 
 const constraintsSql = `
   select conrelid::regclass::text as table_name, conname as name, pg_get_constraintdef(oid) as definition
   from pg_constraint
-  where connamespace = 'public'::regnamespace and contype in ('p', 'u', 'f', 'c') and conrelid::regclass::text not like 'knex%'
+  where connamespace = 'public'::regnamespace and contype in ('p', 'u', 'f', 'c') and conrelid::regclass::text not like '%migrations%'
   order by conrelid::regclass::text, contype, conname
 `;
 
 const indexesSql = `
   select tablename as table_name, indexdef as definition
   from pg_indexes
-  where schemaname = 'public' and tablename not like 'knex%'
+  where schemaname = 'public' and tablename not like '%migrations%'
     and indexname not in (select conname from pg_constraint)
   order by tablename, indexname
 `;
@@ -38,7 +38,7 @@ interface Column {
   default_value: string | null;
 }
 
-/** The tables of a database as SQL, for people to read and for comparison; without knex's own. */
+/** The tables of a database as SQL, for people to read and for comparison; without those of knex. */
 export async function describeSchema(db: Knex): Promise<string> {
   const { rows: columns } = await db.raw<{ rows: Column[] }>(columnsSql);
   const { rows: constraints } = await db.raw<{

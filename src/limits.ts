@@ -117,10 +117,6 @@ export const limits = {
   idempotencyMilliseconds: 24 * 3600 * 1000,
   /** How many answers that are too old one statement removes: it takes some ten milliseconds. */
   expiredAnswersPerDelete: 1_000,
-  /** How often a start asks whether another process has ended its migration. */
-  migrationLockPollMilliseconds: 200,
-  /** How often a process that may not migrate asks whether somebody has. */
-  schemaPollMilliseconds: 1_000,
   /** How long the next start waits for a dead owner of the embedded server to be noticed. */
   databaseOwnerWaitMilliseconds: 5_000,
   /** How long it waits for parts of a killed server that are still amid a statement. */

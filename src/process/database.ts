@@ -31,11 +31,14 @@ export async function prepareDatabase(
 ): Promise<void> {
   const db = openDatabase(address, { applicationName: 'migration', connectionsMax: 2 });
   try {
-    if (config.migratesOnStart) await migrateToLatest(db, signal);
-    else
-      await waitForMigrations(db, (missing) => log.warn({ missing }, 'waiting for npm run migrate'), signal);
+    const onWait = (missing: string[]) => log.warn({ missing }, 'waiting for npm run migrate');
+    const newer = config.migratesOnStart
+      ? await migrateToLatest(db, signal)
+      : await waitForMigrations(db, onWait, signal);
+    if (newer.length > 0) log.warn({ migrations: newer }, 'schema is newer than this version');
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof ConfigError) throw error;
     const name = config.databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';
     throw new ConfigError(`${name} database cannot be used (${(error as Error).message}).`, { cause: error });
   } finally {

@@ -1,7 +1,16 @@
 import type { Knex } from 'knex';
-import { migrations } from '../../migrations';
+import { contract, expand, migrations, type MarkedMigration } from '../../migrations';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { migrateToLatest, migrationLock } from '../../src/db/migrate';
+import {
+  currentSchema,
+  isOlder,
+  migrateToLatest,
+  migrationLock,
+  migratorConfigs,
+  missingMigrations,
+  waitForMigrations,
+  type KnownSchema,
+} from '../../src/db/migrate';
 import { afterFile } from '../support/after-file';
 import { createEmptyDatabase } from '../support/empty-database';
 import { eventually } from '../support/eventually';
@@ -21,6 +30,7 @@ const catalogTables = [
   'sales_by_partner',
   'sales_by_partner_and_day',
   'sales_rollup',
+  'schema_compatibility',
   'submission_jobs',
   'validation_jobs',
   'webhook_endpoints',
@@ -39,7 +49,7 @@ async function openEmpty(encoding?: string): Promise<Database> {
 /** The tables of the schema, those that knex keeps for itself left out. */
 async function tables(db: Database): Promise<string[]> {
   const names: string[] = await db('pg_tables').where('schemaname', 'public').pluck('tablename');
-  return names.filter((name) => !name.startsWith('knex_')).sort();
+  return names.filter((name) => !name.includes('migrations')).sort();
 }
 
 /** Columns, constraints and indexes, as text that can be compared. */
@@ -57,7 +67,11 @@ async function schema(db: Database): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
-const migrationsRun = (db: Database): Promise<string[]> => db('knex_migrations').orderBy('id').pluck('name');
+/** The names of the migrations that have run, in their order. */
+async function migrationsRun(db: Database): Promise<string[]> {
+  const names = (table: string): Promise<string[]> => db(table).orderBy('id').pluck('name');
+  return [...(await names('knex_migrations')), ...(await names('schema_migrations'))];
+}
 
 describe('migrateToLatest', () => {
   it('makes the whole schema in an empty database', async () => {
@@ -153,13 +167,13 @@ describe('migrateToLatest', () => {
   describe('with a migration that fails', () => {
     const broken = '29990101000000_broken';
     beforeEach(() => {
-      migrations[broken] = {
+      migrations[broken] = expand({
         up: async (trx: Knex) => {
           await trx.raw('create table half_done (id int)');
           await trx.raw('select 1 / 0');
         },
         down: () => Promise.resolve(),
-      };
+      });
     });
     afterEach(() => {
       Reflect.deleteProperty(migrations, broken);
@@ -194,6 +208,126 @@ describe('migrateToLatest', () => {
   });
 });
 
+const [addNote, dropNote] = ['29990101000000_add_note', '29990201000000_drop_note'];
+
+/** A version that has expanded the schema, and one that has made the contract step for it. */
+const expanded: KnownSchema = {
+  version: '99.1.0',
+  migrations: {
+    ...migrations,
+    [addNote]: expand({
+      up: (trx) => trx.raw('alter table partners add column note text'),
+      down: (trx) => trx.raw('alter table partners drop column note'),
+    }),
+  },
+};
+const contracted: KnownSchema = {
+  version: '99.2.0',
+  migrations: {
+    ...expanded.migrations,
+    [dropNote]: contract(
+      {
+        up: (trx) => trx.raw('alter table partners drop column note'),
+        down: (trx) => trx.raw('alter table partners add column note text'),
+      },
+      '99.1.0',
+    ),
+  },
+};
+
+describe('a schema that a newer version has migrated', () => {
+  const tooNew = (version: string) =>
+    'The database has the schema of a newer version: start version 99.1.0 of the service or later; ' +
+    `this is ${version}.`;
+
+  it('is accepted by an older version that it only expands, which says what it does not know', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db, undefined, expanded);
+
+    expect(await migrateToLatest(db)).toEqual([addNote]);
+    expect(await waitForMigrations(db, () => undefined)).toEqual([addNote]);
+    expect(await missingMigrations(db)).toEqual([]);
+    expect(await migrateToLatest(db, undefined, expanded)).toEqual([]);
+  });
+
+  it('keeps what it has when the older version migrates it, and the newer one after that', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db, undefined, expanded);
+    await db('partners').insert({ partner_name: 'Acme', note: 'kept' });
+    const before = await schema(db);
+
+    await migrateToLatest(db);
+    await migrateToLatest(db, undefined, expanded);
+
+    expect(await schema(db)).toEqual(before);
+    expect(await db('partners').pluck('note')).toEqual(['kept']);
+  });
+
+  it('gets a step that only the older version has', async () => {
+    const db = await openEmpty();
+    const { [addNote]: _newer, ...others } = expanded.migrations;
+    await migrateToLatest(db, undefined, { version: '99.3.0', migrations: others });
+    expect(await missingMigrations(db, expanded)).toEqual([addNote]);
+
+    expect(await migrateToLatest(db, undefined, expanded)).toEqual([]);
+
+    expect(await missingMigrations(db, expanded)).toEqual([]);
+  });
+
+  it('is refused by an older version that does not work with its contract step, and left alone', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db, undefined, contracted);
+    const before = await schema(db);
+    const error = new Error(tooNew(currentSchema.version));
+
+    await expect(migrateToLatest(db)).rejects.toThrow(error);
+    await expect(missingMigrations(db)).rejects.toThrow(error);
+    await expect(waitForMigrations(db, () => undefined)).rejects.toThrow(error);
+    expect(await schema(db)).toEqual(before);
+  });
+
+  it('is accepted after a contract step by the version before, which works without what that removes', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db, undefined, contracted);
+
+    expect(await migrateToLatest(db, undefined, expanded)).toEqual([dropNote]);
+    expect(await missingMigrations(db, contracted)).toEqual([]);
+  });
+
+  it('is refused after a contract step by version 1.2.0, to which a name that it does not know says why', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db, undefined, contracted);
+    const known = Object.keys(migrations).filter((name) => name < '20261122090000');
+    const migrationSource: Knex.MigrationSource<string> = {
+      getMigrations: () => Promise.resolve(known),
+      getMigrationName: (name) => name,
+      getMigration: (name) => Promise.resolve(migrations[name]!),
+    };
+
+    await expect(db.migrate.latest({ migrationSource })).rejects.toThrow(
+      'version 99.1.0 of the service, or later',
+    );
+  });
+
+  it('keeps the highest version of several contract steps', async () => {
+    const db = await openEmpty();
+    const step = (table: string): Knex.Migration => ({
+      up: (trx) => trx.raw(`create table ${table} ()`),
+      down: (trx) => trx.raw(`drop table ${table}`),
+    });
+    const steps: Record<string, MarkedMigration> = {
+      ...migrations,
+      '29990101000000_a': contract(step('a'), '99.9.0'),
+      '29990102000000_b': contract(step('b'), '99.10.0'),
+      '29990103000000_c': contract(step('c'), '99.2.0'),
+    };
+
+    await migrateToLatest(db, undefined, { version: '99.11.0', migrations: steps });
+
+    expect(await db('schema_compatibility').pluck('compatible_from')).toEqual(['99.10.0']);
+  });
+});
+
 describe('the migrations', () => {
   it('can be undone, data included, and done again', async () => {
     const db = await openEmpty();
@@ -212,13 +346,18 @@ describe('the migrations', () => {
   it('run in the order of their names', () => {
     expect(Object.keys(migrations)).toEqual(Object.keys(migrations).sort());
   });
+
+  it('have no contract step that the version before this one does not work with', () => {
+    const { version } = currentSchema;
+    const tooEarly = Object.entries(migrations).filter(
+      ([, migration]) => migration.kind === 'contract' && !isOlder(migration.compatibleFrom, version),
+    );
+
+    expect(tooEarly).toEqual([]);
+  });
 });
 
+/** Undoes all migrations, the last one first. */
 async function rollBack(db: Database): Promise<void> {
-  const migrationSource: Knex.MigrationSource<string> = {
-    getMigrations: () => Promise.resolve(Object.keys(migrations)),
-    getMigrationName: (name) => name,
-    getMigration: (name) => Promise.resolve(migrations[name]!),
-  };
-  await db.migrate.rollback({ migrationSource }, true);
+  for (const config of migratorConfigs(currentSchema).reverse()) await db.migrate.rollback(config, true);
 }

@@ -32,7 +32,7 @@ describe('missingMigrations', () => {
 
     expect(await missingMigrations(db)).toEqual([]);
 
-    await db('knex_migrations').insert({
+    await db('schema_migrations').insert({
       name: '29990101000000_newer',
       batch: 2,
       migration_time: db.fn.now(),
@@ -44,7 +44,7 @@ describe('missingMigrations', () => {
   it('names those that an older version did not have', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
-    await db('knex_migrations').where('name', ours.at(-1)!).delete();
+    await db('schema_migrations').where('name', ours.at(-1)!).delete();
 
     expect(await missingMigrations(db)).toEqual([ours.at(-1)]);
 

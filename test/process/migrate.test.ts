@@ -78,6 +78,63 @@ describe('the argument migrate', () => {
   });
 });
 
+describe('a database that a newer version has migrated', () => {
+  /** Does to the schema what a newer version does. */
+  async function migrateFurther(address: DatabaseAddress, sql: string): Promise<void> {
+    const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
+    try {
+      await db('schema_migrations').insert({ name: '29990101000000_newer', batch: 9 });
+      await db.raw(sql);
+    } finally {
+      await db.destroy();
+    }
+  }
+  const listKeys = (env: Record<string, string>) =>
+    promisify(execFile)(process.execPath, ['dist/src/manage-keys.js', 'list'], {
+      cwd: project,
+      env: { PATH: process.env.PATH, ...env },
+    });
+
+  it.each(['on', 'off'])(
+    'is served when it was only expanded, with one line of the log that says so: MIGRATE_ON_START=%s',
+    async (migratesOnStart) => {
+      const address = await createEmptyDatabase();
+      const env = { DATABASE_URL: databaseUrl(address), API_KEYS: 'key', MIGRATE_ON_START: migratesOnStart };
+      await spawnService({ role: 'migrate', env }).exit;
+      await migrateFurther(address, 'alter table partners add column note text');
+
+      const service = await startService({ env });
+
+      expect((await service.api.loadFeed('sku,product_name\nTENT-2,Tent\n')).job.status).toBe('completed');
+      const lines = service.stdout.split('\n').filter((line) => line.includes('schema is newer'));
+      expect(lines).toHaveLength(1);
+      expect(JSON.parse(lines[0]!)).toMatchObject({
+        msg: 'schema is newer than this version',
+        migrations: ['29990101000000_newer'],
+      });
+      expect((await listKeys(env)).stdout).toContain('NAME');
+    },
+  );
+
+  it.each(['on', 'off'])(
+    'is refused after a contract step with one line that names the version needed: MIGRATE_ON_START=%s',
+    async (migratesOnStart) => {
+      const address = await createEmptyDatabase();
+      const env = { DATABASE_URL: databaseUrl(address), API_KEYS: 'key', MIGRATE_ON_START: migratesOnStart };
+      await spawnService({ role: 'migrate', env }).exit;
+      await migrateFurther(address, "update schema_compatibility set compatible_from = '99.1.0'");
+      const line =
+        /^The database has the schema of a newer version: start version 99\.1\.0 of the service or later; this is [\d.]+\.\n$/;
+
+      const { code, stderr } = await spawnService({ env }).exit;
+
+      expect(code).toBe(1);
+      expect(stderr).toMatch(line);
+      await expect(listKeys(env)).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(line) });
+    },
+  );
+});
+
 describe('MIGRATE_ON_START=off', () => {
   it('leaves the schema alone: waits, alive and not ready, until somebody has migrated', async () => {
     const address = await createEmptyDatabase();
