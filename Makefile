@@ -18,10 +18,10 @@ test: node_modules/.installed-all dist/.built ## install and run all checks
 	$(MAKE) --no-print-directory --jobs=2 drift types lint-code lint-document contract-diff sdks
 	$(MAKE) --no-print-directory unit
 
-generate: node_modules/.installed-all ## make generated/ anew from the document and the migrations
+generate: node_modules/.installed-all ## write all generated files: types, schema dump, reference pages, .env.example
 	$(BIN)/tsx scripts/generate.ts
 
-drift: node_modules/.installed-all ## check that generated/ is what its sources make of it
+drift: node_modules/.installed-all ## check that generated files agree with their sources
 	$(BIN)/tsx scripts/generate.ts --check
 
 types: node_modules/.installed-all ## check the types of everything

@@ -1,6 +1,6 @@
 /**
- * Makes everything in `generated/` from its source: the types and the JSON form of the document, and a description of the
- * schema that the migrations build.
+ * Generates files from their sources: types and JSON of the contract, a description of the schema that the migrations build,
+ * the reference pages of tables in the code, and `.env.example`.
  *
  * usage: generate [--check]    with --check: writes nothing, fails when something is not as it would be made
  */
@@ -12,28 +12,47 @@ import { openDatabase } from '../src/db/database';
 import { startEmbeddedPostgres } from '../src/db/embedded-postgres';
 import { migrateToLatest } from '../src/db/migrate';
 import { describeSchema } from './describe-schema';
+import { commandLinePage } from './reference/command-line';
+import { limitsPage } from './reference/limits';
+import { rowIssuesPage } from './reference/row-issues';
+import { envExample, settingsPage } from './reference/settings';
+import { logPage, metricsPage } from './reference/telemetry';
 
 const root = join(__dirname, '..');
 const specification = join(root, 'spec', 'openapi.yaml');
 
 async function main(): Promise<void> {
   const made: Record<string, string> = {
-    'openapi.d.ts': await makeTypes(),
-    'openapi.json': `${JSON.stringify(parse(readFileSync(specification, 'utf8')), null, 2)}\n`,
-    'schema.sql': await makeSchema(),
+    'generated/openapi.d.ts': await makeTypes(),
+    'generated/openapi.json': `${JSON.stringify(parse(readFileSync(specification, 'utf8')), null, 2)}\n`,
+    'generated/schema.sql': await makeSchema(),
+    'docs/reference/command-line.md': await formatPage(commandLinePage()),
+    'docs/reference/limits.md': await formatPage(limitsPage()),
+    'docs/reference/log-fields.md': await formatPage(logPage()),
+    'docs/reference/metrics.md': await formatPage(metricsPage()),
+    'docs/reference/row-issues.md': await formatPage(rowIssuesPage()),
+    'docs/reference/settings.md': await formatPage(settingsPage()),
+    '.env.example': envExample(),
   };
   const stale: string[] = [];
-  for (const [name, content] of Object.entries(made)) {
-    const file = join(root, 'generated', name);
+  for (const [path, content] of Object.entries(made)) {
+    const file = join(root, path);
     if (existsSync(file) && readFileSync(file, 'utf8') === content) continue;
-    stale.push(`generated/${name}`);
+    stale.push(path);
     if (!process.argv.includes('--check')) writeFileSync(file, content);
   }
-  if (stale.length === 0) console.log('generated/ is up to date');
+  if (stale.length === 0) console.log('generated files are up to date');
   else if (process.argv.includes('--check')) {
-    console.error(`${stale.join(', ')} is not what its source makes of it. Run: make generate`);
+    console.error(`${stale.join(', ')} differs from its source. Run: make generate`);
     process.exitCode = 1;
   } else console.log(`written: ${stale.join(', ')}`);
+}
+
+/** Formats a page as `make format` does. */
+async function formatPage(text: string): Promise<string> {
+  const { format, resolveConfig } = await import('prettier');
+  const options = await resolveConfig(join(root, 'README.md'));
+  return format(text, { ...options, parser: 'markdown' });
 }
 
 async function makeTypes(): Promise<string> {

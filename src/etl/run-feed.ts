@@ -45,6 +45,17 @@ export interface RunReport {
   counters?: RunCounters;
 }
 
+/** The fields of the log line of a run; the reference of the log is generated from them. */
+export const runLogFields = {
+  job_id: 'Number of the validation job: 1 is `JV00001`.',
+  outcome: '`completed`, `failed`, `already_running`, `not_queued` or `unavailable`.',
+  counters: 'The counters of the job, as in its `summary`; absent where the run recorded none.',
+  copied: 'Rows that were copied to PostgreSQL.',
+  known: 'Rows that were unchanged by their digest, and not copied.',
+  rejected: 'Rows that were skipped.',
+  ms: 'Milliseconds of each phase.',
+} as const;
+
 /**
  * Runs a validation job: reads the raw file of its feed, stages the good rows, merges them into the partner's products,
  * and records what became of every row. One transaction holds it all, the claim on the job too: products, issues,
@@ -90,7 +101,8 @@ export async function runFeed(
       }
     });
     const { copied, rejected, known, milliseconds } = tally;
-    log.info({ job_id: jobId, ...report, copied, known, rejected, ms: milliseconds }, 'run');
+    const line = { job_id: jobId, counters: undefined, ...report, copied, known, rejected, ms: milliseconds };
+    log.info(line satisfies Record<keyof typeof runLogFields, unknown>, 'run');
     return report;
   } catch (error) {
     log.error({ job_id: jobId, err: error }, 'run could not be committed');

@@ -5,12 +5,36 @@ import type { Log } from '../log';
 import type { OperationId } from './contract';
 import { asServiceError } from './error-response';
 
-/**
- * How a request ended. `refused`: it was answered by 4xx or 503, as the document says. `failed`: by 500. `aborted`: the
- * connection ended before the answer was sent, because the client gave up or the service had to stop. `truncated`: the
- * answer had begun when its source failed, and the connection was cut.
- */
-export type RequestOutcome = 'ok' | 'refused' | 'failed' | 'aborted' | 'truncated';
+/** The outcomes of a request; the reference of the log and of the metrics lists them. */
+export const requestOutcomes = {
+  ok: 'The response was sent.',
+  refused: 'The response was 4xx or 503, also where the HTTP server rejected the request before routing.',
+  failed: 'The response was 500. A line of level `error` with the same `request_id` has the cause.',
+  aborted:
+    'The connection ended before the response was sent: the client disconnected, or `SHUTDOWN_SECONDS` had passed.',
+  truncated:
+    'The source of the response failed midway, and the connection was closed. A line of level `error` has the cause.',
+} as const;
+
+export type RequestOutcome = keyof typeof requestOutcomes;
+
+/** The fields of the log line of a request; the reference of the log is generated from them. */
+export const requestLogFields = {
+  request_id: 'The `x-request-id` of the response. Other lines about the request have it too.',
+  key: 'Name of the API key; absent without a valid one.',
+  operation: '`operationId` of the contract; absent for an unknown route or malformed HTTP.',
+  method: 'Method of the request.',
+  path: 'Path without the query. Segments other than words of the contract and identifiers show as `*`.',
+  status: 'Status of the response, also of one that was not sent completely.',
+  outcome: 'One of the outcomes below.',
+  error: 'Why the request was refused: an error code, `route_not_found`, `malformed_http`, …',
+  duration_ms: 'Milliseconds from the headers of the request to the end of the response.',
+  bytes_in:
+    'Bytes received on the connection since the previous request, headers included. Pipelined requests share them.',
+  bytes_out: 'Bytes sent on the connection since the previous request, headers included.',
+} as const;
+
+type RequestLogLine = Record<keyof typeof requestLogFields, unknown>;
 
 /** A request that is over, as far as it can be counted. */
 export interface RequestRecord {
@@ -166,7 +190,7 @@ export class RequestLog {
         duration_ms: milliseconds && Math.round(milliseconds),
         bytes_in: bytesIn,
         bytes_out: bytesOut,
-      },
+      } satisfies RequestLogLine,
       'request',
     );
     this.observe({ operation, status, outcome, seconds: milliseconds && milliseconds / 1000, bytesIn });

@@ -10,7 +10,7 @@ import {
 import type { PoolUse } from '../db/pool-use';
 import type { Replica } from '../db/replica';
 import type { RunRecord, Runner } from '../etl/runner';
-import type { RequestOutcome, RequestRecord } from '../http/request-log';
+import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
 /** From the fastest answer to an upload of a gigabyte. */
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -18,7 +18,6 @@ const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 const runSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
 const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
-const requestOutcomes: readonly RequestOutcome[] = ['ok', 'refused', 'failed', 'aborted', 'truncated'];
 
 /** What a process has measured, in a form that can be sent to another one. */
 export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
@@ -29,6 +28,69 @@ export interface MetricsPage {
   text(): Promise<{ mediaType: string; text: string }>;
 }
 
+/** The metrics of the service, with their labels. The reference page of metrics is generated from this table. */
+export const serviceMetrics = {
+  http_request_duration_seconds: {
+    type: 'histogram',
+    labels: { operation: '`operationId`, or `none`', status: 'status code', outcome: 'see the log' },
+    help: 'Duration of requests, from the headers to the end of the response.',
+  },
+  http_refused_before_request_total: {
+    type: 'counter',
+    labels: { status: '400, 408, 431' },
+    help: 'Requests rejected by the HTTP server before routing.',
+  },
+  catalog_upload_bytes_total: {
+    type: 'counter',
+    labels: { outcome: 'see the log' },
+    help: 'Bytes received by completed upload requests, headers and form included.',
+  },
+  catalog_etl_rows_total: {
+    type: 'counter',
+    labels: { outcome: '`inserted`, `updated`, `unchanged`, `skipped`' },
+    help: 'Rows of runs.',
+  },
+  catalog_etl_run_duration_seconds: {
+    type: 'histogram',
+    labels: { outcome: '`completed`, `failed`, `unavailable`' },
+    help: 'Duration of runs, without the time that they wait.',
+  },
+  catalog_etl_tasks: {
+    type: 'gauge',
+    labels: { state: '`working`, `waiting`' },
+    help: 'Runs and plans.',
+  },
+  catalog_db_pool_connections: {
+    type: 'gauge',
+    labels: { pool: '`api`, `upload_keys`, `etl`, `replica`', state: '`used`, `free`' },
+    help: 'Open connections to PostgreSQL.',
+  },
+  catalog_db_pool_waiting: {
+    type: 'gauge',
+    labels: { pool: '`api`, `upload_keys`, `etl`, `replica`' },
+    help: 'Requests that wait for a connection to PostgreSQL.',
+  },
+  catalog_db_replica_lag_seconds: {
+    type: 'gauge',
+    labels: {},
+    help: 'Upper bound of the lag of the replica. Absent without a replica.',
+  },
+  catalog_db_replica_used: {
+    type: 'gauge',
+    labels: {},
+    help: 'Processes that read from the replica. Absent without a replica.',
+  },
+} as const;
+
+type MetricName = keyof typeof serviceMetrics;
+type LabelOf<Name extends MetricName> = keyof (typeof serviceMetrics)[Name]['labels'] & string;
+
+/** The options of a metric in the table. */
+function optionsOf<Name extends MetricName>(name: Name, registry: Registry) {
+  const { help, labels } = serviceMetrics[name];
+  return { name, help, labelNames: Object.keys(labels) as LabelOf<Name>[], registers: [registry] };
+}
+
 /**
  * What Prometheus is told of this process. Every label has few values, whatever callers send: operations and statuses are
  * the document's, and what is none of its operations is `none`.
@@ -36,43 +98,23 @@ export interface MetricsPage {
 export class Metrics implements MetricsPage {
   private readonly registry = new Registry();
   private readonly requests = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the headers of a request to the end of its answer.',
-    labelNames: ['operation', 'status', 'outcome'] as const,
+    ...optionsOf('http_request_duration_seconds', this.registry),
     buckets: requestSeconds,
-    registers: [this.registry],
   });
-  private readonly refusals = new Counter({
-    name: 'http_refused_before_request_total',
-    help: 'What the HTTP layer refused before it was a request: malformed, too large, too slow.',
-    labelNames: ['status'] as const,
-    registers: [this.registry],
-  });
-  private readonly uploadBytes = new Counter({
-    name: 'catalog_upload_bytes_total',
-    help: 'Bytes of requests to upload a feed, headers and form included, once they are over.',
-    labelNames: ['outcome'] as const,
-    registers: [this.registry],
-  });
-  private readonly rows = new Counter({
-    name: 'catalog_etl_rows_total',
-    help: 'Rows of feeds, by what became of them in a run.',
-    labelNames: ['outcome'] as const,
-    registers: [this.registry],
-  });
+  private readonly refusals = new Counter(optionsOf('http_refused_before_request_total', this.registry));
+  private readonly uploadBytes = new Counter(optionsOf('catalog_upload_bytes_total', this.registry));
+  private readonly rows = new Counter(optionsOf('catalog_etl_rows_total', this.registry));
   private readonly runs = new Histogram({
-    name: 'catalog_etl_run_duration_seconds',
-    help: 'Time from the begin of a run of a validation job to its end, without the wait for its turn.',
-    labelNames: ['outcome'] as const,
+    ...optionsOf('catalog_etl_run_duration_seconds', this.registry),
     buckets: runSeconds,
-    registers: [this.registry],
   });
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     // A series that begins with its first event has no rate before the second.
     for (const outcome of rowOutcomes) this.rows.inc({ outcome }, 0);
-    for (const outcome of requestOutcomes) this.uploadBytes.inc({ outcome }, 0);
+    for (const outcome of Object.keys(requestOutcomes) as RequestOutcome[])
+      this.uploadBytes.inc({ outcome }, 0);
     for (const outcome of ['completed', 'failed', 'unavailable']) this.runs.zero({ outcome });
   }
 
@@ -100,27 +142,20 @@ export class Metrics implements MetricsPage {
       ...Object.entries(ownPools).map(([pool, use]) => [pool, use()] as const),
       ['etl', runner.use().pool] as const,
     ];
-    this.addGauge('catalog_db_pool_connections', 'Open connections to the database.', ['pool', 'state'], () =>
+    this.addGauge('catalog_db_pool_connections', () =>
       pools().flatMap(([pool, { used, free }]) => [
         [{ pool, state: 'used' }, used],
         [{ pool, state: 'free' }, free],
       ]),
     );
-    this.addGauge('catalog_db_pool_waiting', 'Who waits for a connection to the database.', ['pool'], () =>
-      pools().map(([pool, { waiting }]) => [{ pool }, waiting]),
-    );
-    this.addGauge(
-      'catalog_etl_tasks',
-      'Runs and plans, at work or waiting for their turn.',
-      ['state'],
-      () => {
-        const { working, waiting } = runner.use();
-        return [
-          [{ state: 'working' }, working],
-          [{ state: 'waiting' }, waiting],
-        ];
-      },
-    );
+    this.addGauge('catalog_db_pool_waiting', () => pools().map(([pool, { waiting }]) => [{ pool }, waiting]));
+    this.addGauge('catalog_etl_tasks', () => {
+      const { working, waiting } = runner.use();
+      return [
+        [{ state: 'working' }, working],
+        [{ state: 'waiting' }, waiting],
+      ];
+    });
   }
 
   /** All of it, to be added to that of other processes. */
@@ -130,16 +165,8 @@ export class Metrics implements MetricsPage {
 
   /** Shows, from now on, how far the replica is behind and whether it is read from. */
   watchReplica(replica: Pick<Replica, 'age' | 'lagSeconds'>): void {
-    this.addGauge(
-      'catalog_db_replica_lag_seconds',
-      'How far the replica is behind at most.',
-      [],
-      () => [[{}, replica.lagSeconds()]],
-      'max',
-    );
-    this.addGauge('catalog_db_replica_used', 'How many processes read from the replica.', [], () => [
-      [{}, replica.age() < Infinity ? 1 : 0],
-    ]);
+    this.addGauge('catalog_db_replica_lag_seconds', () => [[{}, replica.lagSeconds()]], 'max');
+    this.addGauge('catalog_db_replica_used', () => [[{}, replica.age() < Infinity ? 1 : 0]]);
   }
 
   /** All of it in the text format of Prometheus. */
@@ -147,19 +174,15 @@ export class Metrics implements MetricsPage {
     return { mediaType: this.registry.contentType, text: await this.registry.metrics() };
   }
 
-  private addGauge(
-    name: string,
-    help: string,
-    labelNames: string[],
-    values: () => [labels: Record<string, string>, value: number][],
+  /** Adds a gauge whose values are read when it is collected. */
+  private addGauge<Name extends MetricName>(
+    name: Name,
+    values: () => [labels: Partial<Record<LabelOf<Name>, string>>, value: number][],
     aggregator: 'sum' | 'max' = 'sum',
   ): void {
     new Gauge({
-      name,
-      help,
-      labelNames,
+      ...optionsOf(name, this.registry),
       aggregator,
-      registers: [this.registry],
       collect() {
         for (const [labels, value] of values()) this.set(labels, value);
       },

@@ -1,0 +1,235 @@
+import { settingGroups } from '../../src/config';
+import { limits } from '../../src/limits';
+import { bytes, code, count, duration, page, table } from './markdown';
+
+const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
+
+/** A limit: what it limits, its value, what happens beyond it, and why it exists. */
+type Row = [what: string, value: string, beyond: string, reason: string];
+
+/** The default of a setting, with its name. */
+const setting = (name: string, value: string) => `${value}: ${code(name)}`;
+
+const slowBody = `${bytes((limits.bytesPerSecondMin * limits.requestIdleMilliseconds) / 1000)} within ${duration(limits.requestIdleMilliseconds)}`;
+
+const groups: Record<string, Row[]> = {
+  'Requests and responses': [
+    [
+      'Uploaded file',
+      setting('MAX_UPLOAD_BYTES', bytes(capacity.MAX_UPLOAD_BYTES.default)),
+      '413 before the rest is read',
+      'Disk space and the duration of a run.',
+    ],
+    [
+      'Form without its file; parts; one field',
+      `${bytes(limits.multipartOverheadBytes)}; ${limits.formParts}; ${bytes(limits.formFieldBytes)}`,
+      '413; 400; 422',
+      'A form of this service has two parts.',
+    ],
+    [
+      'JSON body; its depth',
+      `${bytes(limits.jsonBodyBytes)}; ${limits.jsonDepth}`,
+      '413; 422',
+      'The largest order needs a tenth of it. Deep values exhaust the stack.',
+    ],
+    [
+      'Request target and headers; number of headers',
+      `${bytes(limits.headerBytes)}; ${limits.headers}`,
+      '431',
+      'Memory per connection.',
+    ],
+    [
+      'Time until the headers are complete',
+      duration(limits.requestHeadersMilliseconds),
+      '408',
+      'A slow client holds a connection.',
+    ],
+    [
+      'Throughput of a request body, at least',
+      slowBody,
+      '408',
+      'A slow upload holds a place. Pauses of the service do not count.',
+    ],
+    [
+      'Progress of a response, at least',
+      `some bytes within ${duration(limits.responseIdleMilliseconds)}`,
+      'The connection is closed',
+      'A client that does not read holds a file and a place.',
+    ],
+    [
+      'Idle connection',
+      duration(limits.keepAliveMilliseconds),
+      'The connection is closed',
+      'Clients and load balancers close idle connections earlier.',
+    ],
+    [
+      'Client connections',
+      setting('MAX_CONNECTIONS', count(capacity.MAX_CONNECTIONS.default)),
+      'The connection is closed at once',
+      'File descriptors and memory.',
+    ],
+    [
+      'Requests of one API key',
+      `${capacity.RATE_LIMIT_REQUESTS.unset}: ${code('RATE_LIMIT_REQUESTS')}`,
+      '429 before the body is read',
+      'Only the operator knows how many are fair.',
+    ],
+  ],
+  Feeds: [
+    [
+      'Header row; one record',
+      `${bytes(limits.headerRowBytes)}; ${bytes(limits.recordBytes)}`,
+      '400; the run fails',
+      'Both are held in memory.',
+    ],
+    [
+      'Row issues kept per run',
+      count(limits.issuesKept),
+      'Counts per code stay exact',
+      'The table grows with the number of errors.',
+    ],
+    [
+      'Begins of a queued run after crashes',
+      String(limits.queuedRunAttempts),
+      'The job fails',
+      'A run that ends its process each time must not block the queue.',
+    ],
+  ],
+  'Work in progress': [
+    [
+      'Uploads and inspections',
+      setting('MAX_CONCURRENT_UPLOADS', String(capacity.MAX_CONCURRENT_UPLOADS.default)),
+      '503 before the body is read',
+      'With S3, each holds parts of 5 MiB in memory.',
+    ],
+    [
+      'Raw file downloads',
+      setting('MAX_CONCURRENT_DOWNLOADS', String(capacity.MAX_CONCURRENT_DOWNLOADS.default)),
+      '503',
+      'Each holds a file or a connection to S3.',
+    ],
+    [
+      'Runs and plans; waiting',
+      `${setting('MAX_CONCURRENT_RUNS', String(capacity.MAX_CONCURRENT_RUNS.default))}; ${limits.waitingRuns}`,
+      'They wait; 503',
+      'They share one core.',
+    ],
+    [
+      'Of these, runs of one partner',
+      setting('MAX_CONCURRENT_RUNS_PER_PARTNER', String(capacity.MAX_CONCURRENT_RUNS_PER_PARTNER.default)),
+      'They wait',
+      'Feeds of one partner must not delay those of others.',
+    ],
+    [
+      'Downloads of rejects; waiting',
+      `${limits.concurrentRejects}; ${limits.waitingRejects}`,
+      'They wait; 503',
+      'Each parses its file again, on the thread of the runs.',
+    ],
+    [
+      'Requests that wait for a job to change; their time',
+      `${count(limits.jobWatchers)}; ${limits.jobWaitSecondsMax} s`,
+      '`Prefer: wait` is ignored, an event stream is 503',
+      'Memory.',
+    ],
+    [
+      'Answer to a request with an `Idempotency-Key`',
+      `kept for ${duration(limits.idempotencyMilliseconds)}`,
+      'The key is new again',
+      'The table grows with the number of requests.',
+    ],
+    [
+      'Requests in progress at a stop',
+      setting('SHUTDOWN_SECONDS', `${network.SHUTDOWN_SECONDS.default} s`),
+      'The connection is closed',
+      'Orchestrators kill after 30 s.',
+    ],
+  ],
+  Database: [
+    [
+      'Requests that wait for a connection; their time',
+      `${limits.databaseWaiting}; ${duration(limits.databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
+      'They wait; 503',
+      'Clients that wait longer have gone.',
+    ],
+    [
+      'Statement of a request; its wait for a lock',
+      `${duration(limits.databaseQueryMilliseconds)}; ${duration(limits.databaseLockMilliseconds)}`,
+      '503; the statement is cancelled',
+      'Ten times the slowest that was measured.',
+    ],
+    [
+      'Statement of a run, a plan or rejects',
+      duration(limits.databaseBulkMilliseconds),
+      'The run fails',
+      '5 GiB beside three other runs.',
+    ],
+    [
+      'Idle transaction of a request; of a run',
+      `${duration(limits.databaseIdleMilliseconds)}; ${duration(limits.databaseBulkIdleMilliseconds)}`,
+      'It is rolled back',
+      'A frozen process holds locks. Uploads with an `Idempotency-Key` have no limit.',
+    ],
+  ],
+  'Object store': [
+    [
+      'Connect; idle connection; response; attempts',
+      `${duration(limits.s3ConnectMilliseconds)}; ${duration(limits.s3IdleMilliseconds)}; ${duration(limits.s3AnswerMilliseconds)}; ${limits.s3Attempts}`,
+      '503',
+      'The AWS SDK has no limits by default.',
+    ],
+    [
+      'Throughput of an object that is read, at least',
+      slowBody,
+      'The run fails, a download is cut',
+      'Its reader holds a transaction or a place.',
+    ],
+  ],
+  Webhooks: [
+    [
+      'Deliveries in one process; to one endpoint in all',
+      `${limits.concurrentDeliveries}; ${limits.deliveriesPerEndpoint}`,
+      'They wait',
+      'Slow receivers must leave room for others.',
+    ],
+    [
+      'Response of a receiver',
+      duration(limits.webhookMilliseconds),
+      'Retry with backoff',
+      'Standard Webhooks recommends 15 to 30 s.',
+    ],
+    [
+      'Retries',
+      `${limits.webhookRetrySeconds.map((seconds) => duration(seconds * 1000)).join(', ')} after the attempt before`,
+      'The event is discarded',
+      'Nine attempts within 28 to 33 h.',
+    ],
+    [
+      'Age of an event for a paused endpoint',
+      duration(limits.webhookAgeMilliseconds),
+      'The event is discarded',
+      'Attempts are not counted while an endpoint is paused.',
+    ],
+    [
+      'Time without any accepted event',
+      `${limits.webhookDeadMilliseconds / 86_400_000} days`,
+      'The endpoint is disabled',
+      'A weekend and a holiday are no reason.',
+    ],
+  ],
+};
+
+/** The reference page of the limits that users meet. */
+export function limitsPage(): string {
+  return page(
+    'Limits',
+    'src/limits.ts and src/config.ts',
+    'A name of a [setting](settings.md) means that the operator can change the limit; the value is its default. All others' +
+      ' are fixed. 429 and 503 have a `Retry-After` header. A request as a whole has no time limit: a run takes as long as' +
+      ' it takes.',
+    ...Object.entries(groups).flatMap(([title, rows]) => [
+      `## ${title}`,
+      table(['Limit', 'Value', 'Beyond it', 'Reason'], rows),
+    ]),
+  );
+}

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { settingGroups } from '../../src/config';
+import type { Setting } from '../../src/shared/settings';
+import { bytes, code, count, page, table } from './markdown';
+
+const docs = join(__dirname, '..', '..', 'docs');
+const groups = Object.entries(settingGroups).map(
+  ([title, group]) => [title, Object.entries<Setting>(group)] as const,
+);
+
+/** The reference page of all settings. */
+export function settingsPage(): string {
+  const tables = groups.flatMap(([title, settings]) => [
+    `## ${title}`,
+    table(
+      ['Setting', 'Value', 'Default', 'Description'],
+      settings.map(([name, setting]) => [
+        code(name),
+        describeValue(name, setting),
+        setting.default === undefined ? setting.unset! : code(setting.default),
+        `${setting.description}${linkTo(setting)}`,
+      ]),
+    ),
+  ]);
+  return page(
+    'Settings',
+    'src/config.ts',
+    'Settings are environment variables. An empty variable counts as unset. A wrong setting stops the start with one line that' +
+      ' names it: `Wrong setting PORT: it must be <= 65535, and is "70000".`',
+    'A limit "per process" applies to each process on its own, the rate limit to all processes on one port.',
+    ...tables,
+  );
+}
+
+/** Forms of text, by format. */
+const forms: Record<string, string> = {
+  currency: 'ISO 4217 code',
+  'http-url': 'URL',
+  'postgres-url': 'PostgreSQL address',
+};
+
+function describeValue(name: string, setting: Setting): string {
+  const { type, enum: choices, minimum, maximum, requires, format } = setting;
+  const shown = name.endsWith('_BYTES') ? bytes : (value: number) => numberOf(name, value);
+  const form = choices
+    ? choices.map(code).join(', ')
+    : minimum !== undefined && maximum !== undefined
+      ? `${shown(minimum)} to ${shown(maximum)}`
+      : type === 'boolean'
+        ? '`true`, `false`'
+        : (forms[format ?? ''] ?? 'text');
+  return requires ? `${form}; needs ${code(requires)}` : form;
+}
+
+/** Ports are names, which have no separators. */
+const numberOf = (name: string, value: number) => (name.endsWith('PORT') ? String(value) : count(value));
+
+function linkTo({ page: path }: Setting): string {
+  if (!path) return '';
+  const [, title] = /^# (.+)$/m.exec(readFileSync(join(docs, path), 'utf8'))!;
+  return ` See [${title}](../${path}).`;
+}
+
+/** `.env.example`: what compose.yaml asks for, and all settings as comments. */
+export function envExample(): string {
+  const lines = groups.flatMap(([title, settings]) => [
+    '',
+    `# ----- ${title} -----`,
+    ...settings.flatMap(([name, { description, default: value, unset }]) => [
+      '',
+      `# ${plain(description)}`,
+      ...(unset === undefined ? [] : [`# Without it: ${plain(unset)}.`]),
+      `# ${name}=${value ?? ''}`,
+    ]),
+  ]);
+  return `# Generated from src/config.ts by \`make generate\`; edit that instead.
+
+# compose.yaml asks for these three. docs/how-to/deploy.md has the command that makes a .env with random values.
+# This one becomes part of an address: letters and digits only.
+POSTGRES_PASSWORD=
+S3_SECRET_KEY=
+API_KEYS=
+
+# All settings of the service. compose.yaml sets those that it needs by itself. For another process:
+#   set -a; . ./.env; set +a; make run
+${lines.join('\n')}
+`;
+}
+
+const plain = (text: string) => text.replaceAll('`', '');

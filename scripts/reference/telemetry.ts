@@ -1,0 +1,93 @@
+import { runLogFields } from '../../src/etl/run-feed';
+import { requestLogFields, requestOutcomes } from '../../src/http/request-log';
+import { serviceMetrics } from '../../src/telemetry/metrics';
+import { code, codeBlock, page, table } from './markdown';
+
+/** The reference page of metrics and probes. */
+export function metricsPage(): string {
+  return page(
+    'Metrics and probes',
+    'src/telemetry/metrics.ts',
+    'With `METRICS_PORT`, a second port serves `GET /metrics`, `GET /livez` and `GET /readyz`. They need no API key: the port' +
+      ' must not be reachable from outside.',
+    '## Metrics',
+    '`GET /metrics` has the text format of Prometheus. With several processes it shows sums over all of them. Its labels have' +
+      ' a bounded number of values, whatever clients send.',
+    table(
+      ['Metric', 'Type', 'Labels', 'Meaning'],
+      Object.entries(serviceMetrics).map(([name, { type, labels, help }]) => [
+        code(name),
+        type,
+        Object.entries(labels)
+          .map(([label, values]) => `${code(label)} (${values})`)
+          .join(', '),
+        help,
+      ]),
+    ),
+    'The label `outcome` of requests has the [outcomes of the log](log-fields.md#outcomes). The figures of the pool `etl` are up' +
+      ' to a second old.',
+    'Metrics that begin with `process_` and `nodejs_` are the' +
+      ' [defaults of prom-client](https://github.com/siimon/prom-client#default-metrics): memory, processor time, handles,' +
+      ' garbage collection, and the delay of the event loop since the last scrape. With several processes, that delay is a' +
+      ' mean, with `_min_seconds` and `_max_seconds` as extremes.',
+    '## Probes',
+    table(
+      ['Path', 'Status', 'Meaning'],
+      [
+        ['`/livez`', '200', 'The event loop runs.'],
+        [
+          '`/readyz`',
+          '200',
+          '`{"status":"ready"}`: the database accepts connections, the object store can be used.',
+        ],
+        ['`/readyz`', '503', '`{"status":"starting"}`: the start is in progress.'],
+        [
+          '`/readyz`',
+          '503',
+          '`{"status":"not_ready","missing":["database","object_store"]}`, with what cannot be used.',
+        ],
+        ['`/readyz`', '503', '`{"status":"draining"}`: the process is shutting down.'],
+      ],
+    ),
+    '`/readyz` answers within a second and checks its dependencies at most once a second. With S3 it checks the bucket, which' +
+      ' needs the permission `s3:ListBucket`. `GET /health` on the port of the API is for partners: it is 200 in any case.',
+  );
+}
+
+/** The reference page of the log. */
+export function logPage(): string {
+  return page(
+    'Log fields',
+    'src/http/request-log.ts and src/etl/run-feed.ts',
+    'The service logs one JSON object per line on standard output. Each has `level` (pino: 30 info, 40 warn, 50 error),' +
+      ' `time` and `msg`, and with several processes `pid`.',
+    codeBlock(
+      'text',
+      '{"level":30,"time":"2026-11-22T10:15:00.123Z","request_id":"4f0c…","key":"Acme live","operation":"getProduct",' +
+        '"method":"GET","path":"/products/PR00001","status":200,"outcome":"ok","duration_ms":3,"bytes_in":141,' +
+        '"bytes_out":778,"msg":"request"}',
+    ),
+    '## Requests',
+    'Each request has one line when it is complete, with `msg` `request`:',
+    fieldTable(requestLogFields),
+    '## Outcomes',
+    table(
+      ['Outcome', 'Meaning'],
+      Object.entries(requestOutcomes).map(([name, meaning]) => [code(name), meaning]),
+    ),
+    '## Runs',
+    'Each run of a job has one line, with `msg` `run`:',
+    fieldTable(runLogFields),
+    '## Secrets',
+    'No line contains an API key, a body, a query value or a value of a failed SQL statement. An error (`err`) has `type`,' +
+      ' `message`, `stack`, `code` and `cause`. As a second safeguard, headers with secrets and keys of the form `pcis_…` are' +
+      ' redacted in every line.',
+  );
+}
+
+function fieldTable(fields: Record<string, string>): string {
+  return table(
+    ['Field', 'Meaning'],
+    Object.entries(fields).map(([name, meaning]) => [code(name), meaning]),
+  );
+}
