@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { finished, type Duplex } from 'node:stream';
 import knex, { type Knex } from 'knex';
-import { types, type Client, type ClientConfig, type CustomTypesConfig, type DatabaseError } from 'pg';
+import { types, type Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
 import { limits } from '../limits';
-import { unavailable } from '../errors';
-import { cancelStatement } from './cancel-statement';
+import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
 
 /** How to reach the database: a connection string, or a socket folder of the embedded server. Can be sent to a thread. */
 export type DatabaseAddress = Pick<ClientConfig, 'connectionString' | 'host' | 'port' | 'user' | 'database'>;
@@ -52,30 +50,22 @@ export function openDatabase(
     acquireMilliseconds = limits.databaseAcquireMilliseconds,
     preparesStatements = false,
   } = options;
-  const connection: ClientConfig = {
-    ...clientConfig(address, options.applicationName),
-    // The driver's, not the server's: a frozen server keeps no time, and some poolers refuse `statement_timeout`.
-    query_timeout: queryMilliseconds,
-  };
   const afterCreate = (connection: Client, done: (error: null, connection: Client) => void) => {
-    if (preparesStatements) preparing.add(connection);
-    if (queryMilliseconds !== undefined) withdrawBroken(connection);
+    settingsOf.set(connection, { preparesStatements, queryMilliseconds });
     done(null, connection);
   };
-  const db = knex({
-    client: 'pg',
-    connection: connection as Knex.PgConnectionConfig,
-    pool: { min: 0, max: options.connectionsMax, afterCreate },
+  return knex({
+    client: serviceDialect(queryMilliseconds),
+    connection: clientConfig(address, options.applicationName) as Knex.PgConnectionConfig,
+    pool: { min: 0, max: options.connectionsMax, afterCreate, validate: isUsable },
     acquireConnectionTimeout: acquireMilliseconds,
     // Whatever matters is thrown to the caller; knex would print it besides.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
-  boundWaiting(db);
-  return db;
 }
 
-/** The connections that may keep prepared statements. */
-const preparing = new WeakSet<Client>();
+/** What `queryRows` needs to know of each connection. */
+const settingsOf = new WeakMap<Client, { preparesStatements: boolean; queryMilliseconds?: number }>();
 
 /** By their text, which a connection knows only one of by a name. */
 const statementNames = new Map<string, string>();
@@ -109,74 +99,24 @@ export async function queryRows<Row>(
   };
   const connection = await client.acquireConnection();
   try {
-    return await new Promise((resolve, reject) => {
-      const text = client.positionBindings(sql);
-      const name = isPrepared && preparing.has(connection) ? nameOf(text) : undefined;
-      const statement = { name, text, values: bindings as unknown[] };
-      // Whoever listens to knex hears of this one too.
-      client.emit('query', { sql: text, bindings });
-      connection.query(statement, (error: Error | null, result) =>
-        error ? reject(error) : resolve(result.rows as Row[]),
-      );
-    });
+    const { preparesStatements, queryMilliseconds } = settingsOf.get(connection)!;
+    const text = client.positionBindings(sql);
+    // The tests count the statements that knex reports.
+    client.emit('query', { sql: text, bindings });
+    const statement: QueryConfig & { query_timeout?: number } = {
+      name: isPrepared && preparesStatements ? nameOf(text) : undefined,
+      text,
+      values: bindings as unknown[],
+      query_timeout: queryMilliseconds,
+    };
+    const { rows } = await connection.query(statement);
+    return rows as Row[];
+  } catch (error) {
+    discardBroken(connection, error);
+    throw error;
   } finally {
     await client.releaseConnection(connection);
   }
-}
-
-/** So many may wait for a connection of the pool; who comes beyond would only wait to be refused. */
-function boundWaiting(db: Database): void {
-  const client = db.client as {
-    /** Gone once the pool is closed. */
-    pool?: { numPendingAcquires(): number };
-    acquireConnection(): Promise<unknown>;
-  };
-  const acquire = client.acquireConnection.bind(client);
-  client.acquireConnection = () => {
-    if (!client.pool) return Promise.reject(unavailable('the pool of connections is closed'));
-    const waiting = client.pool.numPendingAcquires();
-    if (waiting < limits.databaseWaiting) return acquire();
-    return Promise.reject(unavailable(`${waiting} wait for a connection to the database`));
-  };
-}
-
-/** Whether the driver has given a statement up: by its message, with or without the statement before it. */
-export const isReadTimeout = (message: string | undefined) =>
-  /(^| - )Query read timeout$/.test(message ?? '');
-
-/** Whether the server has ended the session, or does not let one begin. */
-const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || severity === 'PANIC';
-
-/**
- * A statement that the driver has given up goes on in the server, which is asked to give it up too. Whoever got its
- * connection next would wait for it, or work amid its transaction: the connection is cut. One whose session the server has
- * ended is not given out again either; the pool learns of that only later by itself.
- */
-function withdrawBroken(connection: Client): void {
-  type Answer = (error: Error | null, result: unknown) => void;
-  const query = connection.query.bind(connection) as (statement: object, answer?: Answer) => unknown;
-  const watched = (statement: object, answer?: Answer) => {
-    if (!answer) {
-      const stream = statement as Duplex & { callback(error: null): void };
-      query(Object.assign(stream, { query_timeout: limits.databaseBulkMilliseconds }));
-      // Nobody else tells the driver of its end: its timer would go off hours later, and end the thread with an error that
-      // nobody expects.
-      finished(stream, () => stream.callback(null));
-      return stream;
-    }
-    return query(statement, (error, result) => {
-      const timedOut = isReadTimeout(error?.message);
-      if (timedOut || isSessionEnd((error as DatabaseError | null)?.severity)) {
-        // What knex itself leaves on a connection that its pool must not give out again.
-        Object.assign(connection, { __knex__disposed: error });
-      }
-      if (timedOut) {
-        void cancelStatement(connection).finally(() => connection.end());
-      }
-      answer(error, result);
-    });
-  };
-  connection.query = watched as Client['query'];
 }
 
 const connectionLost = new Set([

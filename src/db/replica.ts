@@ -4,12 +4,12 @@ import { limits } from '../limits';
 import type { Log } from '../log';
 import {
   isDatabaseUnavailable,
-  isReadTimeout,
   openDatabase,
   queryRows,
   type Database,
   type DatabaseAddress,
 } from './database';
+import { isReadTimeout } from './dialect';
 import { LagMeter } from './lag-meter';
 import { poolUse, type PoolUse } from './pool-use';
 

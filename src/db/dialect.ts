@@ -1,0 +1,65 @@
+import type { Knex } from 'knex';
+import PostgresDialect from 'knex/lib/dialects/postgres/index.js';
+import type { Client, DatabaseError } from 'pg';
+import { unavailable } from '../errors';
+import { limits } from '../limits';
+import { cancelStatement } from './cancel-statement';
+
+/** Whether the driver has timed a statement out: by its message, with or without the statement before it. */
+export const isReadTimeout = (message: string | undefined) =>
+  /(^| - )Query read timeout$/.test(message ?? '');
+
+/** Whether the server has ended the session, or refuses to begin one. */
+export const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || severity === 'PANIC';
+
+/** Connections that the pool must not hand out again. */
+const broken = new WeakSet<Client>();
+
+/**
+ * Discards the connection of a failed statement where it cannot be used again: the server still works on a statement that
+ * timed out, and is asked to cancel it; one whose session has ended is noticed by the pool only later.
+ */
+export function discardBroken(connection: Client, error: unknown): void {
+  const { message, severity } = error as Partial<DatabaseError>;
+  const timedOut = isReadTimeout(message);
+  if (timedOut || isSessionEnd(severity)) broken.add(connection);
+  if (timedOut) void cancelStatement(connection).finally(() => connection.end());
+}
+
+/** What the pool asks of a connection before it hands it out. */
+export const isUsable = (connection: Client) => !broken.has(connection);
+
+/**
+ * Makes the knex dialect of one pool.
+ * @param queryMilliseconds - the driver's timeout of a statement, since a frozen server keeps no time; COPY has none
+ */
+export function serviceDialect(queryMilliseconds: number | undefined): typeof Knex.Client {
+  return class ServiceDialect extends PostgresDialect {
+    /** @throws unavailable when too many requests wait for a connection: one more would only wait to be refused */
+    override acquireConnection(): Promise<Client> {
+      const pool = this.pool as { numPendingAcquires(): number } | undefined;
+      if (!pool) return Promise.reject(unavailable('the pool of connections is closed'));
+      const waiting = pool.numPendingAcquires();
+      if (waiting < limits.databaseWaiting) return super.acquireConnection() as Promise<Client>;
+      return Promise.reject(unavailable(`${waiting} requests wait for a connection to the database`));
+    }
+
+    override async query(connection: Client, sqlOrStatement: string | Statement): Promise<unknown> {
+      const statement: Statement =
+        typeof sqlOrStatement === 'string' ? { sql: sqlOrStatement } : sqlOrStatement;
+      statement.options = { query_timeout: queryMilliseconds, ...statement.options };
+      try {
+        return (await super.query(connection, statement)) as unknown;
+      } catch (error) {
+        discardBroken(connection, error);
+        throw error;
+      }
+    }
+  };
+}
+
+/** A statement as knex hands it to its dialect. */
+interface Statement {
+  sql: string;
+  options?: object;
+}
