@@ -25,7 +25,7 @@ export interface DeliveryContext extends SendOptions {
 /**
  * Sends one event to one endpoint, once. What is not accepted goes back into the queue, for later each time, until it has
  * failed too often or is too old. An endpoint that says 410, or has accepted nothing for days, is disabled; one at which too
- * much has failed in a row is left alone for a while.
+ * much has failed in a row is left alone for a while. An event whose order no longer exists is discarded.
  * @throws whatever the database throws, and when the signal is given: the queue then tries again
  */
 export async function deliver(delivery: Delivery, context: DeliveryContext): Promise<void> {
@@ -36,7 +36,12 @@ export async function deliver(delivery: Delivery, context: DeliveryContext): Pro
   if (endpoint.pause > 0) return sitOut(endpoint.pause, delivery, context);
 
   const line = { endpoint_id: endpointId, webhook_id: messageId, event: type, attempt: failedAttempts + 1 };
-  const body = JSON.stringify(await describeEvent(db, delivery));
+  const event = await describeEvent(db, delivery);
+  if (!event) {
+    log.info(line, 'webhook discarded: its order no longer exists');
+    return;
+  }
+  const body = JSON.stringify(event);
   const startedAt = performance.now();
   const failure = await failureOf(() =>
     send(endpoint.url, endpoint.secret, { id: messageId, body }, context),

@@ -27,11 +27,14 @@ type InJson<Row> = {
 
 type OrNull<Value> = null extends Value ? string | null : string;
 
-/** What a delivery says of its event, as the operations of the document would have said it when it happened. */
+/**
+ * What a delivery says of its event, as the operations of the document would have said it when it happened.
+ * @returns null when its order no longer exists
+ */
 export async function describeEvent(
   db: Database,
   { type, timestamp, content }: Delivery,
-): Promise<EventBody> {
+): Promise<EventBody | null> {
   const happenedAt = new Date(timestamp).toISOString();
   switch (type) {
     case 'feed.uploaded': {
@@ -60,7 +63,8 @@ export async function describeEvent(
     case 'order.created': {
       // Orders do not change, and can be large.
       const { order_id: orderId } = content as EventContent[typeof type];
-      return { type, timestamp: happenedAt, data: orderBody((await findOrder(db, orderId, null))!) };
+      const order = await findOrder(db, orderId, null);
+      return order && { type, timestamp: happenedAt, data: orderBody(order) };
     }
   }
 }

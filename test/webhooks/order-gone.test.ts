@@ -1,0 +1,35 @@
+import { createLog } from '../../src/log';
+import { queueEventsSql } from '../../src/webhooks/outbox';
+import { eventually } from '../support/eventually';
+import { startTestService } from '../support/service';
+import { sendTo, startReceiver } from '../support/webhook-receiver';
+
+it('order.created of an order that was deleted before the delivery ends at once, sends nothing and is logged', async () => {
+  const logged: string[] = [];
+  const { db } = await startTestService({
+    webhooks: 'to any address',
+    log: createLog('info', { write: (line) => void logged.push(line) }),
+  });
+  const receiver = await startReceiver();
+  const endpointId = await sendTo(db, receiver.url);
+
+  await db.raw(
+    queueEventsSql(
+      `select 'order.created' as event_type, 'Acme' as partner_name, json_build_object('order_id', 4711) as content`,
+    ),
+  );
+
+  await eventually('nothing waits to be sent', async () => {
+    return (await db('graphile_worker._private_jobs').first('id')) === undefined;
+  });
+  expect(receiver.received).toEqual([]);
+  const lines = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines.filter(({ level }) => level !== 30)).toEqual([]);
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      msg: 'webhook discarded: its order no longer exists',
+      endpoint_id: endpointId,
+      event: 'order.created',
+    }),
+  );
+});
