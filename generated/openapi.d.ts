@@ -212,6 +212,7 @@ export interface paths {
          *       blank line is no row. A row with fewer fields than the header is read with the rest empty.
          *     - A column that the feed does not have leaves the stored value alone; an empty cell sets it to null.
          *     - Values are trimmed (Unicode white space too). `sku` is text: leading zeros stay. `currency` goes to upper case.
+         *       It is an active ISO 4217 code of money: metals (`XAU`), units of account (`XDR`), `XTS` and `XXX` are none.
          *       `availability` goes to lower case, with spaces and hyphens as `_`; `instock`, `outofstock`, `pre_order` and
          *       `back_order` become `in_stock`, `out_of_stock`, `preorder` and `backorder`.
          *     - `price`: optionally one currency sign (`$ € £ ¥`) or three-letter ISO 4217 code, before or after, with or
@@ -1417,7 +1418,7 @@ export interface components {
              *           "invalid_currency",
              *           "invalid_character"
              *         ],
-             *         "description": "The currency of the price, an active ISO 4217 code.",
+             *         "description": "The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.",
              *         "example": "EUR"
              *       }
              *     ]
@@ -1486,7 +1487,7 @@ export interface components {
             codes: components["schemas"]["RowIssueCode"][];
             /**
              * @description What the column is for.
-             * @example The currency of the price, an active ISO 4217 code.
+             * @example The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.
              */
             description: string;
             /**
@@ -2864,7 +2865,7 @@ export interface operations {
                      *             "invalid_currency",
                      *             "invalid_character"
                      *           ],
-                     *           "description": "The currency of the price, an active ISO 4217 code.",
+                     *           "description": "The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.",
                      *           "example": "EUR"
                      *         }
                      *       ],

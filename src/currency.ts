@@ -13,9 +13,18 @@ const added = [
   'XCG', // Caribbean guilder, 2025-03-31
 ];
 
-/** The active codes of ISO 4217, funds and metals included, in capital letters. */
+/** Codes that are no money: ISO 4217 gives them no minor unit ("N.A."). */
+const notMoney = [
+  ...['XAG', 'XAU', 'XPD', 'XPT'], // Metals
+  ...['XBA', 'XBB', 'XBC', 'XBD'], // Units of the European bond market
+  ...['XDR', 'XSU', 'XUA'], // Units of account
+  'XTS', // For testing
+  'XXX', // No currency
+];
+
+/** The active codes of ISO 4217 that are money, funds included, in capital letters. */
 export const activeCurrencies: ReadonlySet<string> = new Set(
-  [...codes(), ...added].filter((code) => !withdrawn.includes(code)),
+  [...codes(), ...added].filter((code) => !withdrawn.includes(code) && !notMoney.includes(code)),
 );
 
 /** Whether `code` is one of them. */

@@ -129,7 +129,8 @@ export const feedColumns = [
     type: 'currency_code',
     grammar: '^[A-Z]{3}$',
     cleaning: [...text, 'upper_case'],
-    description: 'The currency of the price, an active ISO 4217 code.',
+    description:
+      'The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.',
     aliases: ['currencycode', 'pricecurrency', 'isocurrency', 'curr'],
     example: 'EUR',
   },
