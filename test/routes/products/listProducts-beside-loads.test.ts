@@ -98,4 +98,22 @@ describe('GET /products while products are being loaded', () => {
 
     expect(await listed()).toEqual(['LATER', 'SEEN-2', 'SEEN-1']);
   });
+
+  it.each([
+    ['that of the transaction', 'now()'],
+    ['that of the clock', 'clock_timestamp()'],
+    ['a moment ago', "now() - interval '1 millisecond'"],
+    ['tomorrow', "now() + interval '1 day'"],
+  ])('shows a product whose time of creation was set by hand to the present: %s', async (_, time) => {
+    const hour = "interval '1 hour'";
+    await service.db.raw(`update products set created_at = created_at - ${hour}`);
+    await service.db.raw(`update product_horizons set created_at = created_at - ${hour}`);
+
+    await service.db.raw(`update products set created_at = ${time} where sku = 'SEEN-1'`);
+
+    expect(await listed()).toEqual(['SEEN-1', 'SEEN-2']);
+    expect(await listed('limit=1')).toEqual(['SEEN-1']);
+    expect(await listed('order=asc')).toEqual(['SEEN-2', 'SEEN-1']);
+    expect(await listed('partner_name=Acme%20Outdoor')).toEqual(['SEEN-1', 'SEEN-2']);
+  });
 });
