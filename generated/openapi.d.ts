@@ -1811,7 +1811,7 @@ export interface components {
              */
             category?: string | null;
             /**
-             * @description The price of one unit, with up to four decimals.
+             * @description The price of one unit, with up to four decimals. It is written digit by digit; what a reader keeps of it depends on its numbers: one with doubles (JavaScript, most JSON libraries by default) keeps 15 significant digits, which is every price below 100,000,000,000. Read it as a decimal where larger ones occur.
              * @example 189.9
              */
             price?: number | null;
@@ -1917,7 +1917,7 @@ export interface components {
              */
             status: "created";
             /**
-             * @description The sum of the line totals.
+             * @description The sum of the line totals, written digit by digit. A reader with doubles keeps 15 significant digits, which is every amount of four decimals below 100,000,000,000; read it as a decimal where larger ones occur.
              * @example 379.8
              */
             total_amount: number;
@@ -1976,12 +1976,12 @@ export interface components {
              */
             quantity: number;
             /**
-             * @description The product's price when the order was created.
+             * @description The product's price when the order was created, written digit by digit. A reader with doubles keeps 15 significant digits.
              * @example 189.9
              */
             unit_price: number;
             /**
-             * @description unit_price multiplied by quantity.
+             * @description unit_price multiplied by quantity, written digit by digit. A reader with doubles keeps 15 significant digits.
              * @example 379.8
              */
             line_total: number;

@@ -36,7 +36,21 @@ describe('a currency is not active', () => {
 it('the list differs from that of the platform, whichever version it has, by known codes only', () => {
   const platform = new Set(Intl.supportedValuesOf('currency'));
   /** Funds, and what ISO 4217 has added since some platform's list was made. */
-  const onlyHere = ['BOV', 'CHE', 'CHW', 'CLF', 'COU', 'MXV', 'USN', 'UYI', 'UYW', 'VED', 'XAD', 'XCG', 'ZWG'];
+  const onlyHere = [
+    'BOV',
+    'CHE',
+    'CHW',
+    'CLF',
+    'COU',
+    'MXV',
+    'USN',
+    'UYI',
+    'UYW',
+    'VED',
+    'XAD',
+    'XCG',
+    'ZWG',
+  ];
   /** Withdrawn ones, and what is no money. */
   const onlyThere = [
     ...['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL'],
@@ -44,7 +58,9 @@ it('the list differs from that of the platform, whichever version it has, by kno
   ];
 
   expect([...activeCurrencies].filter((code) => !platform.has(code) && !onlyHere.includes(code))).toEqual([]);
-  expect([...platform].filter((code) => !activeCurrencies.has(code) && !onlyThere.includes(code))).toEqual([]);
+  expect([...platform].filter((code) => !activeCurrencies.has(code) && !onlyThere.includes(code))).toEqual(
+    [],
+  );
   expect(onlyHere.filter((code) => !isActiveCurrency(code))).toEqual([]);
   expect(onlyThere.filter(isActiveCurrency)).toEqual([]);
   expect(activeCurrencies.size).toBe(165);

@@ -26,7 +26,7 @@ export interface ReceiveOnceContext extends ReceiveContext {
  * @param describe - gives the body of the response
  * @throws idempotent_request_in_progress, idempotency_key_used; whatever `receiveFeed` throws
  */
-export async function receiveFeedOnce<T>(
+export async function receiveFeedOnce<T extends object>(
   parts: AsyncIterable<FormPart>,
   key: IdempotencyKey | undefined,
   context: ReceiveOnceContext,

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { OpenAPIBackend, Operation } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
+import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
 
 /**
@@ -36,7 +37,7 @@ function findViolation(api: OpenAPIBackend, operation: Operation, reply: Reply):
   if (isBytes) return 'the body is no JSON';
 
   // What the client will parse: dates have become strings by then, and undefined fields are gone.
-  const wire: unknown = JSON.parse(JSON.stringify(reply.body));
+  const wire: unknown = JSON.parse(stringifyJson(reply.body as object));
   const { errors } = api.validateResponse(wire, operation, reply.status);
   return errors ? `body: ${JSON.stringify(errors)}` : undefined;
 }

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
 
 /** A reply as it goes out: JSON has become text, which Node sends in one piece with the headers; a stream is read while it is sent; undefined is no body. */
@@ -17,7 +18,7 @@ export function prepareReply(reply: Reply, mediaType: string): Prepared {
   const { body } = reply;
   if (body === undefined || body instanceof Readable || Buffer.isBuffer(body))
     return { reply, mediaType, payload: body };
-  return { reply, mediaType, payload: JSON.stringify(body) };
+  return { reply, mediaType, payload: stringifyJson(body as object) };
 }
 
 /**

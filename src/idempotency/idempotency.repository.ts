@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { limits } from '../limits';
+import { parseJson, stringifyJson } from '../shared/exact-json';
 
 /** A name that a caller has given to one piece of work. Callers cannot meet each other's names. */
 export interface IdempotencyKey {
@@ -15,8 +16,8 @@ export interface IdempotencyKey {
 export interface AnsweredRequest {
   /** SHA-256, 32 bytes. */
   requestDigest: Buffer;
-  /** Of the 201, as JSON gives it. */
-  responseBody: unknown;
+  /** Of the 201. */
+  responseBody: object;
 }
 
 /**
@@ -42,8 +43,14 @@ export async function findAnswered(db: Database, key: IdempotencyKey): Promise<A
   const row = await db('idempotency_keys')
     .where(columnsOf(key))
     .andWhere('expires_at', '>', db.fn.now())
-    .first<AnsweredRequest | undefined>({ requestDigest: 'request_digest', responseBody: 'response_body' });
-  return row ?? null;
+    // As text: its numbers would lose digits.
+    .first<{ request_digest: Buffer; response_text: string } | undefined>(
+      'request_digest',
+      db.raw('cast(response_body as text) as response_text'),
+    );
+  return row
+    ? { requestDigest: row.request_digest, responseBody: parseJson(row.response_text) as object }
+    : null;
 }
 
 /** Keeps an answer for `limits.idempotencyMilliseconds` from now, in place of one that is too old. */
@@ -60,7 +67,7 @@ export async function keepAnswer(
     .insert({
       ...columnsOf(key),
       request_digest: requestDigest,
-      response_body: JSON.stringify(responseBody),
+      response_body: stringifyJson(responseBody),
       expires_at: expiresAt,
     })
     .onConflict(['api_key_digest', 'idempotency_key'])

@@ -34,7 +34,7 @@ export function digestRequest(operationId: string, value: unknown): Buffer {
  * @param request - the operation and what was asked of it, as JSON
  * @throws idempotent_request_in_progress, idempotency_key_used; whatever `work` throws
  */
-export async function doOnce<T>(
+export async function doOnce<T extends object>(
   db: Database,
   key: IdempotencyKey | undefined,
   request: { operationId: string; value: unknown },
@@ -68,7 +68,10 @@ export function whileClaimed<T>(
 }
 
 /** The earlier answer to the same request. @throws idempotency_key_used when it was another one */
-export function replay<T>({ requestDigest, responseBody }: AnsweredRequest, digest: Buffer): Outcome<T> {
+export function replay<T extends object>(
+  { requestDigest, responseBody }: AnsweredRequest,
+  digest: Buffer,
+): Outcome<T> {
   if (!requestDigest.equals(digest)) throw idempotencyKeyUsed();
   return { responseBody: responseBody as T, replayed: true };
 }

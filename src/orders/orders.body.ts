@@ -1,5 +1,6 @@
 import type { components } from '../../generated/openapi';
 import { formatId } from '../ids';
+import { exactNumber } from '../shared/exact-json';
 import type { OrderWithItems } from './orders.repository';
 
 /** An order as the document has it. */
@@ -9,7 +10,7 @@ export function orderBody(order: OrderWithItems): components['schemas']['Order']
     partner_name: order.partner_name,
     customer_reference: order.customer_reference,
     status: order.status,
-    total_amount: Number(order.total_amount),
+    total_amount: exactNumber(order.total_amount),
     currency: order.currency,
     created_at: order.created_at.toISOString(),
     items: order.items.map((item) => ({
@@ -18,8 +19,8 @@ export function orderBody(order: OrderWithItems): components['schemas']['Order']
       sku: item.sku,
       product_name: item.product_name,
       quantity: item.quantity,
-      unit_price: Number(item.unit_price),
-      line_total: Number(item.line_total),
+      unit_price: exactNumber(item.unit_price),
+      line_total: exactNumber(item.line_total),
     })),
   };
 }

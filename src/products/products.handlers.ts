@@ -3,6 +3,7 @@ import type { Reads } from '../db/reads';
 import { ageSecondsMaxOf } from '../http/cache-control';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { formatId } from '../ids';
+import { exactNumber } from '../shared/exact-json';
 import type { ProductRow } from './products.repository';
 import {
   getProduct,
@@ -79,7 +80,7 @@ function toBody(row: ProductRow): Product {
     description: row.description,
     brand: row.brand,
     category: row.category,
-    price: row.price === null ? null : Number(row.price),
+    price: row.price === null ? null : exactNumber(row.price),
     currency: row.currency,
     availability: row.availability,
     created_at: row.created_at.toISOString(),

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import { stringifyJson } from '../shared/exact-json';
 import {
   disableEndpoint,
   disableIfDead,
@@ -41,7 +42,7 @@ export async function deliver(delivery: Delivery, context: DeliveryContext): Pro
     log.info(line, 'webhook discarded: its order no longer exists');
     return;
   }
-  const body = JSON.stringify(event);
+  const body = stringifyJson(event);
   const startedAt = performance.now();
   const failure = await failureOf(() =>
     send(endpoint.url, endpoint.secret, { id: messageId, body }, context),
