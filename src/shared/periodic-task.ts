@@ -28,18 +28,21 @@ export function startPeriodicTask({
   const stopping = new AbortController();
   const { signal } = stopping;
 
+  const pause = () => sleep(milliseconds, undefined, { ref: false, signal }).catch(() => undefined);
+
+  async function attempt(): Promise<void> {
+    try {
+      await run(signal);
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+    }
+  }
+
   async function repeat(): Promise<void> {
-    let isDue = startsAtOnce;
+    if (!startsAtOnce) await pause();
     while (!signal.aborted) {
-      if (isDue) {
-        try {
-          await run(signal);
-        } catch (error) {
-          if (!signal.aborted) onError(error);
-        }
-      }
-      isDue = true;
-      await sleep(milliseconds, undefined, { ref: false, signal }).catch(() => undefined);
+      await attempt();
+      await pause();
     }
   }
 
