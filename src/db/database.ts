@@ -112,7 +112,7 @@ export async function queryRows<Row>(
     const { rows } = await connection.query(statement);
     return rows as Row[];
   } catch (error) {
-    discardBroken(connection, error);
+    await discardBroken(connection, error);
     throw error;
   } finally {
     await client.releaseConnection(connection);

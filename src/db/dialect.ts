@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import PostgresDialect from 'knex/lib/dialects/postgres/index.js';
 import type { Client, DatabaseError } from 'pg';
@@ -15,15 +16,21 @@ export const isSessionEnd = (severity: string | undefined) => severity === 'FATA
 /** Connections that the pool must not hand out again. */
 const broken = new WeakSet<Client>();
 
+/** How long the failure of a statement waits until the server was asked to cancel it: TLS takes a moment. */
+const cancelPatienceMilliseconds = 1_000;
+
 /**
  * Discards the connection of a failed statement where it cannot be used again: the server still works on a statement that
  * timed out, and is asked to cancel it; one whose session has ended is noticed by the pool only later.
+ * @returns when the server was asked, or does not seem to take the request: a pooler forgets it once the connection is closed
  */
-export function discardBroken(connection: Client, error: unknown): void {
+export async function discardBroken(connection: Client, error: unknown): Promise<void> {
   const { message, severity } = error as Partial<DatabaseError>;
   const timedOut = isReadTimeout(message);
   if (timedOut || isSessionEnd(severity)) broken.add(connection);
-  if (timedOut) void cancelStatement(connection).finally(() => connection.end());
+  if (!timedOut) return;
+  const cancelled = cancelStatement(connection).finally(() => connection.end());
+  await Promise.race([cancelled, sleep(cancelPatienceMilliseconds, undefined, { ref: false })]);
 }
 
 /** What the pool asks of a connection before it hands it out. */
@@ -51,7 +58,7 @@ export function serviceDialect(queryMilliseconds: number | undefined): typeof Kn
       try {
         return (await super.query(connection, statement)) as unknown;
       } catch (error) {
-        discardBroken(connection, error);
+        await discardBroken(connection, error);
         throw error;
       }
     }

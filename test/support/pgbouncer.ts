@@ -23,8 +23,13 @@ const port = 6432;
  * Starts the PgBouncer that `PGBOUNCER` names (the tests find it where it is on the search path) before a server on a Unix
  * socket.
  * @param connectionsMax - how many connections to each database its clients share
+ * @param tls - what it shows to clients on this port of 127.0.0.1, where it takes none without TLS
  */
-export async function startPgBouncer(server: DatabaseAddress, connectionsMax: number): Promise<PgBouncer> {
+export async function startPgBouncer(
+  server: DatabaseAddress,
+  connectionsMax: number,
+  tls?: { port: number; key: string; cert: string },
+): Promise<PgBouncer> {
   const program = process.env.PGBOUNCER;
   if (!program) throw new Error('There is no PgBouncer: install it, or name it in PGBOUNCER.');
   const folder = mkdtempSync(join(tmpdir(), 'catalog-pooler-'));
@@ -33,6 +38,11 @@ export async function startPgBouncer(server: DatabaseAddress, connectionsMax: nu
   chmodSync(folder, 0o755);
   if (account) chownSync(folder, account.uid, account.gid);
   const [settings, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'users')];
+  const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  if (tls) {
+    writeFileSync(keyFile, tls.key);
+    writeFileSync(certFile, tls.cert);
+  }
   writeFileSync(users, `"${superuser}" ""\n`);
   writeFileSync(
     settings,
@@ -45,9 +55,10 @@ max_client_conn = 1000
 auth_type = trust
 auth_file = ${users}
 admin_users = ${superuser}
-listen_addr =
-listen_port = ${port}
+listen_addr = ${tls ? '127.0.0.1' : ''}
+listen_port = ${tls?.port ?? port}
 unix_socket_dir = ${folder}
+${tls ? `client_tls_sslmode = require\nclient_tls_key_file = ${keyFile}\nclient_tls_cert_file = ${certFile}` : ''}
 `,
   );
 
@@ -62,7 +73,7 @@ unix_socket_dir = ${folder}
       resolve();
     });
   });
-  const address = { host: folder, port };
+  const address = { host: folder, port: tls?.port ?? port };
   const ask = async (what: string) => {
     const client = new Client({ ...address, user: superuser, database: 'pgbouncer' });
     await client.connect();

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, chownSync, mkdirSync, readlinkSync, statSync } from 'node:fs';
+import { appendFileSync, chownSync, mkdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -20,17 +20,56 @@ async function programs(): Promise<{ bin: string; account: { uid: number; gid: n
   return { bin: dirname(readlinkSync(`/proc/${pid}/exe`)), account: { uid, gid } };
 }
 
-/** One of two servers. It can be stopped, killed or frozen, and started again. */
+/** A server of a test's own. It can be stopped, killed or frozen, and started again. */
 export class TestServer {
   /** Its database of the service. */
   readonly address: DatabaseAddress;
   readonly cluster: string;
 
   /** Its data are removed after the file. @param dataDir - where its data lie, as those of a service do */
-  constructor(private readonly dataDir: string) {
+  private constructor(
+    private readonly dataDir: string,
+    port: number,
+  ) {
     this.cluster = join(dataDir, 'postgres');
-    this.address = { host: this.cluster, port: 5432, user: 'postgres', database: 'partner_catalog' };
+    this.address = { host: this.cluster, port, user: 'postgres', database: 'partner_catalog' };
     afterFile(() => removeDatabaseServer(dataDir));
+  }
+
+  /** Makes a place for one, without any data. */
+  static reserve(port = 5432): TestServer {
+    const dataDir = join(createTestFolder(), 'data');
+    mkdirSync(dataDir, { mode: 0o755 });
+    return new TestServer(dataDir, port);
+  }
+
+  /** Makes one with an empty cluster, which listens on a Unix socket, and is to be started. */
+  static async create(port?: number): Promise<TestServer> {
+    const server = TestServer.reserve(port);
+    const { cluster } = server;
+    const { bin, account } = await programs();
+    mkdirSync(cluster, { mode: 0o700 });
+    chownSync(cluster, account.uid, account.gid);
+    const args = ['--username', 'postgres', '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C'];
+    await run(join(bin, 'initdb'), ['--pgdata', cluster, ...args, '--no-sync'], { ...account, cwd: '/' });
+    server.configure({
+      listen_addresses: '',
+      port: String(server.address.port),
+      unix_socket_directories: cluster,
+      unix_socket_permissions: '0700',
+      shared_buffers: '32MB',
+      fsync: 'off',
+      wal_level: 'replica',
+    });
+    return server;
+  }
+
+  /** Writes a file of its cluster, readable by its account only. */
+  async write(name: string, text: string): Promise<void> {
+    const file = join(this.cluster, name);
+    const { account } = await programs();
+    writeFileSync(file, text, { mode: 0o600 });
+    chownSync(file, account.uid, account.gid);
   }
 
   configure(settings: Record<string, string>): void {
@@ -89,12 +128,11 @@ export interface ReplicatedPostgres {
 export async function startReplicatedPostgres(
   replicaSettings: Record<string, string> = {},
 ): Promise<ReplicatedPostgres> {
-  const primary = new TestServer(createDataDir());
-  await createCluster(primary);
+  const primary = await TestServer.create();
   await primary.start();
   await primary.ask(`create database ${primary.address.database}`, 'postgres');
   await primary.stop();
-  const replica = new TestServer(createDataDir());
+  const replica = TestServer.reserve();
   await copyCluster(primary, replica);
   const { host, port, user } = primary.address;
   replica.configure({
@@ -129,39 +167,6 @@ export async function startReplicatedPostgres(
       await replica.ask('select pg_wal_replay_resume()');
     },
   };
-}
-
-function createDataDir(): string {
-  const dataDir = join(createTestFolder(), 'data');
-  mkdirSync(dataDir, { mode: 0o755 });
-  return dataDir;
-}
-
-async function createCluster(server: TestServer): Promise<void> {
-  const { cluster } = server;
-  const { bin, account } = await programs();
-  mkdirSync(cluster, { mode: 0o700 });
-  chownSync(cluster, account.uid, account.gid);
-  const args = [
-    '--username',
-    'postgres',
-    '--auth',
-    'trust',
-    '--encoding',
-    'UTF8',
-    '--locale',
-    'C',
-    '--no-sync',
-  ];
-  await run(join(bin, 'initdb'), ['--pgdata', cluster, ...args], { ...account, cwd: '/' });
-  server.configure({
-    listen_addresses: '',
-    unix_socket_directories: cluster,
-    unix_socket_permissions: '0700',
-    shared_buffers: '32MB',
-    fsync: 'off',
-    wal_level: 'replica',
-  });
 }
 
 /** Owners and modes matter to PostgreSQL; of the file that makes a server a replica, only that it is there. */
