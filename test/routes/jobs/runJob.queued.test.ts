@@ -6,6 +6,7 @@ import { startRunWorker } from '../../../src/queue/run-worker';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileLoading } from '../../support/held-run';
+import { sendRaw } from '../../support/raw-request';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { aTimestamp } from '../../support/timestamp';
 
@@ -62,6 +63,26 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, body.status, body.summary.inserted]).toEqual([200, 'completed', 2]);
       expect(headers.has('preference-applied')).toBe(false);
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
+    });
+
+    it('reads the preferences of several header lines as one list', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Several lines');
+
+      const { status, headers } = await sendRaw(service.url, {
+        method: 'POST',
+        path: `/jobs/${feed.jobId}/run`,
+        headers: { 'x-api-key': testKey, prefer: ['note="a, b"', 'respond-async'] },
+      });
+
+      expect([status, headers['preference-applied']]).toEqual([202, 'respond-async']);
+    });
+
+    it('runs the job at once when respond-async is only in the value of another preference', async () => {
+      const feed = await service.api.uploadFeed(csv, 'In a note');
+
+      const { status, body } = await runWith(service.api, feed, 'note="x, respond-async, y"');
+
+      expect([status, body.status]).toEqual([200, 'completed']);
     });
 
     it('says that a run has failed, as without the header', async () => {
