@@ -14,7 +14,7 @@ export interface CleaningResult {
   young: number;
   /** Objects under our prefixes that this database cannot have created; they are left alone. */
   foreign: number;
-  /** Uploads that were begun and given up. */
+  /** Uploads that were begun, and not written to for too long. */
   unfinishedRemoved: number;
 }
 
@@ -52,7 +52,7 @@ export async function cleanObjects(
   }
   for await (const put of objectStore.listUnfinished()) {
     if (put.modifiedAt >= options.before) continue;
-    options.report(`${put.name} (unfinished since ${put.modifiedAt.toISOString()})`);
+    options.report(`${put.name} (unfinished, last written to ${put.modifiedAt.toISOString()})`);
     if (!options.dryRun) await put.remove();
     result.unfinishedRemoved++;
   }

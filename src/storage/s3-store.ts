@@ -8,6 +8,7 @@ import {
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   paginateListObjectsV2,
+  paginateListParts,
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
@@ -159,7 +160,8 @@ export class S3Store implements ObjectStore {
         this.client.send(new ListMultipartUploadsCommand({ Bucket: this.bucket, ...next })),
       );
       for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
-        yield { name: Key!, modifiedAt: Initiated!, remove: () => this.abort(Key!, UploadId!) };
+        const modifiedAt = await this.lastPartStoredAt(Key!, UploadId!, Initiated!);
+        if (modifiedAt) yield { name: Key!, modifiedAt, remove: () => this.abort(Key!, UploadId!) };
       }
       const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
       next = page.IsTruncated ? { KeyMarker, UploadIdMarker } : undefined;
@@ -168,6 +170,21 @@ export class S3Store implements ObjectStore {
 
   close(): void {
     this.client.destroy();
+  }
+
+  /** @returns when its latest part was stored, or else `initiated`; undefined when the upload is over */
+  private async lastPartStoredAt(key: string, uploadId: string, initiated: Date): Promise<Date | undefined> {
+    let latest = initiated;
+    try {
+      const input = { Bucket: this.bucket, Key: key, UploadId: uploadId };
+      for await (const { Parts = [] } of paginateListParts({ client: this.client }, input)) {
+        for (const { LastModified } of Parts) if (LastModified! > latest) latest = LastModified!;
+      }
+      return latest;
+    } catch (error) {
+      if ((error as Error).name === 'NoSuchUpload') return undefined;
+      throw failed(`list the parts of ${key}`, error);
+    }
   }
 
   private async abort(key: string, uploadId: string): Promise<void> {

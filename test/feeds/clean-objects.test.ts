@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { cleanObjects, type CleaningResult } from '../../src/feeds/clean-objects';
 import { stagingKey } from '../../src/storage/object-key';
 import { inChunks } from '../support/bytes';
-import { goodCsv } from '../support/multipart';
+import { eventually } from '../support/eventually';
+import { filePart, formBody, goodCsv, partnerPart } from '../support/multipart';
+import { OpenUpload } from '../support/open-upload';
+import { S3Front } from '../support/s3-front';
 import { startTestService, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
@@ -90,5 +93,31 @@ describe('cleanObjects', () => {
 
     expect((await clean()).result).toMatchObject({ seen: 1_001, removed: 1_001 });
     expect((await stored(service)).files).toEqual([]);
+  });
+
+  it.each([
+    ['does not abort an upload to S3 that began long ago and is still written to', new Date(), 0, 201],
+    ['aborts an upload to S3 that was not written to for long', long, 1, 503],
+  ])('%s', async (_what, written, unfinishedRemoved, status) => {
+    const front = await S3Front.open();
+    const onS3 = await startTestService({ objectStore: front.store() });
+    const upload = new OpenUpload(onS3);
+    const form = formBody([partnerPart(), filePart(goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(400_000))]);
+    await upload.write(form.subarray(0, -100));
+    await eventually('a part of it is stored', () =>
+      [...front.unfinished.values()].some((one) => one.written),
+    );
+    for (const one of front.unfinished.values()) Object.assign(one, { initiated: long, written });
+
+    const options = { dryRun: false, before, report: () => undefined };
+    const result = await cleanObjects(onS3.db, onS3.objectStore, options);
+
+    expect(result).toMatchObject({ unfinishedRemoved });
+    expect(front.unfinished.size).toBe(1 - unfinishedRemoved);
+    if (unfinishedRemoved > 0)
+      front.onRequest = ({ url }) => (url.includes('uploadId') ? { status: 404 } : 'pass');
+    await upload.write(form.subarray(-100));
+    upload.end();
+    expect((await upload.response).status).toBe(status);
   });
 });

@@ -8,9 +8,10 @@ import {
   HeadObjectCommand,
   type ListMultipartUploadsCommandOutput,
   type ListObjectsV2CommandOutput,
+  type ListPartsCommandOutput,
 } from '@aws-sdk/client-s3';
 import { limits } from '../../src/limits';
-import { StorageError } from '../../src/storage/object-store';
+import { StorageError, type UnfinishedPut } from '../../src/storage/object-store';
 import type { S3Store } from '../../src/storage/s3-store';
 import { afterFile } from '../support/after-file';
 import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
@@ -352,65 +353,127 @@ describe('S3Store', () => {
 
   describe('unfinished uploads', () => {
     const begun = new Date('2026-01-02T03:04:05Z');
+    const later = new Date('2026-01-03T03:04:05Z');
+    const latest = new Date('2026-01-04T03:04:05Z');
 
-    /** The test server does not list them: answers in its place, page by page. */
-    function answerWith(store: S3Store, pages: ListMultipartUploadsCommandOutput[]): string[] {
-      const asked: string[] = [];
+    interface Pages {
+      uploads: ListMultipartUploadsCommandOutput[];
+      /** An error is thrown. */
+      parts: (ListPartsCommandOutput | Error)[];
+    }
+
+    /** Answers in place of the test server, which does not list them, page by page. @returns the commands sent */
+    function respondWith(store: S3Store, { uploads, parts }: Pages): unknown[] {
+      const sent: unknown[] = [];
+      const respond = (commandName: unknown): object | undefined => {
+        if (commandName === 'ListMultipartUploadsCommand') return uploads.shift();
+        if (commandName === 'ListPartsCommand') return parts.shift();
+        return commandName === 'AbortMultipartUploadCommand' ? { $metadata: {} } : undefined;
+      };
       store.client.middlewareStack.add(
         (next, context) => (args) => {
-          if (context.commandName === 'ListMultipartUploadsCommand') {
-            asked.push(JSON.stringify(args.input));
-            return Promise.resolve({ output: pages.shift()!, response: {} });
-          }
-          if (context.commandName !== 'AbortMultipartUploadCommand') return next(args);
-          asked.push(JSON.stringify(args.input));
-          return Promise.resolve({ output: { $metadata: {} }, response: {} });
+          const output = respond(context.commandName);
+          if (!output) return next(args);
+          const { Bucket, ...input } = args.input as Record<string, unknown>;
+          expect(Bucket).toBe(store.bucket);
+          sent.push([context.commandName, JSON.parse(JSON.stringify(input))]);
+          if (output instanceof Error) return Promise.reject(output);
+          return Promise.resolve({ output: output as never, response: {} });
         },
         { step: 'initialize' },
       );
-      return asked;
+      return sent;
     }
 
-    it('are shown, page by page, and aborted when they are to be removed', async () => {
+    async function listUnfinished(store: S3Store): Promise<UnfinishedPut[]> {
+      const found: UnfinishedPut[] = [];
+      for await (const each of store.listUnfinished()) found.push(each);
+      return found;
+    }
+
+    const noParts: ListPartsCommandOutput = { $metadata: {}, Parts: [] };
+    const gone = Object.assign(new Error('gone'), { name: 'NoSuchUpload' });
+
+    it('are listed page by page, and aborted when they are removed', async () => {
       const store = openTestS3Store();
-      const asked = answerWith(store, [
-        {
-          $metadata: {},
-          IsTruncated: true,
-          NextKeyMarker: 'a',
-          NextUploadIdMarker: '1',
-          Uploads: [{ Key: 'a', UploadId: '1', Initiated: begun }],
-        },
-        { $metadata: {}, IsTruncated: false, Uploads: [{ Key: 'b', UploadId: '2', Initiated: begun }] },
-      ]);
+      const sent = respondWith(store, {
+        uploads: [
+          {
+            $metadata: {},
+            IsTruncated: true,
+            NextKeyMarker: 'a',
+            NextUploadIdMarker: '1',
+            Uploads: [{ Key: 'a', UploadId: '1', Initiated: begun }],
+          },
+          { $metadata: {}, IsTruncated: false, Uploads: [{ Key: 'b', UploadId: '2', Initiated: begun }] },
+        ],
+        parts: [noParts, noParts],
+      });
 
-      const seen: unknown[] = [];
-      for await (const { name, modifiedAt, remove } of store.listUnfinished()) {
-        seen.push([name, modifiedAt]);
-        if (name === 'b') await remove();
-      }
+      const found = await listUnfinished(store);
+      await found[1]!.remove();
 
-      expect(seen).toEqual([
-        ['a', begun],
-        ['b', begun],
+      expect(found).toMatchObject([
+        { name: 'a', modifiedAt: begun },
+        { name: 'b', modifiedAt: begun },
       ]);
-      const Bucket = store.bucket;
-      expect(asked.map((input) => JSON.parse(input) as unknown)).toEqual([
-        { Bucket },
-        { Bucket, KeyMarker: 'a', UploadIdMarker: '1' },
-        { Bucket, Key: 'b', UploadId: '2' },
+      expect(sent).toEqual([
+        ['ListMultipartUploadsCommand', {}],
+        ['ListPartsCommand', { Key: 'a', UploadId: '1' }],
+        ['ListMultipartUploadsCommand', { KeyMarker: 'a', UploadIdMarker: '1' }],
+        ['ListPartsCommand', { Key: 'b', UploadId: '2' }],
+        ['AbortMultipartUploadCommand', { Key: 'b', UploadId: '2' }],
       ]);
+    });
+
+    it('were modified when the latest of their parts was stored, on whichever page it is', async () => {
+      const store = openTestS3Store();
+      const sent = respondWith(store, {
+        uploads: [{ $metadata: {}, Uploads: [{ Key: 'a', UploadId: '1', Initiated: begun }] }],
+        parts: [
+          {
+            $metadata: {},
+            IsTruncated: true,
+            NextPartNumberMarker: '2',
+            Parts: [
+              { PartNumber: 1, LastModified: latest },
+              { PartNumber: 2, LastModified: begun },
+            ],
+          },
+          { $metadata: {}, IsTruncated: false, Parts: [{ PartNumber: 3, LastModified: later }] },
+        ],
+      });
+
+      expect(await listUnfinished(store)).toMatchObject([{ name: 'a', modifiedAt: latest }]);
+      expect(sent.at(-1)).toEqual(['ListPartsCommand', { Key: 'a', UploadId: '1', PartNumberMarker: '2' }]);
+    });
+
+    it('are left out when they are completed or aborted while they are listed', async () => {
+      const store = openTestS3Store();
+      const Uploads = ['1', '2'].map((UploadId) => ({ Key: 'a', UploadId, Initiated: begun }));
+      respondWith(store, { uploads: [{ $metadata: {}, Uploads }], parts: [gone, noParts] });
+
+      expect(await listUnfinished(store)).toHaveLength(1);
+    });
+
+    it('fail to be listed when the store fails to list their parts', async () => {
+      const store = openTestS3Store();
+      const Uploads = [{ Key: 'a', UploadId: '1', Initiated: begun }];
+      respondWith(store, { uploads: [{ $metadata: {}, Uploads }], parts: [new Error('connection reset')] });
+
+      await expect(listUnfinished(store)).rejects.toThrow(StorageError);
     });
 
     it('that are over by then are as good as aborted', async () => {
       const store = openTestS3Store();
       interfere(store, 'AbortMultipartUploadCommand', () => {
-        throw Object.assign(new Error('gone'), { name: 'NoSuchUpload' });
+        throw gone;
       });
-      const upload = { Key: newKey(), UploadId: '1', Initiated: begun };
-      answerWith(store, [{ $metadata: {}, Uploads: [upload] }]);
+      const Uploads = [{ Key: newKey(), UploadId: '1', Initiated: begun }];
+      respondWith(store, { uploads: [{ $metadata: {}, Uploads }], parts: [noParts] });
+      const [upload] = await listUnfinished(store);
 
-      for await (const { remove } of store.listUnfinished()) await remove();
+      await upload!.remove();
     });
   });
 

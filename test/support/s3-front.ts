@@ -29,14 +29,14 @@ const slowChunkMilliseconds = 2;
 
 /**
  * Stands before the S3 server of the tests and lets its requests fail. It also knows of uploads in parts what that
- * server does not: to give them up, and to list them.
+ * server does not: to give them up, and to list them and their parts.
  */
 export class S3Front {
   /** Decides on every request; a promise holds it. */
   onRequest: (request: S3Request) => S3Fate | Promise<S3Fate> = () => 'pass';
   readonly endpoint: string;
-  /** Uploads in parts that are neither complete nor given up: their keys by number. */
-  readonly unfinished = new Map<string, { key: string; initiated: Date }>();
+  /** Uploads in parts that are neither complete nor aborted, by number; `written`: when their latest part was stored. */
+  readonly unfinished = new Map<string, { key: string; initiated: Date; written?: Date }>();
 
   private constructor(
     port: number,
@@ -143,8 +143,10 @@ export class S3Front {
       const key = decodeURIComponent(pathname.slice(this.bucket.length + 2));
       this.unfinished.set(begun, { key, initiated: new Date() });
     }
-    if (method === 'POST' && searchParams.has('uploadId'))
-      this.unfinished.delete(searchParams.get('uploadId')!);
+    const upload = searchParams.get('uploadId');
+    if (method === 'POST' && upload) this.unfinished.delete(upload);
+    const written = method === 'PUT' && this.unfinished.get(upload ?? '');
+    if (written) written.written = new Date();
   }
 
   /** What the server of the tests does not know. @returns whether it was asked for */
@@ -154,6 +156,15 @@ export class S3Front {
     if (method === 'DELETE' && uploadId) {
       this.unfinished.delete(uploadId);
       response.writeHead(204).end();
+      return true;
+    }
+    if (method === 'GET' && uploadId) {
+      const upload = this.unfinished.get(uploadId);
+      response.writeHead(upload ? 200 : 404, { 'content-type': 'application/xml' });
+      const part =
+        upload?.written && `<Part><LastModified>${upload.written.toISOString()}</LastModified></Part>`;
+      const list = `<ListPartsResult><IsTruncated>false</IsTruncated>${part ?? ''}</ListPartsResult>`;
+      response.end(upload ? list : '<Error><Code>NoSuchUpload</Code></Error>');
       return true;
     }
     if (method !== 'GET' || pathname.replace(/\/$/, '') !== `/${this.bucket}` || !searchParams.has('uploads'))
