@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parse as parseQuery } from 'node:querystring';
 import type { Caller } from '../keys/caller';
 import type { Log } from '../log';
 import type { Route } from './routes';
+import { parseQuery } from './well-formed';
 
 /** One request on its way through the pipeline. */
 export interface Exchange {

@@ -3,22 +3,23 @@ import { limits } from '../limits';
 import { bodyTooLarge, invalidShape, malformedRequest, ServiceError, unsupportedMediaType } from '../errors';
 import { askForBody } from './expected-body';
 import { watchSender } from './slow-client';
+import { toWellFormed, type WellFormed } from './well-formed';
 
 /**
  * Reads and parses a JSON body, which must be an object or an array. A body that is too large is refused as soon as that
  * is known; express' own parser would first read it to its end.
- * @returns undefined when there is no body
+ * @returns the body, undefined when there is none, and what is wrong with its strings
  * @throws too_large, request_timeout, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
  */
-export async function readJsonBody(request: IncomingMessage): Promise<object | undefined> {
+export async function readJsonBody(request: IncomingMessage): Promise<WellFormed<object | undefined>> {
   checkEncoding(request);
   const bytes = await readBytes(request);
-  if (bytes.length === 0) return undefined;
-  const body = parse(bytes);
+  if (bytes.length === 0) return { value: undefined, errors: [] };
+  const text = decode(bytes);
+  const body = parse(text);
   if (typeof body !== 'object' || body === null) {
-    throw invalidShape([
-      { type: 'dict_type', loc: ['body'], msg: 'Input should be a valid object', input: body },
-    ]);
+    const input = typeof body === 'string' ? body.toWellFormed() : body;
+    throw invalidShape([{ type: 'dict_type', loc: ['body'], msg: 'Input should be a valid object', input }]);
   }
   if (isDeeperThan(body, limits.jsonDepth)) {
     throw invalidShape([
@@ -31,7 +32,8 @@ export async function readJsonBody(request: IncomingMessage): Promise<object | u
       },
     ]);
   }
-  return body;
+  // The bytes are UTF-8: only an escape can be a lone surrogate.
+  return text.includes('\\u') ? toWellFormed(body, ['body']) : { value: body, errors: [] };
 }
 
 function checkEncoding({ headers }: IncomingMessage): void {
@@ -51,7 +53,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
     askForBody(request);
     return await Promise.race([collectBytes(request), tooSlow]);
   } catch (error) {
-    throw error instanceof ServiceError ? error : malformedRequest('Malformed JSON in request body.', error);
+    throw error instanceof ServiceError ? error : malformedJson(error);
   } finally {
     endWatch();
   }
@@ -68,13 +70,23 @@ async function collectBytes(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function parse(bytes: Buffer): unknown {
+function decode(bytes: Buffer): string {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    throw malformedRequest('Malformed JSON in request body.', error);
+    throw malformedJson(error);
   }
 }
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw malformedJson(error);
+  }
+}
+
+const malformedJson = (cause: unknown) => malformedRequest('Malformed JSON in request body.', cause);
 
 /** Without recursion, which is what a deep value is meant to exhaust. */
 function isDeeperThan(value: object, depthMax: number): boolean {

@@ -1,6 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Document } from 'openapi-backend';
-import { invalidShape, malformedRequest, unauthorized, unavailable, unsupportedMediaType } from '../errors';
+import {
+  invalidShape,
+  malformedRequest,
+  unauthorized,
+  unavailable,
+  unsupportedMediaType,
+  type ShapeError,
+} from '../errors';
 import type { Authenticate, Caller } from '../keys/caller';
 import type { Log } from '../log';
 import {
@@ -23,7 +30,8 @@ import { requestIdOf } from './request-id';
 import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
-import { toShapeErrors } from './shape-errors';
+import { onePerPlace, toShapeErrors } from './shape-errors';
+import { toWellFormed } from './well-formed';
 
 /** What the pipeline needs to know. */
 export interface PipelineOptions {
@@ -89,15 +97,18 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
     await options.countRequest(exchange.caller);
   }
   // 415, 413, 400
-  const { sentBody, body } = await readBody(exchange.request, route);
+  const { sentBody, body, errors: bodyErrors } = await readBody(exchange.request, route);
   const path = pathParameters(route, exchange);
-  const query = sentQuery(route.parameters, exchange.query);
+  const { value: query, errors } = toWellFormed(sentQuery(route.parameters, exchange.query), ['query']);
+  errors.push(...bodyErrors);
   const headers = sentHeaders(route, exchange.request);
   const sent = { path, query, headers, body: sentBody };
   const checked = await checkOperation(route, sent, exchange.caller, options.checks);
   // 422
   const typed = typedQuery(route.parameters, query);
-  checkShape(route, sent, { path, query: typed, header: exchange.request.headers, requestBody: body });
+  const values = { path, query: typed, header: exchange.request.headers, requestBody: body };
+  errors.push(...shapeErrors(route, sent, values));
+  if (errors.length > 0) throw invalidShape(onePerPlace(errors));
   // 403, 404, 409
   return route.handle(callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options));
 }
@@ -114,15 +125,15 @@ async function authenticate({ headers }: IncomingMessage, options: Options): Pro
 async function readBody(
   request: IncomingMessage,
   route: Route,
-): Promise<{ sentBody?: object; body?: object }> {
-  if (!route.body) return {};
+): Promise<{ sentBody?: object; body?: object; errors: ShapeError[] }> {
+  if (!route.body) return { errors: [] };
   const isSent = hasBody(request);
   if (isSent && mediaTypeOf(request) !== route.body.mediaType)
     throw unsupportedMediaType(route.body.mediaType);
-  if (isForm(route)) return { body: {} };
-  if (!isSent) return {};
-  const sentBody = await readJsonBody(request);
-  return { sentBody, body: prepareBody(sentBody, route.body.schema) };
+  if (isForm(route)) return { body: {}, errors: [] };
+  if (!isSent) return { errors: [] };
+  const { value: sentBody, errors } = await readJsonBody(request);
+  return { sentBody, body: prepareBody(sentBody, route.body.schema), errors };
 }
 
 const isForm = (route: Route) => route.body?.mediaType === 'multipart/form-data';
@@ -172,12 +183,16 @@ function checkOperation(
   return caller && check ? check({ query, headers, body, caller }) : undefined;
 }
 
-/** @throws invalid_shape with all violations at once */
-function checkShape(route: Route, sent: SentValues, values: Parameters<Route['violations']>[0]): void {
+/** The violations of the document's schemas, as the response shows them. */
+function shapeErrors(
+  route: Route,
+  sent: SentValues,
+  values: Parameters<Route['violations']>[0],
+): ShapeError[] {
   const violations = route.violations(values);
-  if (violations.length === 0) return;
+  if (violations.length === 0) return [];
   const { path, query, headers: header, body } = sent;
-  throw invalidShape(toShapeErrors(violations, { path, query, header, body }));
+  return toShapeErrors(violations, { path, query, header, body });
 }
 
 /**

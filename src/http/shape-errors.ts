@@ -15,8 +15,13 @@ export interface SentValues {
  * sent: one entry per value, for the first rule that it breaks, and one per value that is missing.
  */
 export function toShapeErrors(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
+  return onePerPlace(toEntries(errors, sent));
+}
+
+/** Keeps the first error of each value. */
+export function onePerPlace(errors: readonly ShapeError[]): ShapeError[] {
   const byPlace = new Map<string, ShapeError>();
-  for (const error of toEntries(errors, sent)) {
+  for (const error of errors) {
     const place = JSON.stringify(error.loc);
     if (!byPlace.has(place)) byPlace.set(place, error);
   }

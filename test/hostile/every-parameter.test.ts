@@ -179,6 +179,38 @@ describe('in a query', () => {
     },
   );
 
+  it.each([
+    ['%ff', '\ufffd'],
+    ['Caf%E9', 'Caf\ufffd'],
+    ['%ED%A0%80', '\ufffd\ufffd\ufffd'],
+    ['100%+%c0%af', '100% \ufffd\ufffd'],
+  ])('bytes that are not UTF-8 are 422: %s', async (text, input) => {
+    const { status, body } = await service.api.get(`/products?brand=${text}&limit=0`);
+
+    expect(status).toBe(422);
+    expect(body.detail).toMatchObject([
+      { type: 'string_unicode', loc: ['query', 'brand'], input },
+      { type: 'greater_than_equal', loc: ['query', 'limit'] },
+    ]);
+  });
+
+  it('bytes that are not UTF-8 in an unknown parameter are ignored', async () => {
+    expect((await service.api.get('/products?x=%ff&%ff=x')).status).toBe(200);
+  });
+
+  it('bytes that are not UTF-8 in sort_by, order or cursor are a wrong value of these', async () => {
+    for (const name of ['sort_by', 'order', 'cursor']) {
+      expect((await service.api.get(`/products?brand=%ff&${name}=%ff`)).status).toBe(400);
+    }
+  });
+
+  it.each(['100%', '%zz', '%EF%BF%BD', '%F0%9F%98%80', '%25ff', '%E4%BD%A0%'])(
+    '%s is a text like any other',
+    async (text) => {
+      expect((await service.api.get(`/products?brand=${text}`)).body).toMatchObject({ count: 0 });
+    },
+  );
+
   it.each(['sku', 'brand', 'category', 'partner_name'])(
     '%% and _ in %s stand for themselves',
     async (name) => {

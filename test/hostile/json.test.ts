@@ -180,23 +180,82 @@ describe('a JSON bomb', () => {
     expect((await post(json)).status).toBe(status);
   });
 
-  it.each([
-    ['a lone high surrogate', String.raw`"\ud800"`],
-    ['a lone low surrogate', String.raw`"A\udc00B"`],
-    ['a pair in the wrong order', String.raw`"\udc00\ud800"`],
-  ])('with %s as a name or reference is stored as it can be, or refused', async (_what, text) => {
-    for (const json of [
-      `{"partner_name":${text},"items":[{"product_id":"PR00001","quantity":1}]}`,
-      `{"customer_reference":${text},${ofOrder}`,
-    ]) {
+  describe('with a lone surrogate', () => {
+    const msg = 'String should be well-formed Unicode, without lone surrogates';
+    const item = '{"product_id":"PR00001","quantity":1}';
+
+    it.each<[string, string, (string | number)[], string]>([
+      [
+        'a high one as partner_name',
+        String.raw`{"partner_name":"\ud800","items":[${item}]}`,
+        ['partner_name'],
+        '\ufffd',
+      ],
+      [
+        'a low one in customer_reference',
+        String.raw`{"customer_reference":"A\udc00B",${ofOrder}`,
+        ['customer_reference'],
+        'A\ufffdB',
+      ],
+      [
+        'a pair in the wrong order in a product_id',
+        String.raw`{"partner_name":"A","items":[${item},{"product_id":"\uDC00\uD800","quantity":1}]}`,
+        ['items', 1, 'product_id'],
+        '\ufffd\ufffd',
+      ],
+      [
+        'one in a field that is ignored',
+        String.raw`{"x":[{"y":"\ud800"}],${ofOrder}`,
+        ['x', 0, 'y'],
+        '\ufffd',
+      ],
+      ['one in the name of a field', String.raw`{"a\ud800":1,${ofOrder}`, ['a\ufffd'], 'a\ufffd'],
+    ])('%s is 422 and creates no order', async (_what, json, loc, input) => {
+      const before = await orders();
+
       const { status, body } = await post(json);
 
-      expect([201, 422]).toContain(status);
-      if (status === 201) {
-        const { body: kept } = await service.api.get(`/orders/${body.order_id}`);
-        expect(kept).toEqual(body);
-      }
-    }
+      const error = { type: 'string_unicode', loc: ['body', ...loc], msg, input };
+      expect({ status, body }).toEqual({ status: 422, body: { detail: [error] } });
+      expect(await orders()).toBe(before);
+    });
+
+    it('reports every such string, and what else is wrong, at once', async () => {
+      const { status, body } = await post(
+        String.raw`{"partner_name":"\ud800","customer_reference":"\udfff","items":[{"product_id":"PR00001","quantity":0}]}`,
+      );
+
+      expect(status).toBe(422);
+      expect(body.detail).toMatchObject([
+        { type: 'string_unicode', loc: ['body', 'partner_name'] },
+        { type: 'string_unicode', loc: ['body', 'customer_reference'] },
+        { type: 'greater_than_equal', loc: ['body', 'items', 0, 'quantity'] },
+      ]);
+    });
+
+    it('lists a hundred of more such strings', async () => {
+      const { status, body } = await post(`{"x":[${String.raw`"\ud800",`.repeat(50_000)}1],${ofOrder}`);
+
+      expect([status, (body.detail as unknown[]).length]).toEqual([422, 100]);
+    });
+
+    it('alone, without an object, is no order', async () => {
+      const { status, body } = await post(String.raw`"\ud800"`);
+
+      expect([status, body.detail]).toMatchObject([422, [{ type: 'dict_type', input: '\ufffd' }]]);
+    });
+
+    it('is 422 though another one was used with the Idempotency-Key', async () => {
+      const send = (reference: string) =>
+        service.api.send('POST', '/orders', {
+          headers: { 'content-type': 'application/json', 'idempotency-key': 'surrogates' },
+          body: `{"customer_reference":"${reference}",${ofOrder}`,
+        });
+
+      expect((await send(String.raw`\ud800`)).status).toBe(422);
+      expect((await send(String.raw`\ud801`)).body.detail).toMatchObject([{ type: 'string_unicode' }]);
+      expect((await send(String.raw`\ud83d\ude00`)).body).toMatchObject({ customer_reference: '\u{1f600}' });
+    });
   });
 
   it.each(operations.filter(({ hasBody, needsKey, method }) => !hasBody && needsKey && method === 'POST'))(

@@ -1,0 +1,55 @@
+import { parse, unescape, type ParsedUrlQuery } from 'node:querystring';
+import type { ShapeError } from '../errors';
+
+/** Of a body with more, only so many are listed: a megabyte can contain a hundred thousand. */
+const errorsMax = 100;
+
+/** A value without lone surrogates, and the strings in it that had some. */
+export interface WellFormed<T> {
+  value: T;
+  errors: ShapeError[];
+}
+
+/**
+ * Replaces each lone surrogate in the strings and member names of a JSON value by U+FFFD. No text encoding has bytes for
+ * them: PostgreSQL would store different strings as the same one.
+ * @param loc - where the value is
+ */
+export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T> {
+  const errors: ShapeError[] = [];
+  const fix = (text: string, at: ShapeError['loc']): string => {
+    if (text.isWellFormed()) return text;
+    const input = text.toWellFormed();
+    const msg = 'String should be well-formed Unicode, without lone surrogates';
+    if (errors.length < errorsMax) errors.push({ type: 'string_unicode', loc: at, msg, input });
+    return input;
+  };
+  const walk = (each: unknown, at: ShapeError['loc']): unknown => {
+    if (typeof each === 'string') return fix(each, at);
+    if (Array.isArray(each)) return each.map((item, index) => walk(item, [...at, index]));
+    if (typeof each !== 'object' || each === null) return each;
+    // Unlike an assignment, this makes `__proto__` a member like any other.
+    return Object.fromEntries(
+      Object.entries(each).map(([name, member]) => {
+        const step = fix(name, [...at, name.toWellFormed()]);
+        return [step, walk(member, [...at, step])];
+      }),
+    );
+  };
+  const copy = walk(value, loc) as T;
+  return { value: errors.length > 0 ? copy : value, errors };
+}
+
+/** Parses a query string. Bytes that are not UTF-8 become lone surrogates, which `toWellFormed` finds. */
+export function parseQuery(query: string): ParsedUrlQuery {
+  return parse(query, '&', '=', { decodeURIComponent: decode });
+}
+
+function decode(text: string): string {
+  try {
+    // A percent sign without two digits stands for itself.
+    return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
+  } catch {
+    return unescape(text).replaceAll('\uFFFD', '\uD800');
+  }
+}
