@@ -2350,7 +2350,7 @@ export interface components {
         /** @description One thing that is wrong with the shape of a request. */
         ValidationError: {
             /**
-             * @description A stable code of the kind of error, for example `missing`, `int_parsing`, `greater_than_equal`, `enum`.
+             * @description A stable code of the kind of error, for example `missing`, `int_parsing`, `greater_than_equal`, `enum`, `string_unicode`.
              * @example enum
              */
             type: string;
@@ -2368,7 +2368,7 @@ export interface components {
              */
             msg: string;
             /**
-             * @description The value that was sent; where a field is missing, the object that lacks it; null where nothing was sent, or where it is too large to be repeated.
+             * @description The value that was sent, with U+FFFD in place of what is no Unicode; where a field is missing, the object that lacks it; null where nothing was sent, or where it is too large to be repeated.
              * @example weekly
              */
             input: unknown;

@@ -294,6 +294,11 @@ export const replays: Record<string, Replay> = {
   },
   'createOrder 422 quantity': ({ api }) =>
     api.post('/orders', { partner_name: partnerName, items: [{ product_id: 'PR00001', quantity: 0 }] }),
+  'createOrder 422 lone_surrogate': ({ api }) =>
+    api.send('POST', '/orders', {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...orderOf('PR00001'), customer_reference: 'PO-\ud800' }),
+    }),
   'createOrder 422 missing_field': ({ api }) => api.post('/orders', { items: orderOf('PR00001').items }),
   'createOrder 422 no_body': ({ api }) => api.post('/orders'),
 
