@@ -71,7 +71,7 @@ audit: ## ask the registry for known vulnerabilities of what ships (needs one th
 	npm audit --omit=dev
 
 clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 to only show them)
-	@npm run --silent clean-objects -- $(if $(DRY_RUN),--dry-run)
+	@npm run --silent admin -- objects clean $(if $(DRY_RUN),--dry-run)
 
 clean: ## remove what was installed and built; data stay
 	rm -rf node_modules dist

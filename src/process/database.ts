@@ -51,7 +51,7 @@ export async function requireKey(db: Database, { databaseUrl, apiKeys }: Config)
   if (databaseUrl === undefined || apiKeys.length > 0 || (await hasKeyInUse(db))) return;
   throw new ConfigError(
     'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
-      'npm run keys -- create NAME.',
+      'npm run admin -- keys create NAME.',
   );
 }
 

@@ -90,7 +90,7 @@ describe('a database that a newer version has migrated', () => {
     }
   }
   const listKeys = (env: Record<string, string>) =>
-    promisify(execFile)(process.execPath, ['dist/src/manage-keys.js', 'list'], {
+    promisify(execFile)(process.execPath, ['dist/src/admin/main.js', 'keys', 'list'], {
       cwd: project,
       env: { PATH: process.env.PATH, ...env },
     });
@@ -173,7 +173,10 @@ describe('MIGRATE_ON_START=off', () => {
     const address = await createEmptyDatabase();
     const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl(address), MIGRATE_ON_START: 'off' };
     const list = () =>
-      promisify(execFile)(process.execPath, ['dist/src/manage-keys.js', 'list'], { cwd: project, env });
+      promisify(execFile)(process.execPath, ['dist/src/admin/main.js', 'keys', 'list'], {
+        cwd: project,
+        env,
+      });
 
     await expect(list()).rejects.toMatchObject({
       code: 1,

@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { runAdmin } from '../support/admin-command';
 import { afterFile } from '../support/after-file';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
@@ -25,24 +25,7 @@ beforeAll(async () => {
 const anyAddress = { WEBHOOK_PRIVATE_ADDRESSES: 'on' };
 const settings = () => ({ DATABASE_URL: databaseUrl(address), DATA_DIR: dataDir });
 
-interface Result {
-  code: unknown;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs the command as it was built. */
-function webhooks(env: Record<string, string>, ...args: string[]): Promise<Result> {
-  return new Promise((resolve) => {
-    const options = { env: { PATH: process.env.PATH, ...env } };
-    execFile(
-      process.execPath,
-      ['dist/src/manage-keys.js', 'webhooks', ...args],
-      options,
-      (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
+const webhooks = (env: Record<string, string>, ...args: string[]) => runAdmin(env, 'webhooks', ...args);
 
 const startApi = (env: Record<string, string> = anyAddress) =>
   startService({ env: { ...settings(), API_KEYS: testKey, ...env } });
@@ -140,14 +123,6 @@ describe('the command that manages webhooks', () => {
       stdout: '',
       stderr: `There is no webhook ${id}.\n`,
     });
-  });
-
-  it('says what it takes when it is not understood', async () => {
-    const { code, stdout, stderr } = await webhooks({ DATA_DIR: createTestFolder() }, 'rotate');
-
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^Unknown command: webhooks rotate\nUsage:\n/);
-    expect(stderr).toContain('npm run keys -- webhooks create URL [--partner PARTNER] [--events TYPE,TYPE]');
   });
 });
 

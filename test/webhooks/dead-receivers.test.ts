@@ -1,6 +1,7 @@
 import { limits } from '../../src/limits';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
-import { parseWebhookCommand } from '../../src/webhooks/manage-webhooks';
+import { runAdmin } from '../support/admin-command';
+import { databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhook-receiver';
@@ -96,14 +97,8 @@ describe('an endpoint that has accepted nothing for days', () => {
     change(id, { failures_in_a_row: 1, failing_since: ago(interval) });
   /** The next failure is the last one. */
   const giveUpAtOnce = () => jest.replaceProperty(limits, 'webhookRetrySeconds', [] as never);
-  async function list(): Promise<string> {
-    const write = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-    const command = parseWebhookCommand(['list'], { partnerName: null }, { webhookPrivateAddresses: true });
-    await command(service.db);
-    const text = write.mock.calls.map(([line]) => String(line)).join('');
-    write.mockRestore();
-    return text;
-  }
+  const webhooks = (...args: string[]) =>
+    runAdmin({ DATABASE_URL: databaseUrl(service.address) }, 'webhooks', ...args);
 
   it('is disabled when another event is given up, which shows; enabled again, it begins anew', async () => {
     giveUpAtOnce();
@@ -119,11 +114,10 @@ describe('an endpoint that has accepted nothing for days', () => {
       return found.disabled_at !== null && found;
     });
     expect(row).toMatchObject({ disabled_reason: 'nothing accepted for 5 days', given_up: 1 });
-    expect(await list()).toMatch(/ disabled \d\S+Z: nothing accepted for 5 days +1 +\d\S+Z HTTP 500\n/);
-    const enable = ['enable', String(id)];
-    const say = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
-    await parseWebhookCommand(enable, { partnerName: null }, { webhookPrivateAddresses: true })(service.db);
-    say.mockRestore();
+    expect((await webhooks('list')).stdout).toMatch(
+      / disabled \d\S+Z: nothing accepted for 5 days +1 +\d\S+Z HTTP 500\n/,
+    );
+    await webhooks('enable', String(id));
     expect(await endpoint(id)).toMatchObject({
       disabled_at: null,
       disabled_reason: null,

@@ -1,21 +1,14 @@
-import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { runAdmin } from '../support/admin-command';
 import { createTestFolder } from '../support/folder';
 import { databaseProcesses, startUsedService, type ServiceProcess } from '../support/process';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
 const long = new Date('2026-01-01T00:00:00Z');
 
-/** Runs the command as it was built, with these settings alone. */
-function cleanObjects(env: Record<string, string>, ...args: string[]) {
-  return new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
-    const options = { env: { PATH: process.env.PATH, ...env } };
-    execFile(process.execPath, ['dist/src/clean-objects.js', ...args], options, (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
+const cleanObjects = (env: Record<string, string>, ...args: string[]) =>
+  runAdmin(env, 'objects', 'clean', ...args);
 
 /** Leaves a file that waited for its key, as a killed process does. @returns where it is */
 function leaveBehind({ dataDir }: ServiceProcess): string {
@@ -53,14 +46,21 @@ describe('the command that cleans the object store', () => {
   });
 
   it.concurrent.each([
-    ['a folder without data', () => ({ DATA_DIR: createTestFolder() }), [], 'Wrong setting DATA_DIR: '],
-    ['a wrong setting', () => ({ PORT: 'x' }), [], 'Wrong setting PORT: '],
-    ['an option that it does not know', () => ({}), ['--force'], "Unknown option '--force'"],
-  ])('refuses %s with one line', async (_what, env, args, line) => {
-    const { code, stdout, stderr } = await cleanObjects(env(), ...args);
+    ['a folder without data', () => ({ DATA_DIR: createTestFolder() }), 'Wrong setting DATA_DIR: '],
+    ['a wrong setting', () => ({ PORT: 'x' }), 'Wrong setting PORT: '],
+  ])('refuses %s with one line', async (_what, env, line) => {
+    const { code, stdout, stderr } = await cleanObjects(env());
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^\S.*\n$/);
     expect(stderr).toContain(line);
+  });
+
+  it.concurrent('answers an unknown option with two lines and exit code 2', async () => {
+    expect(await cleanObjects({}, '--force')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'Unknown option: --force.\nHelp: npm run --silent admin -- objects clean --help\n',
+    });
   });
 });

@@ -1,24 +1,11 @@
-import { execFile } from 'node:child_process';
+import { runAdmin } from '../support/admin-command';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
 import { createTestFolder } from '../support/folder';
 import { spawnService, startService, startUsedService } from '../support/process';
 
-interface Result {
-  code: unknown;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs the command as it was built, with these settings alone. */
-function keys(env: Record<string, string>, ...args: string[]): Promise<Result> {
-  return new Promise((resolve) => {
-    const options = { env: { PATH: process.env.PATH, ...env } };
-    execFile(process.execPath, ['dist/src/manage-keys.js', ...args], options, (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
+/** Runs `npm run admin -- keys`. */
+const keys = (env: Record<string, string>, ...args: string[]) => runAdmin(env, 'keys', ...args);
 
 describe('the command that manages keys', () => {
   it.concurrent('works before the first start, and its keys are enough for it', async () => {
@@ -29,7 +16,7 @@ describe('the command that manages keys', () => {
     expect(code).toBe(1);
     expect(stderr).toBe(
       'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
-        'npm run keys -- create NAME.\n',
+        'npm run admin -- keys create NAME.\n',
     );
 
     const created = await keys(env, 'create', 'shop');
@@ -92,26 +79,42 @@ describe('the command that manages keys', () => {
   });
 
   it.concurrent.each<[string, string[], string]>([
-    ['nothing', [], 'What is to be done?'],
-    ['an unknown command', ['rotate'], 'Unknown command: rotate'],
-    ['no name', ['create'], 'A key has a NAME of 1 to 100 characters.'],
-    ['a blank name', ['create', ' '], 'A key has a NAME of 1 to 100 characters.'],
-    ['a name of two lines', ['create', 'a\nb'], 'A key has a NAME of 1 to 100 characters.'],
-    ['two names', ['revoke', 'a', 'b'], 'Too many arguments: b'],
-    ['a name to list', ['list', 'a'], 'Too many arguments: a'],
-    ['a partner to revoke', ['revoke', 'a', '--partner', 'b'], '--partner belongs to create.'],
+    ['an unknown command', ['rotate'], 'Unknown command: rotate. (Did you mean create?)'],
+    ['no name', ['create'], 'Missing argument: NAME.'],
+    [
+      'a blank name',
+      ['create', ' '],
+      'Wrong NAME: it must have 1 to 100 characters, none of them a control character.',
+    ],
+    [
+      'a name of two lines',
+      ['create', 'a\nb'],
+      'Wrong NAME: it must have 1 to 100 characters, none of them a control character.',
+    ],
+    ['two names', ['revoke', 'a', 'b'], 'Too many arguments.'],
+    ['a name to list', ['list', 'a'], 'Too many arguments.'],
+    ['a partner to revoke', ['revoke', 'a', '--partner', 'b'], 'Unknown option: --partner.'],
+    ['a partner without a name', ['create', 'a', '--partner'], 'Missing value: --partner PARTNER.'],
     [
       'a blank partner',
       ['create', 'a', '--partner', ''],
       'Wrong PARTNER: String should have at least 1 character.',
     ],
-    ['an unknown option', ['list', '--all'], "Unknown option '--all'"],
-  ])('with %s says what it takes, and does nothing', async (_what, args, problem) => {
+    ['an unknown option', ['list', '--all'], 'Unknown option: --all.'],
+    [
+      'an option with a slip',
+      ['create', 'a', '--patner', 'b'],
+      'Unknown option: --patner. (Did you mean --partner?)',
+    ],
+  ])('answers %s with two lines and exit code 2', async (_what, args, problem) => {
     const { code, stdout, stderr } = await keys({ DATA_DIR: createTestFolder() }, ...args);
 
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain(problem);
-    expect(stderr).toContain('npm run keys -- create NAME [--partner PARTNER]');
+    const known = ['create', 'list', 'revoke'].includes(args[0]!) ? ` ${args[0]!}` : '';
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${problem}\nHelp: npm run --silent admin -- keys${known} --help\n`,
+    });
   });
 
   it.concurrent('without a database says where none was found', async () => {

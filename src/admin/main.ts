@@ -1,0 +1,21 @@
+import { ConfigError } from '../config';
+import { UsageError, usageExitCode } from '../shared/command-line';
+import { adminProgram } from './program';
+
+/** The command `npm run admin`. Takes the settings of the service. */
+adminProgram()
+  .runWith(process.argv.slice(2))
+  .then(
+    (exitCode) => (process.exitCode = exitCode),
+    (error: unknown) => {
+      process.stderr.write(`${messageOf(error)}\n`);
+      process.exitCode = error instanceof UsageError ? usageExitCode : 1;
+    },
+  );
+
+function messageOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error && !(error instanceof ConfigError)
+    ? `${message} (${cause.message})`
+    : message;
+}

@@ -1,0 +1,70 @@
+import { Command, CommanderError, type ErrorOptions } from 'commander';
+
+/** A command line that cannot be used. The message has two lines: what is wrong, and how to get help. */
+export class UsageError extends Error {}
+
+/**
+ * A command, or a group of them, as commander has it: arguments, options and help texts are defined there, once. Parsing
+ * a wrong command line throws a `UsageError` instead of ending the process.
+ */
+export class CommandLine extends Command {
+  constructor(name?: string) {
+    super(name);
+    this.exitOverride();
+    this.allowExcessArguments(false);
+    this.helpOption('-h, --help', 'show this help');
+  }
+
+  override createCommand(name?: string): CommandLine {
+    return new CommandLine(name);
+  }
+
+  /** @throws UsageError */
+  override error(message: string, _options?: ErrorOptions): never {
+    throw new UsageError(`${readable(message)}\nHelp: ${this.fullName} --help`);
+  }
+
+  /**
+   * Runs the command that the arguments name.
+   * @returns the exit code where only help was shown; undefined when the command was run
+   * @throws UsageError; whatever the command throws
+   */
+  async runWith(args: readonly string[]): Promise<number | undefined> {
+    try {
+      await this.parseAsync(args, { from: 'user' });
+      return undefined;
+    } catch (error) {
+      // Help and version are shown by then; a group without a command shows its help as an error.
+      if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageExitCode;
+      throw error;
+    }
+  }
+
+  private get fullName(): string {
+    return this.parent instanceof CommandLine ? `${this.parent.fullName} ${this.name()}` : this.name();
+  }
+}
+
+/** The exit code of a command line that cannot be used. */
+export const usageExitCode = 2;
+
+/** Commander's words for what is wrong, and ours. */
+const wordings: [RegExp, string][] = [
+  [/^required option '(.+)' not specified/, 'Missing option: $1'],
+  [/^missing required argument '(.+)'/, 'Missing argument: $1'],
+  [/^option '(.+)' argument missing/, 'Missing value: $1'],
+  [/^unknown option '(.+)'/, 'Unknown option: $1'],
+  [/^unknown command '(.+)'/, 'Unknown command: $1'],
+  [/^too many arguments.*$/, 'Too many arguments'],
+  [
+    /^(?:option|command-argument value) '.*' (?:argument '.*' is invalid\.|is invalid for argument '.*'\.) /s,
+    '',
+  ],
+];
+
+function readable(message: string): string {
+  let text = message.replace(/^error: /, '');
+  for (const [theirs, ours] of wordings) text = text.replace(theirs, ours);
+  const [problem = '', ...suggestion] = text.split('\n');
+  return [problem.replaceAll(/[<>]/g, '').replace(/\.?$/, '.'), ...suggestion].join(' ');
+}

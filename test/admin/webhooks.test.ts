@@ -1,0 +1,60 @@
+import { adminProgram } from '../../src/admin/program';
+import { UsageError } from '../../src/shared/command-line';
+import { createTestFolder } from '../support/folder';
+
+const url = 'https://partner.example.org/events';
+type Refused = [what: string, args: string[], problem: string, privateAddresses?: 'on' | 'off'];
+type Taken = [what: string, args: string[], privateAddresses?: 'on' | 'off'];
+
+/** Runs the command on a folder without a database, which is what an understood command then says. */
+function run(args: string[], privateAddresses: 'on' | 'off' = 'off'): Promise<unknown> {
+  process.env.DATA_DIR = createTestFolder();
+  process.env.DATABASE_URL = '';
+  process.env.WEBHOOK_PRIVATE_ADDRESSES = privateAddresses;
+  return adminProgram().runWith(['webhooks', ...args]);
+}
+
+describe('npm run admin -- webhooks', () => {
+  it.each<Refused>([
+    ['an unknown command', ['rotate'], 'Unknown command: rotate.'],
+    ['no URL', ['create'], 'Missing argument: URL.'],
+    ['what is no URL', ['create', 'partner.example.org'], 'Wrong URL: it must be one such as'],
+    ['a URL that is too long', ['create', `${url}/${'a'.repeat(2000)}`], 'Wrong URL: it must be one such as'],
+    ['no TLS', ['create', 'http://partner.example.org/'], 'Wrong URL: it must be https, or http where'],
+    ['another protocol', ['create', 'ftp://partner.example.org/'], 'Wrong URL: it must be https', 'on'],
+    ['a password', ['create', 'https://me:secret@partner.example.org/'], 'Wrong URL: it must have no name'],
+    ['a fragment', ['create', `${url}#here`], 'Wrong URL: what follows # is never sent.'],
+    ['a private address', ['create', 'https://127.1/'], '127.0.0.1 is no public address; see WEBHOOK_'],
+    ['a private IPv6 address', ['create', 'https://[::ffff:10.0.0.1]/'], 'is no public address'],
+    ['two URLs', ['create', url, url], 'Too many arguments.'],
+    [
+      'an unknown event',
+      ['create', url, '--events', 'order.created,order.lost'],
+      'Unknown event: order.lost.',
+    ],
+    ['no event', ['create', url, '--events', ''], "Unknown event: ''."],
+    ['no number', ['disable'], 'Missing argument: ID.'],
+    ['what is no number', ['remove', 'WH1'], 'Wrong ID: it must be a number of webhooks list.'],
+    ['a number to list', ['list', '1'], 'Too many arguments.'],
+    ['a partner to list', ['list', '--partner', 'Acme'], 'Unknown option: --partner.'],
+    ['events to enable', ['enable', '1', '--events', 'order.created'], 'Unknown option: --events.'],
+  ])('refuses %s', async (...[, args, problem, privateAddresses]: Refused) => {
+    const running = run(args, privateAddresses);
+
+    await expect(running).rejects.toThrow(UsageError);
+    await expect(running).rejects.toThrow(problem);
+  });
+
+  it.each<Taken>([
+    ['a URL', ['create', url]],
+    [
+      'a URL, events and a partner',
+      ['create', url, '--events', ' job.failed ,order.created', '--partner', 'Acme'],
+    ],
+    ['a private address where that is allowed', ['create', 'http://10.0.0.1:8080/'], 'on'],
+    ['a number', ['remove', '12']],
+    ['no more', ['list']],
+  ])('takes %s', async (...[, args, privateAddresses]: Taken) => {
+    await expect(run(args, privateAddresses)).rejects.toThrow('there is no database');
+  });
+});
