@@ -12,7 +12,7 @@ import {
   listEndpoints,
   type EndpointRow,
 } from '../webhooks/endpoints.repository';
-import type { EventType } from '../webhooks/outbox';
+import type { EventType } from '../events/outbox';
 import { requirePublicHost } from '../webhooks/public-address';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';

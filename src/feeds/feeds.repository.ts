@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
 import type { PartnerScope } from '../keys/caller';
-import { queueEventsSql } from '../webhooks/outbox';
+import { queueEventsSql } from '../events/outbox';
 
 export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 

@@ -3,7 +3,7 @@ import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import type { PartnerScope } from '../keys/caller';
-import { queueEventsSql, type EventType } from '../webhooks/outbox';
+import { queueEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
 import type { RunProgress } from './run-progress.repository';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
 import type { PartnerScope } from '../keys/caller';
-import { queueEventsSql } from '../webhooks/outbox';
+import { queueEventsSql } from '../events/outbox';
 
 /** An order. Amounts are decimal texts, exact. */
 export interface OrderRow {

@@ -11,7 +11,7 @@ import { localKey } from '../keys/local-key';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { startRunWorker } from '../queue/run-worker';
-import { startWebhookWorker } from '../queue/webhook-worker';
+import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
 import type { Cleanup } from './cleanups';

@@ -5,7 +5,7 @@ import { failInterruptedRuns } from '../jobs/left-runs.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { removeIdleLanes } from '../queue/queue';
-import { freeLeftDeliveries } from '../queue/webhook-worker';
+import { freeLeftDeliveries } from '../webhooks/worker';
 
 /**
  * Shows runs as failed whose process has died, here or elsewhere, has webhooks sent that such a process was about to send,

@@ -11,7 +11,7 @@ import {
   noteGivenUp,
 } from './endpoints.repository';
 import { describeEvent } from './event-data';
-import { putOffDueSql, putOffSql, type Delivery } from './outbox';
+import { putOffDueSql, putOffSql, type Delivery } from '../events/outbox';
 import { send, type SendOptions } from './send';
 
 /** Of how many events that are given up at once a log line has the ids: the first ones. */

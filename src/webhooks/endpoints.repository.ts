@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import { limits } from '../limits';
-import type { EventType } from './outbox';
+import type { EventType } from '../events/outbox';
 
 /** A row of `webhook_endpoints`. */
 export interface EndpointRow {

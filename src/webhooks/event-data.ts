@@ -6,7 +6,7 @@ import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
-import type { Delivery, EventBody } from './outbox';
+import type { Delivery, EventBody } from '../events/outbox';
 
 /** What the queue keeps of an event: what will not be the same any more when it is sent. */
 export interface EventContent {

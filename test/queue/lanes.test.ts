@@ -1,6 +1,6 @@
 import { limits } from '../../src/limits';
 import { removeIdleLanes } from '../../src/queue/queue';
-import { freeLeftDeliveries } from '../../src/queue/webhook-worker';
+import { freeLeftDeliveries } from '../../src/webhooks/worker';
 import { eventually } from '../support/eventually';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhook-receiver';

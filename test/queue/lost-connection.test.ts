@@ -1,4 +1,4 @@
-import { freeLeftDeliveries } from '../../src/queue/webhook-worker';
+import { freeLeftDeliveries } from '../../src/webhooks/worker';
 import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
 import { ApiClient } from '../support/api-client';
 import { eventually } from '../support/eventually';

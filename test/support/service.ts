@@ -10,7 +10,7 @@ import { createHttpServer, type ServerOptions } from '../../src/http/server';
 import { authenticateAny } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/log';
 import { startRunWorker } from '../../src/queue/run-worker';
-import { startWebhookWorker } from '../../src/queue/webhook-worker';
+import { startWebhookWorker } from '../../src/webhooks/worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile } from './after-file';

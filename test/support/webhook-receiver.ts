@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import type { Database } from '../../src/db/database';
 import { insertEndpoint, type EndpointRow } from '../../src/webhooks/endpoints.repository';
-import type { EventBody } from '../../src/webhooks/outbox';
+import type { EventBody } from '../../src/events/outbox';
 import { afterFile } from './after-file';
 
 /** Of the endpoints that `sendTo` makes. */

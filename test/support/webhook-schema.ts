@@ -1,7 +1,7 @@
 import Ajv, { type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import document from '../../generated/openapi.json';
-import type { EventType } from '../../src/webhooks/outbox';
+import type { EventType } from '../../src/events/outbox';
 import type { Received } from './webhook-receiver';
 
 const ajv = new Ajv({ allErrors: true, strict: false });

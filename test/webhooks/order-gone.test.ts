@@ -1,5 +1,5 @@
 import { createLog } from '../../src/log';
-import { queueEventsSql } from '../../src/webhooks/outbox';
+import { queueEventsSql } from '../../src/events/outbox';
 import { eventually } from '../support/eventually';
 import { startTestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhook-receiver';

@@ -3,9 +3,9 @@ import { runTaskList, type Task } from 'graphile-worker';
 import type { Database, DatabaseAddress } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { deliver } from '../webhooks/deliver';
-import { deliveryTask, freeLeftSql, type Delivery } from '../webhooks/outbox';
-import { keepWorking, openQueuePool, queueLogger, queueOptions } from './queue';
+import { deliver } from './deliver';
+import { deliveryTask, freeLeftSql, type Delivery } from '../events/outbox';
+import { keepWorking, openQueuePool, queueLogger, queueOptions } from '../queue/queue';
 
 /** Sends events to the endpoints that want them. */
 export interface WebhookWorker {
