@@ -224,6 +224,21 @@ create table validation_jobs (
 CREATE INDEX validation_jobs_queued ON public.validation_jobs USING btree (queued_at) WHERE (queued_at IS NOT NULL);
 CREATE INDEX validation_jobs_running ON public.validation_jobs USING btree (job_id) WHERE (status = 'running'::text);
 
+create table webhook_deliveries (
+  webhook_delivery_id bigint not null generated always as identity,
+  webhook_endpoint_id bigint not null,
+  message_id text collate "C" not null,
+  event_type text collate "C" not null,
+  happened_at timestamp with time zone not null,
+  content json not null,
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone not null default now(),
+  is_being_sent boolean not null default false,
+  constraint webhook_deliveries_pkey PRIMARY KEY (webhook_delivery_id)
+);
+CREATE INDEX webhook_deliveries_being_sent ON public.webhook_deliveries USING btree (webhook_endpoint_id) WHERE is_being_sent;
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (webhook_endpoint_id, next_attempt_at);
+
 create table webhook_endpoints (
   webhook_endpoint_id bigint not null generated always as identity,
   url text collate "C" not null,

@@ -200,18 +200,12 @@ export const limits = {
   webhookPause: { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 },
   /** An event for an endpoint that is paused is given up when it is older: nobody counts how often it was not sent. */
   webhookAgeMilliseconds: 36 * 3600 * 1000,
-  /** How many events to an endpoint that is paused are put off at once: of 200,000 that are due, in a third of a second. */
-  deliveriesPutOffTogether: 5_000,
   /**
    * An endpoint that has accepted nothing for so long is disabled when another event is given up: a weekend and a holiday
    * are no reason.
    */
   webhookDeadMilliseconds: 5 * 24 * 3600 * 1000,
-  /** How often the queue is asked for events, see `queuePollMilliseconds`; their notifications come at once. */
-  deliveryPollMilliseconds: 2_000,
-  /** Whoever has taken an event from the queue has sent it by then, or is dead. */
-  deliveryOverdueMilliseconds: 60_000,
-  /** At shutdown, how long an event that is being sent may take; then it goes back into the queue. */
+  /** At shutdown, how long an event that is being sent may take; then another worker sends it. */
   deliveryStopMilliseconds: 5_000,
   /** After how many seconds a client that has queued a run is told to look. */
   queuedRunRetrySeconds: 1,

@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
 import type { PartnerScope } from '../keys/caller';
-import { queueEventsSql } from '../events/outbox';
+import { publishEventsSql } from '../events/outbox';
 
 export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 
@@ -139,7 +139,7 @@ export async function tellOfFeed(db: Database, feedId: number): Promise<void> {
   await db.raw(tellOfFeedSql, [feedId]);
 }
 
-const tellOfFeedSql = queueEventsSql(`
+const tellOfFeedSql = publishEventsSql(`
   select 'feed.uploaded' as event_type, partner_name, to_json(feed) as content
   from (
     select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,

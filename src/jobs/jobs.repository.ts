@@ -3,7 +3,7 @@ import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
 import type { PartnerScope } from '../keys/caller';
-import { queueEventsSql, type EventType } from '../events/outbox';
+import { publishEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
 import type { RunProgress } from './run-progress.repository';
 
@@ -304,7 +304,7 @@ export async function tellOfRun(db: Database, type: EventType, jobId: number): P
   await db.raw(tellOfRunSql, { type, jobId });
 }
 
-const tellOfRunSql = queueEventsSql(`
+const tellOfRunSql = publishEventsSql(`
   select cast(:type as text) as event_type, partner_name, to_json(validation_jobs) as content
   from validation_jobs join feeds using (feed_id) join partners using (partner_id)
   where job_id = :jobId

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
 import type { PartnerScope } from '../keys/caller';
-import { queueEventsSql } from '../events/outbox';
+import { publishEventsSql } from '../events/outbox';
 
 /** An order. Amounts are decimal texts, exact. */
 export interface OrderRow {
@@ -104,7 +104,7 @@ const insertOrdersSql = `
     order_id, partner_name, customer_reference, status, total_amount, currency, created_at,
     order_item_id, product_id, sku, product_name, quantity, unit_price, line_total
   from new_order join new_item using (order_id)
-  where (${queueEventsSql(`
+  where (${publishEventsSql(`
     select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
   `)}) is not null
   order by order_item_id

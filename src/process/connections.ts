@@ -44,6 +44,9 @@ export function connectionsMax(settings: Settings): number {
 /** Each run has one, and a second one to tell how far it is. */
 const runConnections = ({ concurrentRuns }: Settings) => 2 * concurrentRuns;
 
-/** One for each place where a run is worked on, and one for all webhooks: they listen. */
+/** Those that claim webhook deliveries, and note how they ended. */
+export const deliveryConnections = 2;
+
+/** One for each place where a run is worked on, which listens. */
 const queueConnections = ({ concurrentRuns }: Settings) =>
-  concurrentRuns + limits.queueConnections + 1 + limits.queueConnections;
+  concurrentRuns + limits.queueConnections + deliveryConnections;

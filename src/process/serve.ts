@@ -15,6 +15,7 @@ import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
 import type { Cleanup } from './cleanups';
+import { deliveryConnections } from './connections';
 import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
 
@@ -102,6 +103,17 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
   return apiKeys.length === 0 && databaseUrl === undefined ? localKey(dataDir) : undefined;
 }
 
+/** Opens a pool for work that nobody waits for: requests must not keep it waiting. */
+function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
+  const db = openDatabase(address, {
+    applicationName: 'queue',
+    connectionsMax: deliveryConnections,
+    queryMilliseconds: limits.databaseQueryMilliseconds,
+  });
+  cleanups.push({ what: 'pool of the queue', undo: () => closePool(db) });
+  return db;
+}
+
 /** Starts what does runs, and what works on the queue. */
 function startRuns(role: Role, prepared: Prepared): { runner: Runner; stopWork: () => Promise<void> } {
   const { config, log, cleanups, address, db, metrics, sharesPort: logsPid } = prepared;
@@ -116,7 +128,7 @@ function startRuns(role: Role, prepared: Prepared): { runner: Runner; stopWork: 
     role === 'worker' || config.worksOnQueue
       ? [
           startRunWorker(address, { db, runner, log, concurrentRuns, shutdownSeconds }),
-          startWebhookWorker(address, { db, log, privateAddresses, shutdownSeconds }),
+          startWebhookWorker(openQueuePool(address, cleanups), { log, privateAddresses, shutdownSeconds }),
         ]
       : [];
   const stopWork = async () => {

@@ -5,11 +5,11 @@ import { failInterruptedRuns } from '../jobs/left-runs.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { removeIdleLanes } from '../queue/queue';
-import { freeLeftDeliveries } from '../webhooks/worker';
+import { moveDeliveriesOfLastRelease } from '../webhooks/last-release';
 
 /**
- * Shows runs as failed whose process has died, here or elsewhere, has webhooks sent that such a process was about to send,
- * and forgets what was answered too long ago, and lanes of the queue that are idle: now, and then one look after the other.
+ * Shows runs as failed whose process has died, here or elsewhere, moves webhooks that the last release has left, and forgets
+ * what was answered too long ago, and lanes of the queue that are idle: now, and then one look after the other.
  */
 export async function startSweep(db: Database, log: Log, signal: AbortSignal): Promise<void> {
   let lanesNextAt = 0;
@@ -21,9 +21,9 @@ export async function startSweep(db: Database, log: Log, signal: AbortSignal): P
       log.warn({ err: error }, 'interrupted runs could not be looked for');
     }
     try {
-      await freeLeftDeliveries(db);
+      await moveDeliveriesOfLastRelease(db);
     } catch (error) {
-      log.warn({ err: error }, 'webhooks that were left could not be looked for');
+      log.warn({ err: error }, 'failed to move webhook deliveries of the last release');
     }
     try {
       if (performance.now() >= lanesNextAt && (await removeIdleLanes(db))) {

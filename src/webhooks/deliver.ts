@@ -3,15 +3,21 @@ import { limits } from '../limits';
 import type { Log } from '../log';
 import { stringifyJson } from '../shared/exact-json';
 import {
+  deleteDelivery,
+  dropUnwantedDeliveries,
+  giveUpOldDeliveries,
+  releaseDelivery,
+  rescheduleDelivery,
+  type ClaimedDelivery,
+} from './deliveries.repository';
+import {
   disableEndpoint,
   disableIfDead,
-  findEndpointInUse,
   noteDelivery,
   noteFailure,
   noteGivenUp,
 } from './endpoints.repository';
 import { describeEvent } from './event-data';
-import { putOffDueSql, putOffSql, type Delivery } from '../events/outbox';
 import { send, type SendOptions } from './send';
 
 /** Of how many events that are given up at once a log line has the ids: the first ones. */
@@ -24,69 +30,73 @@ export interface DeliveryContext extends SendOptions {
 }
 
 /**
- * Sends one event to one endpoint, once. What is not accepted goes back into the queue, for later each time, until it has
- * failed too often or is too old. An endpoint that says 410, or has accepted nothing for days, is disabled; one at which too
- * much has failed in a row is left alone for a while. An event whose order no longer exists is discarded.
- * @throws whatever the database throws, and when the signal is given: the queue then tries again
+ * Sends one event to one endpoint, once. What is not accepted is rescheduled, with a longer delay each time, until it has
+ * failed too often. An endpoint that answers 410, or has accepted nothing for days, is disabled. An event whose order no
+ * longer exists is discarded.
+ * @throws whatever the database throws; another worker sends the event when the lease has expired
  */
-export async function deliver(delivery: Delivery, context: DeliveryContext): Promise<void> {
+export async function deliver(delivery: ClaimedDelivery, context: DeliveryContext): Promise<void> {
   const { db, log, signal } = context;
-  const { endpoint_id: endpointId, message_id: messageId, type, failed_attempts: failedAttempts } = delivery;
-  const endpoint = await findEndpointInUse(db, endpointId);
-  if (!endpoint) return;
-  if (endpoint.pause > 0) return sitOut(endpoint.pause, delivery, context);
-
-  const line = { endpoint_id: endpointId, webhook_id: messageId, event: type, attempt: failedAttempts + 1 };
+  const { webhook_endpoint_id: endpointId, message_id: messageId, attempts } = delivery;
+  const line = {
+    endpoint_id: endpointId,
+    webhook_id: messageId,
+    event: delivery.event_type,
+    attempt: attempts,
+  };
+  // Workers have died of it, or could not tell what it says.
+  if (attempts > limits.webhookRetrySeconds.length + 1) return giveUp(delivery, context);
   const event = await describeEvent(db, delivery);
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
-    return;
+    return deleteDelivery(db, delivery);
   }
   const body = stringifyJson(event);
   const startedAt = performance.now();
   const failure = await failureOf(() =>
-    send(endpoint.url, endpoint.secret, { id: messageId, body }, context),
+    send(delivery.url, delivery.secret, { id: messageId, body }, context),
   );
   const ms = Math.round(performance.now() - startedAt);
   if (failure === null) {
     log.info({ ...line, ms }, 'webhook delivered');
-    if (endpoint.failures_in_a_row > 0) await noteDelivery(db, endpointId);
+    await deleteDelivery(db, delivery);
+    if (delivery.failures_in_a_row > 0) await noteDelivery(db, endpointId);
     return;
   }
-  // It is we who have to stop.
-  signal?.throwIfAborted();
+  // The worker shuts down: the endpoint is not to blame.
+  if (signal?.aborted) return releaseDelivery(db, delivery);
   log.warn({ ...line, ms, failure }, 'webhook failed');
   await noteFailure(db, endpointId, failure);
   if (failure === 'HTTP 410') {
     log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it says that it is gone');
     await disableEndpoint(db, endpointId, 'it says that it is gone');
-    return;
+    return deleteDelivery(db, delivery);
   }
-  const seconds = limits.webhookRetrySeconds[failedAttempts];
-  if (seconds === undefined) return giveUp(endpointId, [messageId], context);
-  await putOff(db, { ...delivery, failed_attempts: failedAttempts + 1 }, seconds);
+  const seconds = limits.webhookRetrySeconds[attempts - 1];
+  // Up to a fifth later: what has failed together does not come again together.
+  if (seconds !== undefined) return rescheduleDelivery(db, delivery, seconds * (1 + Math.random() / 5));
+  await giveUp(delivery, context);
 }
 
-/** Puts off what is due to an endpoint that is paused: this event, and with it others, which need not come here for that. */
-async function sitOut(pause: number, delivery: Delivery, context: DeliveryContext): Promise<void> {
-  const { db } = context;
-  const { endpoint_id: endpointId, message_id: messageId } = delivery;
-  // Some time after its end: what has a time of its own comes before, and shows whether the endpoint is back.
-  const seconds = pause + limits.webhookPause.pauseSeconds;
-  const { rows } = await db.raw<{ rows: [{ given_up: string[] }] }>(putOffDueSql, {
-    endpoint_id: endpointId,
-    seconds,
-    age_milliseconds: limits.webhookAgeMilliseconds,
-    most: limits.deliveriesPutOffTogether,
-  });
-  const isTooOld = Date.now() - Date.parse(delivery.timestamp) > limits.webhookAgeMilliseconds;
-  if (!isTooOld) await putOff(db, delivery, seconds);
-  await giveUp(endpointId, [...(isTooOld ? [messageId] : []), ...rows[0].given_up], context);
+async function giveUp(delivery: ClaimedDelivery, context: DeliveryContext): Promise<void> {
+  await deleteDelivery(context.db, delivery);
+  await noteEnd(delivery.webhook_endpoint_id, [delivery.message_id], context);
 }
 
-/** Notes that events are given up; so is their endpoint, when it has been dead for too long. */
-async function giveUp(endpointId: number, messageIds: string[], { db, log }: DeliveryContext): Promise<void> {
-  if (messageIds.length === 0) return;
+/** Drops what nobody wants any more, and gives up what is too old. Safe at any time, on any number of processes. */
+export async function discardDeliveries(context: Pick<DeliveryContext, 'db' | 'log'>): Promise<void> {
+  await dropUnwantedDeliveries(context.db);
+  for (const { webhook_endpoint_id, message_ids } of await giveUpOldDeliveries(context.db)) {
+    await noteEnd(webhook_endpoint_id, message_ids, context);
+  }
+}
+
+/** Notes that events are given up, and disables their endpoint when it has been dead for too long. */
+async function noteEnd(
+  endpointId: number,
+  messageIds: string[],
+  { db, log }: Pick<DeliveryContext, 'db' | 'log'>,
+): Promise<void> {
   const line = {
     endpoint_id: endpointId,
     events: messageIds.length,
@@ -108,12 +118,4 @@ async function failureOf(sending: () => Promise<number>): Promise<string | null>
     const { name, code, message } = error as NodeJS.ErrnoException;
     return message || (code ?? name);
   }
-}
-
-/** Up to a fifth later than asked for: what has failed together does not come again together. */
-async function putOff(db: Database, delivery: Delivery, seconds: number): Promise<void> {
-  await db.raw(putOffSql, {
-    delivery: JSON.stringify(delivery),
-    seconds: seconds * (1 + Math.random() / 5),
-  });
 }

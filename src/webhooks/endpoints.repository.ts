@@ -48,7 +48,7 @@ export async function deleteEndpoint(db: Database, endpointId: number): Promise<
 }
 
 /**
- * Has an endpoint get nothing more; what waits for it is dropped when its turn comes.
+ * Has an endpoint get nothing more; what waits for it is dropped.
  * @param reason - why the service does that by itself; null: somebody wants it
  * @returns whether there is one
  */
@@ -85,21 +85,6 @@ const sound = { failures_in_a_row: 0, failing_since: null, paused_until: null };
 /** Has an endpoint get events from now on, whatever it did before. @returns whether there is one */
 export async function enableEndpoint(db: Database, endpointId: number): Promise<boolean> {
   return (await at(db, endpointId).update({ ...sound, disabled_at: null, disabled_reason: null })) > 0;
-}
-
-/** An endpoint that is not disabled, and for how many more seconds it is paused; undefined when there is none. */
-export async function findEndpointInUse(
-  db: Database,
-  endpointId: number,
-): Promise<(Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> & { pause: number }) | undefined> {
-  return at(db, endpointId)
-    .where('disabled_at', null)
-    .first(
-      'url',
-      'secret',
-      'failures_in_a_row',
-      db.raw('coalesce(extract(epoch from paused_until - now()), 0)::double precision as pause'),
-    );
 }
 
 /** Notes that an endpoint takes what is sent to it. */

@@ -6,9 +6,10 @@ import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
-import type { Delivery, EventBody } from '../events/outbox';
+import type { EventBody } from '../events/outbox';
+import type { ClaimedDelivery } from './deliveries.repository';
 
-/** What the queue keeps of an event: what will not be the same any more when it is sent. */
+/** What is kept of an event: what will not be the same any more when it is sent. */
 export interface EventContent {
   'feed.uploaded': InJson<FeedRow>;
   'job.completed': InJson<ValidationJobRow>;
@@ -33,9 +34,9 @@ type OrNull<Value> = null extends Value ? string | null : string;
  */
 export async function describeEvent(
   db: Database,
-  { type, timestamp, content }: Delivery,
+  { event_type: type, happened_at, content }: Pick<ClaimedDelivery, 'event_type' | 'happened_at' | 'content'>,
 ): Promise<EventBody | null> {
-  const happenedAt = new Date(timestamp).toISOString();
+  const happenedAt = happened_at.toISOString();
   switch (type) {
     case 'feed.uploaded': {
       const row = content as EventContent[typeof type];

@@ -1,63 +1,86 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runTaskList, type Task } from 'graphile-worker';
-import type { Database, DatabaseAddress } from '../db/database';
+import type { Database } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { deliver } from './deliver';
-import { deliveryTask, freeLeftSql, type Delivery } from '../events/outbox';
-import { keepWorking, openQueuePool, queueLogger, queueOptions } from '../queue/queue';
+import { WakeablePause } from '../shared/wakeable-pause';
+import { deliver, discardDeliveries } from './deliver';
+import { claimDeliveries } from './deliveries.repository';
+
+/** How often the table is asked for deliveries: notifications do not come through every pooler. */
+const pollMilliseconds = 500;
+/** The same after a failure. */
+const failurePauseMilliseconds = 2_000;
+/** How often deliveries are looked for that nobody wants any more, or that are too old. */
+const discardMilliseconds = 10_000;
 
 /** Sends events to the endpoints that want them. */
 export interface WebhookWorker {
-  /** Sends no more; what is on its way has a moment to end. Can be called again. @returns when it has ended */
+  /** Claims no more; what is being sent has a moment to end. Can be called again. @returns when it has ended */
   stop(): Promise<void>;
 }
 
-/**
- * Takes deliveries out of the queue and makes them, some at a time. They wait for the network, not for one another: runs
- * have other places.
- */
+/** Claims deliveries and makes them, some at a time. They wait for the network, not for one another. */
 export function startWebhookWorker(
-  address: DatabaseAddress,
+  db: Database,
   {
-    db,
     log,
     privateAddresses,
     shutdownSeconds,
-  }: { db: Database; log: Log; privateAddresses: boolean; shutdownSeconds: number },
+  }: { log: Log; privateAddresses: boolean; shutdownSeconds: number },
 ): WebhookWorker {
-  const stopMilliseconds = Math.min(limits.deliveryStopMilliseconds, shutdownSeconds * 1000);
-  const pgPool = openQueuePool(address, limits.queueConnections + 1, log);
-  const options = {
-    ...queueOptions,
-    concurrency: limits.concurrentDeliveries,
-    pollInterval: limits.deliveryPollMilliseconds,
-    gracefulShutdownAbortTimeout: stopMilliseconds,
-    noHandleSignals: true,
-    logger: queueLogger(log),
+  const aborting = new AbortController();
+  const context = { db, log, privateAddresses, signal: aborting.signal };
+  const sending = new Set<Promise<void>>();
+  const pause = new WakeablePause();
+  let stopping = false;
+  let discardAt = 0;
+
+  async function claim(): Promise<void> {
+    if (performance.now() >= discardAt) {
+      discardAt = performance.now() + discardMilliseconds;
+      await discardDeliveries(context);
+    }
+    const free = limits.concurrentDeliveries - sending.size;
+    if (free === 0) return;
+    for (const delivery of await claimDeliveries(db, free)) {
+      const sent = deliver(delivery, context)
+        .catch((error: unknown) =>
+          log.warn({ err: error, webhook_id: delivery.message_id }, 'failed to process a webhook delivery'),
+        )
+        .finally(() => {
+          sending.delete(sent);
+          // There is room for the next one of its endpoint.
+          pause.wake();
+        });
+      sending.add(sent);
+    }
+  }
+
+  async function work(): Promise<void> {
+    while (!stopping) {
+      try {
+        await claim();
+        await pause.take(pollMilliseconds);
+      } catch (error) {
+        log.warn({ err: error }, 'failed to claim webhook deliveries');
+        await pause.take(failurePauseMilliseconds);
+      }
+    }
+  }
+
+  const working = work();
+  const ended = async (milliseconds: number) => {
+    await Promise.race([Promise.all(sending), sleep(milliseconds, undefined, { ref: false })]);
   };
-  const send: Task = (payload, { abortSignal: signal }) =>
-    deliver(payload as Delivery, { db, log, privateAddresses, signal });
-  const places = keepWorking(() => runTaskList(options, { [deliveryTask]: send }, pgPool), log);
   const end = async () => {
-    await places.stop();
-    await pgPool.end();
+    stopping = true;
+    pause.wake();
+    await working;
+    await ended(Math.min(limits.deliveryStopMilliseconds, shutdownSeconds * 1000));
+    aborting.abort();
+    // What cannot be released by then is sent again when its lease has expired.
+    await ended(limits.closeMilliseconds);
   };
   let stopped: Promise<void> | undefined;
-  return {
-    // What could not be given back to the queue by then is taken from there by whoever looks for what is left.
-    stop: () =>
-      (stopped ??= Promise.race([
-        end(),
-        sleep(stopMilliseconds + limits.closeMilliseconds, undefined, { ref: false }),
-      ])),
-  };
-}
-
-/**
- * Frees the deliveries that were taken from the queue so long ago that whoever lives has made them: they are made again.
- * Safe at any time, on any number of processes.
- */
-export async function freeLeftDeliveries(db: Database): Promise<void> {
-  await db.raw(freeLeftSql, { milliseconds: limits.deliveryOverdueMilliseconds });
+  return { stop: () => (stopped ??= end()) };
 }

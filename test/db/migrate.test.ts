@@ -33,6 +33,7 @@ const catalogTables = [
   'schema_compatibility',
   'submission_jobs',
   'validation_jobs',
+  'webhook_deliveries',
   'webhook_endpoints',
 ];
 

@@ -142,13 +142,8 @@ describe('an event that is being sent when its worker', () => {
     const { code } = await worker.stop(signal);
     expect(code).toBe(signal === 'SIGKILL' ? null : 0);
     receiver.answer = () => ({ status: 200 });
-    // So long ago that whoever has taken it cannot be alive.
-    await db.raw(
-      `with job as (
-         update graphile_worker._private_jobs set locked_at = now() - interval '2 minutes' where locked_at is not null
-       )
-       update graphile_worker._private_job_queues set locked_at = now() - interval '2 minutes' where locked_at is not null`,
-    );
+    // Its lease has expired.
+    await db.raw('update webhook_deliveries set next_attempt_at = now()');
     const other = await startWorker();
 
     await eventually('it is sent again', () => receiver.received.length === 2, 60);

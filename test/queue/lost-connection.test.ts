@@ -1,10 +1,8 @@
-import { freeLeftDeliveries } from '../../src/webhooks/worker';
 import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
 import { ApiClient } from '../support/api-client';
 import { eventually } from '../support/eventually';
 import { PostgresProxy, type DatabaseCall } from '../support/postgres-proxy';
 import { startTestService, testKey, type TestService } from '../support/service';
-import { sendTo, startReceiver } from '../support/webhook-receiver';
 
 let service: TestService;
 let api: ApiClient;
@@ -12,7 +10,6 @@ let proxy: PostgresProxy;
 beforeAll(async () => {
   service = await startTestService({
     queuedRuns: 1,
-    webhooks: 'to any address',
     reachDatabase: async (address) => {
       proxy = await PostgresProxy.to(address);
       return proxy.address;
@@ -66,24 +63,5 @@ describe('the end of a piece of work of which the queue does not learn', () => {
     await failInterruptedRuns(service.db);
     await eventually('nothing waits', async () => (await waiting()).length === 0, 30);
     expect((await api.get(`/jobs/${first.jobId}`)).body).toEqual(body);
-  });
-
-  it('does not end the sending of events: that one is sent again under its id', async () => {
-    const receiver = await startReceiver();
-    await sendTo(service.db, receiver.url);
-    const lost = loseNextEnd();
-
-    await api.uploadFeed(csv, 'Told twice');
-    await lost;
-    await freeLeftDeliveries(service.db);
-    expect(await waiting()).toHaveLength(1);
-    await age();
-    await freeLeftDeliveries(service.db);
-    await eventually('nothing waits', async () => (await waiting()).length === 0, 30);
-    await api.uploadFeed(csv, 'Told once');
-
-    await eventually('the other has come', () => receiver.received.length === 3, 30);
-    const [first, again, other] = receiver.received.map(({ headers }) => headers['webhook-id']);
-    expect([again === first, other === first]).toEqual([true, false]);
   });
 });

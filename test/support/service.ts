@@ -117,7 +117,7 @@ export async function startTestService(
   }
   if (options.webhooks !== undefined) {
     const privateAddresses = options.webhooks === 'to any address';
-    const worker = startWebhookWorker(address, { db, log, privateAddresses, shutdownSeconds: 30 });
+    const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30 });
     afterFile(() => worker.stop());
   }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });

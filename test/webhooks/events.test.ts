@@ -23,11 +23,7 @@ async function listen(only?: Parameters<typeof sendTo>[2]): Promise<Receiver> {
 /** Waits until all that is to be sent was sent. */
 const allSent = () =>
   eventually('nothing waits to be sent', async () => {
-    const left = await service
-      .db('graphile_worker.jobs')
-      .where('task_identifier', 'send_webhook')
-      .first('id');
-    return left === undefined;
+    return (await service.db('webhook_deliveries').first('webhook_delivery_id')) === undefined;
   });
 
 const types = ({ received }: Receiver) => received.map(({ event }) => event.type);
@@ -168,15 +164,14 @@ describe('what an endpoint is told of', () => {
     );
 
     await trx.raw(
-      `select queue_events(
-         array_fill('order.created'::text, array[20]), array_fill('Many'::text, array[20]),
-         array_fill('{}'::json, array[20]), 3
+      `select publish_events(
+         array_fill('order.created'::text, array[20]), array_fill('Many'::text, array[20]), array_fill('{}'::json, array[20])
        )`,
     );
 
     const { rows } = await trx.raw(
-      `select cast(count(*) as integer) as deliveries, cast(count(distinct payload ->> 'message_id') as integer) as ids
-       from graphile_worker._private_jobs`,
+      `select cast(count(*) as integer) as deliveries, cast(count(distinct message_id) as integer) as ids
+       from webhook_deliveries`,
     );
     await trx.rollback();
     expect(rows).toEqual([{ deliveries: 40, ids: 20 }]);
@@ -211,7 +206,7 @@ describe('what an endpoint is told of', () => {
 
     await order('Too early');
 
-    expect(await service.db('graphile_worker.jobs').where('task_identifier', 'send_webhook')).toEqual([]);
+    expect(await service.db('webhook_deliveries')).toEqual([]);
     expect(receiver.received).toEqual([]);
   });
 });

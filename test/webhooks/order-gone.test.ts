@@ -1,5 +1,5 @@
 import { createLog } from '../../src/log';
-import { queueEventsSql } from '../../src/events/outbox';
+import { publishEventsSql } from '../../src/events/outbox';
 import { eventually } from '../support/eventually';
 import { startTestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhook-receiver';
@@ -14,13 +14,13 @@ it('order.created of an order that was deleted before the delivery ends at once,
   const endpointId = await sendTo(db, receiver.url);
 
   await db.raw(
-    queueEventsSql(
+    publishEventsSql(
       `select 'order.created' as event_type, 'Acme' as partner_name, json_build_object('order_id', 4711) as content`,
     ),
   );
 
   await eventually('nothing waits to be sent', async () => {
-    return (await db('graphile_worker._private_jobs').first('id')) === undefined;
+    return (await db('webhook_deliveries').first('webhook_delivery_id')) === undefined;
   });
   expect(receiver.received).toEqual([]);
   const lines = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
