@@ -103,20 +103,20 @@ export function tableOf(costs: Costs): string {
   const number = (name: string, key: keyof Demand) => line(name, (demand) => shown(demand[key]));
   return markdown([
     line('products', ({ products }) => products.toLocaleString('en')),
-    line('of each of the partners', ({ products }) => shown(products / use.partners)),
+    line('products per partner', ({ products }) => shown(products / use.partners)),
     number('database, GB', 'databaseGigabytes'),
-    number('of that, indexes, GB', 'indexGigabytes'),
-    number('indexes, in memories of one machine', 'memoryShare'),
+    number('indexes, GB', 'indexGigabytes'),
+    number('indexes relative to the memory of one machine', 'memoryShare'),
     number(`raw files of ${use.rawFileDays} days, GB`, 'rawFileGigabytes'),
-    number('write-ahead log, GB a day', 'logGigabytesPerDay'),
-    number('first load of everything by one machine, hours', 'firstLoadHours'),
-    number("a day's feeds by one machine, hours", 'etlHours'),
+    number('write-ahead log, GB per day', 'logGigabytesPerDay'),
+    number('first load of everything on one machine, hours', 'firstLoadHours'),
+    number('daily feeds on one machine, hours', 'etlHours'),
     number(`machines to load them within ${use.etlHours} hours`, 'etlMachines'),
-    number('pages a second at the busiest time', 'pagesPerSecond'),
-    number('machines to answer them', 'pageMachines'),
-    number('orders a second at the busiest time', 'ordersPerSecond'),
+    number('pages per second at the busiest time', 'pagesPerSecond'),
+    number('machines to serve them', 'pageMachines'),
+    number('orders per second at the busiest time', 'ordersPerSecond'),
     number('machines to take them', 'orderMachines'),
-    line('one machine runs out first of', firstToSaturate),
+    line('first bottleneck of one machine', firstToSaturate),
   ]);
 }
 
@@ -154,9 +154,7 @@ function main(): void {
   const made = pageWithTable(text, measuredCosts);
   if (!process.argv.includes('--check')) return writeFileSync(page, made);
   if (made === text) return console.log('docs/explanation/growing.md is up to date');
-  console.error(
-    'docs/explanation/growing.md is not what its costs make of it: run npx tsx scripts/simulate-growth.ts',
-  );
+  console.error('docs/explanation/growing.md differs from its costs: run npx tsx scripts/simulate-growth.ts');
   process.exitCode = 1;
 }
 
