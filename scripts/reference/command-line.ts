@@ -1,15 +1,61 @@
+import type { Command } from 'commander';
+import { adminProgram } from '../../src/admin/program';
 import { usage as feedUsage } from '../../src/client/arguments';
-import { codeBlock, page } from './markdown';
+import { code, codeBlock, page, table } from './markdown';
 
 /** The reference page of the commands. */
 export function commandLinePage(): string {
   return page(
     'Command line',
     'the --help texts of the commands',
-    'Commands are built by `make run` or `make dist/.built`. [Use the command line](../how-to/use-the-command-line.md) has' +
-      ' examples.',
+    '`make run` and `make dist/.built` build the commands.',
     '## npm run feed',
-    'The client of partners. It uses the HTTP API only and needs no settings of the service. `npx partner-feed` is the same.',
+    'The client of partners. It uses the HTTP API only and needs no settings of the service. `npx partner-feed` is the same.' +
+      ' [Use the command line](../how-to/use-the-command-line.md) has examples.',
     codeBlock('text', feedUsage),
+    '## npm run admin',
+    "The operator's command. It uses the [settings](settings.md) of the service, and works while the service runs or is" +
+      ' stopped.',
+    'Each command and group has a `--help`; a command is called as `npm run --silent admin -- keys list`.',
+    describeProgram(adminProgram()),
+    '## npm start, npm run worker, npm run migrate',
+    'They take no options. `npm start` serves the API, and works on the queue unless `QUEUE_WORKER=off`. `npm run worker` works on' +
+      ' the queue only. `npm run migrate` brings the schema up to date and exits with 0, or with 1 and a line that says why not.' +
+      ' SIGTERM and SIGINT stop the first two, with exit code 0.',
   );
 }
+
+/** A table of the commands of a program that are not hidden, with their arguments and options. */
+function describeProgram(program: Command): string {
+  const rows = leavesOf(program).map(({ names, command }) => {
+    const help = command.createHelp();
+    const options = help.visibleOptions(command).filter(({ long }) => long !== '--help');
+    const usage = [
+      ...names,
+      ...command.registeredArguments.map((argument) => help.argumentTerm(argument)),
+      ...options.map((option) => (option.mandatory ? option.flags : `[${option.flags}]`)),
+    ];
+    const details = [
+      ...command.registeredArguments.map((argument) => [
+        help.argumentTerm(argument),
+        help.argumentDescription(argument),
+      ]),
+      ...options.map((option) => [option.flags, help.optionDescription(option)]),
+    ].map(([term, description]) => `${code(term!)}: ${description}.`);
+    return [code(usage.join(' ')), [`${capitalize(command.description())}.`, ...details].join(' ')];
+  });
+  return table(['Command', 'What it does'], rows);
+}
+
+/** The commands below a command that have none below themselves, with their names from the top. */
+function leavesOf(command: Command, above: string[] = []): { names: string[]; command: Command }[] {
+  const below = command.createHelp().visibleCommands(command);
+  return below
+    .filter((each) => each.name() !== 'help')
+    .flatMap((each) => {
+      const names = [...above, each.name()];
+      return each.commands.length > 0 ? leavesOf(each, names) : [{ names, command: each }];
+    });
+}
+
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
