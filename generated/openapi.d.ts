@@ -2415,6 +2415,31 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The API key is limited to another partner than the one that the request names, or it is read-only. Nothing was stored. */
+        NotAllowed: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The API key is read-only. Nothing was changed. */
+        ReadOnlyKey: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "This API key is read-only."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The API key is limited to another partner than the one that the request names. Nothing was stored. */
         PartnerNotAllowed: {
             headers: {
@@ -2752,7 +2777,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["PartnerNotAllowed"];
+            403: components["responses"]["NotAllowed"];
             408: components["responses"]["RequestTimeout"];
             /** @description A request with the same Idempotency-Key is in progress. Nothing was stored. */
             409: {
@@ -3345,6 +3370,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
             /** @description There is no such job. */
             404: {
                 headers: {
@@ -3526,6 +3552,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
             404: components["responses"]["JobNotFound"];
             /** @description No run of the job waits in the queue or goes on. */
             409: {
@@ -4241,7 +4268,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["PartnerNotAllowed"];
+            403: components["responses"]["NotAllowed"];
             /** @description A product does not exist. */
             404: {
                 headers: {

@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'invalid_shape'
   | 'unauthorized'
   | 'partner_not_allowed'
+  | 'read_only_key'
   | 'rate_limited'
   | 'invalid_feed_file'
   | 'invalid_query'
@@ -73,6 +74,7 @@ export const unauthorized = () => new ServiceError('unauthorized', 'Invalid or m
 export const rateLimited = (retryAfterSeconds: number) =>
   new ServiceError('rate_limited', 'Too many requests with this API key.', { retryAfterSeconds });
 
+export const readOnlyKey = () => new ServiceError('read_only_key', 'This API key is read-only.');
 export const partnerNotAllowed = (allowed: string) =>
   new ServiceError('partner_not_allowed', `This API key is limited to partner ${allowed}.`);
 

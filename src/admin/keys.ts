@@ -1,8 +1,8 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Database } from '../db/database';
 import { partnerExists } from '../feeds/feeds.repository';
 import { digestOf, generateKey } from '../keys/key-format';
-import { insertKey, listKeys, revokeKey } from '../keys/keys.repository';
+import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { printTable } from './table';
@@ -14,13 +14,31 @@ export function addKeys(program: Command): Command {
     .command('create')
     .description('create a key and print it: it is shown only this once')
     .argument('<NAME>', 'tells the key from others, in logs too', keyName)
-    .option('--partner <PARTNER>', 'limit the key to what is this partner’s', partnerNameArgument)
-    .action((name: string, { partner = null }: { partner?: string | null }) =>
-      withDatabase(({ db }) => create(db, name, partner)),
+    .option('--partner <PARTNER>', 'limit the key to the data of this partner', partnerNameArgument)
+    .option('--read-only', 'let the key only read, inspect files and plan runs', false)
+    .option(
+      '--expires <TIME>',
+      'refuse the key from then on: 2027-01-31 (0:00 UTC) or 2027-01-31T18:00:00Z',
+      futureTime,
+    )
+    .addOption(
+      new Option('--expires-in <DURATION>', 'refuse the key after that: 90d or 12h')
+        .argParser(timeAfter)
+        .conflicts('expires'),
+    )
+    .action((name: string, { partner = null, readOnly, expires, expiresIn }: CreateOptions) =>
+      withDatabase(({ db }) =>
+        create(db, {
+          key_name: name,
+          partner_name: partner,
+          is_read_only: readOnly,
+          expires_at: expires ?? expiresIn ?? null,
+        }),
+      ),
     );
   keys
     .command('list')
-    .description('list all keys, revoked ones too, without the keys themselves')
+    .description('list all keys, expired and revoked ones too, without the keys themselves')
     .action(() => withDatabase(({ db }) => list(db)));
   keys
     .command('revoke')
@@ -28,6 +46,13 @@ export function addKeys(program: Command): Command {
     .argument('<NAME>', 'the name of the key', keyName)
     .action((name: string) => withDatabase(({ db }) => revoke(db, name)));
   return keys;
+}
+
+interface CreateOptions {
+  partner?: string | null;
+  readOnly: boolean;
+  expires?: Date;
+  expiresIn?: Date;
 }
 
 function keyName(text: string): string {
@@ -40,32 +65,71 @@ function keyName(text: string): string {
   return text.trim();
 }
 
+const timeForm = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** Parses a day, which begins at 0:00 UTC, or an instant with its offset. @throws InvalidArgumentError */
+function futureTime(text: string): Date {
+  const [, day] = timeForm.exec(text) ?? [];
+  const time = new Date(text);
+  // A day that its month does not have would count as one of the next month.
+  if (!day || Number.isNaN(time.getTime()) || !new Date(day).toISOString().startsWith(day)) {
+    throw new InvalidArgumentError('Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.');
+  }
+  if (time.getTime() <= Date.now()) throw new InvalidArgumentError('Wrong TIME: it must be in the future.');
+  return time;
+}
+
+const durationDaysMax = 36_500;
+
+/** Parses how long from now. @throws InvalidArgumentError */
+function timeAfter(text: string): Date {
+  const [, number, unit] = /^([1-9]\d{0,6})([dh])$/.exec(text) ?? [];
+  const hours = Number(number) * (unit === 'd' ? 24 : 1);
+  if (!(hours <= durationDaysMax * 24)) {
+    throw new InvalidArgumentError('Wrong DURATION: it must be one such as 90d or 12h, at most 36500d.');
+  }
+  return new Date(Date.now() + hours * 3_600_000);
+}
+
 /** Prints the key, alone, to standard output, where a script can take it. */
-async function create(db: Database, name: string, partner: string | null): Promise<void> {
+async function create(db: Database, options: Omit<Required<NewKey>, 'key_digest'>): Promise<void> {
+  const { key_name: name, partner_name: partner, is_read_only: isReadOnly, expires_at: expiresAt } = options;
   const key = generateKey();
-  if (!(await insertKey(db, { key_name: name, partner_name: partner, key_digest: digestOf(key) }))) {
+  if (!(await insertKey(db, { ...options, key_digest: digestOf(key) }))) {
     throw new Error(`A key named ${name} is in use. Revoke it, or give the new one another name.`);
   }
   process.stdout.write(`${key}\n`);
-  const limit = partner === null ? 'It may do everything.' : `It is limited to partner ${partner}.`;
+  const notes = [
+    `This is the key named ${name}. Keep it now: it cannot be shown again.`,
+    isReadOnly ? 'It is read-only.' : partner === null && 'It may do everything.',
+    partner !== null && `It is limited to partner ${partner}.`,
+    expiresAt && `It expires at ${expiresAt.toISOString()}.`,
+  ];
   const isNew = partner !== null && !(await partnerExists(db, partner));
   process.stderr.write(
-    `This is the key named ${name}. Keep it now: it cannot be shown again. ${limit}\n` +
-      (isNew ? 'There is no feed of this partner yet.\n' : ''),
+    `${notes.filter(Boolean).join(' ')}\n` + (isNew ? 'There is no feed of this partner yet.\n' : ''),
   );
 }
 
 async function list(db: Database): Promise<void> {
   const keys = await listKeys(db);
   printTable([
-    ['NAME', 'PARTNER', 'CREATED', 'REVOKED'],
+    ['NAME', 'PARTNER', 'ACCESS', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'],
     ...keys.map((key) => [
       key.key_name,
       key.partner_name ?? '(all)',
+      key.is_read_only ? 'read-only' : 'full',
       key.created_at.toISOString(),
-      key.revoked_at?.toISOString() ?? '(in use)',
+      key.last_used_at?.toISOString() ?? '(never)',
+      key.expires_at?.toISOString() ?? '(never)',
+      stateOf(key),
     ]),
   ]);
+}
+
+function stateOf({ revoked_at, expires_at }: ApiKeyRow): string {
+  if (revoked_at) return `revoked ${revoked_at.toISOString()}`;
+  return expires_at && expires_at.getTime() <= Date.now() ? 'expired' : 'in use';
 }
 
 async function revoke(db: Database, name: string): Promise<void> {

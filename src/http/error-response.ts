@@ -12,6 +12,7 @@ const statusOf: Record<ErrorCode, number> = {
   invalid_order: 400,
   not_a_validation_job: 400,
   unauthorized: 401,
+  read_only_key: 403,
   partner_not_allowed: 403,
   feed_not_found: 404,
   raw_file_missing: 404,

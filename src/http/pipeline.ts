@@ -8,7 +8,7 @@ import {
   unsupportedMediaType,
   type ShapeError,
 } from '../errors';
-import type { Authenticate, Caller } from '../keys/caller';
+import { requireWriteAccess, type Authenticate, type Caller } from '../keys/caller';
 import type { Log } from '../log';
 import {
   makeReply,
@@ -109,8 +109,17 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
   const values = { path, query: typed, header: exchange.request.headers, requestBody: body };
   errors.push(...shapeErrors(route, sent, values));
   if (errors.length > 0) throw invalidShape(onePerPlace(errors));
+  // 403
+  if (exchange.caller && !onlyReads(exchange.method, route)) requireWriteAccess(exchange.caller);
   // 403, 404, 409
   return route.handle(callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options));
+}
+
+/** The operations that only read though they have a body or take long. */
+const readingOperations: ReadonlySet<OperationId> = new Set(['inspectFeed', 'planJob']);
+
+function onlyReads(method: string, { operationId }: Route): boolean {
+  return method === 'GET' || method === 'HEAD' || readingOperations.has(operationId);
 }
 
 /** @throws unauthorized; whatever the database throws */

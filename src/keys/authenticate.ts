@@ -6,10 +6,17 @@ import type { Authenticate, Caller } from './caller';
 import { digestOf, isGeneratedKey } from './key-format';
 import { findKeyInUse } from './keys.repository';
 
-/** Knows the callers with the keys of the settings, and those with a key of the database that is in use. */
-export function authenticateAny(configuredKeys: readonly string[], db: Database): Authenticate {
+/**
+ * Knows the callers with the keys of the settings, and those with a key of the database that is in use.
+ * @param onUse - called with the number of a key of the database each time that it is used
+ */
+export function authenticateAny(
+  configuredKeys: readonly string[],
+  db: Database,
+  onUse: (keyId: number) => void = () => undefined,
+): Authenticate {
   const configured = authenticateConfigured(configuredKeys);
-  const stored = authenticateStored(db);
+  const stored = authenticateStored(db, onUse);
   return async (key) => (await configured(key)) ?? stored(key);
 }
 
@@ -19,6 +26,7 @@ export function authenticateConfigured(keys: readonly string[]): Authenticate {
     keyDigest: digestOf(key),
     keyName: `API_KEYS ${index + 1}`,
     partnerName: null,
+    isReadOnly: false,
   }));
   return (key) => {
     const given = digestOf(key);
@@ -28,26 +36,42 @@ export function authenticateConfigured(keys: readonly string[]): Authenticate {
   };
 }
 
+/** What a process remembers of a key. */
+interface KeyInUse {
+  keyId: number;
+  caller: Caller;
+  /** In milliseconds since 1970; `Infinity`: never. */
+  expiresAt: number;
+}
+
 /**
  * Knows the callers whose key is in the database. An answer is remembered for a moment, which is how long a revoked key
  * may go on working. The look-up is by digest: the time that it takes tells nothing of the key.
  */
-function authenticateStored(db: Database): Authenticate {
-  const answers = new LRUCache<string, { caller?: Caller }>({
+function authenticateStored(db: Database, onUse: (keyId: number) => void): Authenticate {
+  const answers = new LRUCache<string, { known?: KeyInUse }>({
     max: limits.keysRemembered,
     ttl: limits.keyMemoryMilliseconds,
     ignoreFetchAbort: true,
-    fetchMethod: async (hexDigest) => ({ caller: await findCaller(db, Buffer.from(hexDigest, 'hex')) }),
+    fetchMethod: async (hexDigest) => ({ known: await findKey(db, Buffer.from(hexDigest, 'hex')) }),
   });
   return async (key) => {
-    // Whoever guesses is turned away without asking the database, also while that is down.
+    // A guess is refused without asking the database, also while that is down.
     if (!isGeneratedKey(key)) return undefined;
-    const answer = await answers.fetch(digestOf(key).toString('hex'));
-    return answer?.caller;
+    const known = (await answers.fetch(digestOf(key).toString('hex')))?.known;
+    if (!known || known.expiresAt <= Date.now()) return undefined;
+    onUse(known.keyId);
+    return known.caller;
   };
 }
 
-async function findCaller(db: Database, keyDigest: Buffer): Promise<Caller | undefined> {
+async function findKey(db: Database, keyDigest: Buffer): Promise<KeyInUse | undefined> {
   const key = await findKeyInUse(db, keyDigest);
-  return key ? { keyDigest, keyName: key.key_name, partnerName: key.partner_name } : undefined;
+  if (!key) return undefined;
+  const { api_key_id: keyId, key_name: keyName, partner_name: partnerName, is_read_only: isReadOnly } = key;
+  return {
+    keyId,
+    caller: { keyDigest, keyName, partnerName, isReadOnly },
+    expiresAt: key.expires_at?.getTime() ?? Infinity,
+  };
 }

@@ -1,4 +1,4 @@
-import { partnerNotAllowed } from '../errors';
+import { partnerNotAllowed, readOnlyKey } from '../errors';
 
 /** Who sends a request: the API key that it came with. */
 export interface Caller {
@@ -8,6 +8,8 @@ export interface Caller {
   keyName: string;
   /** The partner that the key is limited to; null when it may see and do everything. */
   partnerName: string | null;
+  /** Whether the key may only read. */
+  isReadOnly: boolean;
 }
 
 /** Whose data may be seen: those of the partner of this name; null: everybody's. */
@@ -18,6 +20,11 @@ export type PartnerScope = Caller['partnerName'];
  * @throws whatever the database throws
  */
 export type Authenticate = (key: string) => Promise<Caller | undefined>;
+
+/** @throws read_only_key when the key may only read */
+export function requireWriteAccess({ isReadOnly }: Caller): void {
+  if (isReadOnly) throw readOnlyKey();
+}
 
 /** @throws partner_not_allowed when the scope is another partner's */
 export function requirePartner(scope: PartnerScope, partnerName: string): void {

@@ -1,24 +1,45 @@
+import { hash } from 'node:crypto';
 import type { Database } from '../db/database';
 
 /** A row of `api_keys`. */
 export interface ApiKeyRow {
   api_key_id: number;
   key_name: string;
-  /** 32 bytes. */
+  /** 32 bytes: of the key, or of its digest when the key only reads or expires. */
   key_digest: Buffer;
   /** The partner that the key is limited to. */
   partner_name: string | null;
+  is_read_only: boolean;
+  /** null: never. */
+  expires_at: Date | null;
+  /** To the minute; null: never used. */
+  last_used_at: Date | null;
   created_at: Date;
   revoked_at: Date | null;
 }
 
+/** A key to create; `key_digest` is that of the key. */
+export type NewKey = Pick<ApiKeyRow, 'key_name' | 'key_digest' | 'partner_name'> &
+  Partial<Pick<ApiKeyRow, 'is_read_only' | 'expires_at'>>;
+
+/**
+ * The digest under which a key is kept that only reads or expires. Release 1.2.0 knows neither limit: it does not find the
+ * key, instead of taking it for one that may do everything, when it serves beside this release or after a rollback.
+ */
+const limitedDigest = (digest: Buffer) => hash('sha256', digest, 'buffer');
+
 /** Creates a key, unless one of that name is in use. @returns whether it did */
-export async function insertKey(
-  db: Database,
-  key: Pick<ApiKeyRow, 'key_name' | 'key_digest' | 'partner_name'>,
-): Promise<boolean> {
+export async function insertKey(db: Database, key: NewKey): Promise<boolean> {
+  const { is_read_only = false, expires_at = null, key_digest } = key;
+  const isLimited = is_read_only || expires_at !== null;
+  const row = {
+    ...key,
+    is_read_only,
+    expires_at,
+    key_digest: isLimited ? limitedDigest(key_digest) : key_digest,
+  };
   const inserted = await db<ApiKeyRow>('api_keys')
-    .insert(key, 'api_key_id')
+    .insert(row, 'api_key_id')
     .onConflict(db.raw('(key_name) where revoked_at is null'))
     .ignore();
   return inserted.length > 0;
@@ -29,14 +50,40 @@ export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
   return db<ApiKeyRow>('api_keys').orderBy('api_key_id');
 }
 
-/** The key in use with this digest; null when there is none. */
+/** Finds the key in use whose digest this is; null when there is none. */
 export async function findKeyInUse(db: Database, digest: Buffer): Promise<ApiKeyRow | null> {
-  return (await db<ApiKeyRow>('api_keys').where({ key_digest: digest, revoked_at: null }).first()) ?? null;
+  const key = await inUse(db)
+    .whereIn('key_digest', [digest, limitedDigest(digest)])
+    .first();
+  return key ?? null;
 }
 
-/** Whether any key can be used. */
+/** Tells whether any key can be used. */
 export async function hasKeyInUse(db: Database): Promise<boolean> {
-  return (await db<ApiKeyRow>('api_keys').where({ revoked_at: null }).first('api_key_id')) !== undefined;
+  return (await inUse(db).first('api_key_id')) !== undefined;
+}
+
+/** Selects the keys that are neither revoked nor expired. */
+function inUse(db: Database) {
+  return db<ApiKeyRow>('api_keys')
+    .where('revoked_at', null)
+    .whereRaw('(expires_at is null or expires_at > now())');
+}
+
+/**
+ * Records that keys are in use, at most once a minute for each key however many processes do. Rows that another process
+ * is writing are left to it: so two processes never wait for each other.
+ */
+export async function recordKeyUse(db: Database, keyIds: number[]): Promise<void> {
+  await db.raw(
+    `update api_keys set last_used_at = now()
+     where api_key_id in (
+       select api_key_id from api_keys
+       where api_key_id = any (?) and (last_used_at is null or last_used_at <= now() - interval '1 minute')
+       for update skip locked
+     )`,
+    [keyIds],
+  );
 }
 
 /** Revokes the key of this name that is in use. @returns whether there was one */

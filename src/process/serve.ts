@@ -7,6 +7,7 @@ import { Replica } from '../db/replica';
 import { startRunner, type Runner } from '../etl/runner';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
+import { KeyUse } from '../keys/key-use';
 import { localKey } from '../keys/local-key';
 import { limits } from '../limits';
 import type { Log } from '../log';
@@ -70,9 +71,12 @@ export async function serve(prepared: Prepared): Promise<string> {
   const replica = config.replica && new Replica(config.replica, address, log, { preparesStatements });
   cleanups.push({ what: 'replica', undo: () => replica && closeWithin(replica.stop()) });
   const key = generatedKey(config);
+  const keyUse = new KeyUse(db);
+  const stopRecording = keyUse.flushRegularly(log);
+  cleanups.push({ what: 'use of keys', undo: () => closeWithin(stopRecording()) });
   const app = await createApp({
     config,
-    authenticate: authenticateAny(key === undefined ? config.apiKeys : [key], db),
+    authenticate: authenticateAny(key === undefined ? config.apiKeys : [key], db, keyUse.note),
     address,
     db,
     reads: replica && readsThrough(replica, db),

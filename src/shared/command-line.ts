@@ -53,6 +53,7 @@ const wordings: [RegExp, string][] = [
   [/^required option '(.+)' not specified/, 'Missing option: $1'],
   [/^missing required argument '(.+)'/, 'Missing argument: $1'],
   [/^option '(.+)' argument missing/, 'Missing value: $1'],
+  [/^option '(.+)' cannot be used with option '(.+)'/, 'Only one of $2 and $1 can be used'],
   [/^unknown option '(.+)'/, 'Unknown option: $1'],
   [/^unknown command '(.+)'/, 'Unknown command: $1'],
   [/^too many arguments.*$/, 'Too many arguments'],

@@ -63,12 +63,20 @@ describe('the command that manages keys', () => {
       stderr: 'The key named Acme test is revoked; it stops working within seconds.\n',
     });
     const list = await keys(env, 'list');
-    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
-    expect(list.stdout.split('\n')).toEqual([
-      expect.stringMatching(/^NAME {7}PARTNER {7}CREATED {19}REVOKED$/),
-      expect.stringMatching(new RegExp(String.raw`^Acme live  Acme Outdoor  ${time}  \(in use\)$`)),
-      expect.stringMatching(new RegExp(String.raw`^Acme test  Acme Outdoor  ${time}  ${time}$`)),
-      '',
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as unknown;
+    expect(list.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['NAME', 'PARTNER', 'ACCESS', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'],
+      ['Acme live', 'Acme Outdoor', 'full', time, '(never)', '(never)', 'in use'],
+      [
+        'Acme test',
+        'Acme Outdoor',
+        'full',
+        time,
+        '(never)',
+        '(never)',
+        expect.stringMatching(/^revoked \d{4}-/),
+      ],
+      [''],
     ]);
     expect(list.stdout).not.toContain('pcis_');
     expect(await keys(env, 'revoke', 'Acme test')).toMatchObject({
@@ -76,6 +84,35 @@ describe('the command that manages keys', () => {
       stderr: 'No key named Acme test is in use.\n',
     });
     await service.stop();
+  });
+
+  it.concurrent('creates keys that only read or expire, and shows when a key was used last', async () => {
+    const service = await startUsedService();
+    const env = { DATA_DIR: service.dataDir };
+
+    const reader = await keys(env, 'create', 'reader', '--read-only', '--expires', '2099-01-31');
+    expect(reader.stderr).toBe(
+      'This is the key named reader. Keep it now: it cannot be shown again. It is read-only. ' +
+        'It expires at 2099-01-31T00:00:00.000Z.\n',
+    );
+    expect(await keys(env, 'create', 'guest', '--expires-in', '12h')).toMatchObject({ code: 0 });
+
+    const api = service.api.withKey(reader.stdout.trim());
+    expect((await api.get('/products')).status).toBe(200);
+    expect(await api.upload({ partnerName: 'Birch', csv: 'sku,product_name\nA,A\n' })).toMatchObject({
+      status: 403,
+      body: { detail: 'This API key is read-only.' },
+    });
+    // What is used is written down at the end, too.
+    await service.stop();
+    const lines = (await keys(env, 'list')).stdout.split('\n').map((line) => line.split(/ {2,}/));
+    const time = expect.stringMatching(/^20.*Z$/) as unknown;
+    expect(lines.slice(1, -1)).toEqual([
+      ['reader', '(all)', 'read-only', time, time, '2099-01-31T00:00:00.000Z', 'in use'],
+      ['guest', '(all)', 'full', time, '(never)', time, 'in use'],
+    ]);
+    const halfADay = Date.parse(lines[2]![5]!) - Date.parse(lines[2]![3]!);
+    expect(Math.round(halfADay / 3_600_000)).toBe(12);
   });
 
   it.concurrent.each<[string, string[], string]>([
@@ -99,6 +136,31 @@ describe('the command that manages keys', () => {
       'a blank partner',
       ['create', 'a', '--partner', ''],
       'Wrong PARTNER: String should have at least 1 character.',
+    ],
+    [
+      'a day that is over',
+      ['create', 'a', '--expires', '2026-01-31'],
+      'Wrong TIME: it must be in the future.',
+    ],
+    [
+      'no day',
+      ['create', 'a', '--expires', '31.1.2027'],
+      'Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.',
+    ],
+    [
+      'a day that there is not',
+      ['create', 'a', '--expires', '2027-02-31'],
+      'Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.',
+    ],
+    [
+      'a duration without a unit',
+      ['create', 'a', '--expires-in', '90'],
+      'Wrong DURATION: it must be one such as 90d or 12h, at most 36500d.',
+    ],
+    [
+      'a day and a duration',
+      ['create', 'a', '--expires', '2099-01-31', '--expires-in', '90d'],
+      'Only one of --expires TIME and --expires-in DURATION can be used.',
     ],
     ['an unknown option', ['list', '--all'], 'Unknown option: --all.'],
     [

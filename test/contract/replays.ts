@@ -37,6 +37,8 @@ export interface State {
   draining: ApiClient;
   /** With a key that is limited to another partner than that of the examples. */
   limited: ApiClient;
+  /** With a read-only key. */
+  readOnly: ApiClient;
   /** Every handler throws. */
   failing: ApiClient;
 }
@@ -78,6 +80,7 @@ export async function startState(): Promise<State> {
     exhausted: exhausted.api,
     draining: draining.api,
     limited: await withStoredKey(service, 'Birch & Sons'),
+    readOnly: await withStoredKey(service, null, 'reader', { is_read_only: true }),
     failing: await startFailingApp(() => Promise.reject(new Error('a fault'))),
   };
 }
@@ -346,6 +349,10 @@ function ofEveryOperation(): Record<string, Replay> {
           const isPath = status === 400 && operation.path.includes('{');
           if (isPath && (name === 'malformed_path' || name === 'example')) {
             return [`${operation.operationId} 400 ${name}`, ({ api }) => sendHalfCharacter(api, operation)];
+          }
+          if (status === 403 && JSON.stringify(examples[name]).includes('read-only')) {
+            const sendReadOnly: Replay = ({ readOnly }) => sendExample(readOnly, operation);
+            return [`${operation.operationId} 403 ${name}`, sendReadOnly];
           }
           return [
             `${operation.operationId} ${status} ${name}`,

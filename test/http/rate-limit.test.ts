@@ -9,6 +9,7 @@ const callerWith = (key: string): Caller => ({
   keyDigest: createHash('sha256').update(key).digest(),
   keyName: key,
   partnerName: null,
+  isReadOnly: false,
 });
 
 describe('a rate limit', () => {

@@ -17,6 +17,7 @@ describe('authenticateConfigured', () => {
       keyName,
       keyDigest: createHash('sha256').update(key).digest(),
       partnerName: null,
+      isReadOnly: false,
     });
   });
 
