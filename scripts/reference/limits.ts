@@ -42,19 +42,19 @@ const groups: Record<string, Row[]> = {
       'Time until the headers are complete',
       duration(limits.requestHeadersMilliseconds),
       '408',
-      'A slow client holds a connection.',
+      'A slow client occupies a connection.',
     ],
     [
       'Throughput of a request body, at least',
       slowBody,
       '408',
-      'A slow upload holds a place. Pauses of the service do not count.',
+      'A slow upload occupies a slot. Pauses of the service do not count.',
     ],
     [
       'Progress of a response, at least',
       `some bytes within ${duration(limits.responseIdleMilliseconds)}`,
       'The connection is closed',
-      'A client that does not read holds a file and a place.',
+      'A client that does not read occupies a file and a slot.',
     ],
     [
       'Idle connection',
@@ -89,7 +89,7 @@ const groups: Record<string, Row[]> = {
       'The table grows with the number of errors.',
     ],
     [
-      'Begins of a queued run after crashes',
+      'Attempts of a queued run whose process dies',
       String(limits.queuedRunAttempts),
       'The job fails',
       'A run that ends its process each time must not block the queue.',
@@ -106,7 +106,7 @@ const groups: Record<string, Row[]> = {
       'Raw file downloads',
       setting('MAX_CONCURRENT_DOWNLOADS', String(capacity.MAX_CONCURRENT_DOWNLOADS.default)),
       '503',
-      'Each holds a file or a connection to S3.',
+      'Each occupies a file or a connection to S3.',
     ],
     [
       'Runs and plans; waiting',
@@ -133,7 +133,7 @@ const groups: Record<string, Row[]> = {
       'Memory.',
     ],
     [
-      'Answer to a request with an `Idempotency-Key`',
+      'Response to a request with an `Idempotency-Key`',
       `kept for ${duration(limits.idempotencyMilliseconds)}`,
       'The key is new again',
       'The table grows with the number of requests.',
@@ -182,7 +182,7 @@ const groups: Record<string, Row[]> = {
       'Throughput of an object that is read, at least',
       slowBody,
       'The run fails, a download is cut',
-      'Its reader holds a transaction or a place.',
+      'Its reader occupies a transaction or a slot.',
     ],
   ],
   Webhooks: [
