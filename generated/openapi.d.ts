@@ -103,8 +103,8 @@ export interface paths {
          * @description Takes the same form as `POST /feeds/upload`, stores nothing, and says what an upload and a run would make of the
          *     file as far as its first 256 KiB show: how it is written, which header stands for which column, the first rows
          *     after cleaning, and the issues found. A file that an upload would refuse is no error here: `refusal` has the text
-         *     that the upload would answer. What only the rest of a larger file, the catalog or other feeds can show is not
-         *     looked at.
+         *     that the upload would answer, and `hint` names what is no CSV in UTF-8, an Excel workbook for example, with the
+         *     way out. What only the rest of a larger file, the catalog or other feeds can show is not looked at.
          */
         post: operations["inspectFeed"];
         delete?: never;
@@ -1563,6 +1563,7 @@ export interface components {
              * @example Invalid CSV file: Missing required CSV headers: product_name, sku
              */
             refusal: string | null;
+            hint: components["schemas"]["FileHint"];
             /**
              * @description Why a run would fail; null when nothing shows that it would.
              * @example The quote that opens in the record at line 17 is never closed.
@@ -1665,6 +1666,28 @@ export interface components {
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
         };
+        /** @description What a file is that is no CSV in UTF-8, and what to do about it; null when an upload would take its content, or it is like nothing known. */
+        FileHint: {
+            code: components["schemas"]["FileHintCode"];
+            /**
+             * @description The same for people, with the way out.
+             * @example This is an Excel workbook: save it as CSV UTF-8.
+             */
+            message: string;
+        } | null;
+        /**
+         * @description What a file is. New codes may be added.
+         *
+         *     - `utf_16`: text in UTF-16, with or without a byte order mark
+         *     - `windows_1252`: text that is not UTF-8, probably Windows-1252 or a close relative
+         *     - `excel_workbook`, `excel_97_workbook`: a workbook of Excel (`.xlsx`, `.xls`)
+         *     - `opendocument_spreadsheet`: a spreadsheet of LibreOffice, for example (`.ods`)
+         *     - `zip`, `gzip`: a packed file
+         *     - `pdf`, `html`, `json`, `xml`: a document in another format
+         * @example excel_workbook
+         * @enum {string}
+         */
+        FileHintCode: "utf_16" | "windows_1252" | "excel_workbook" | "excel_97_workbook" | "opendocument_spreadsheet" | "zip" | "gzip" | "pdf" | "html" | "json" | "xml";
         /** @description A cell of the header row. */
         InspectedHeader: {
             /**

@@ -109,6 +109,7 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
   return {
     accepted: inspection.refusal === null,
     refusal: inspection.refusal,
+    hint: inspection.hint,
     run_failure: inspection.runFailure,
     inspected_bytes: inspection.inspectedBytes,
     complete: inspection.complete,

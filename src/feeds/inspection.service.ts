@@ -12,6 +12,7 @@ import { transformRecord, type FeedRecord, type LoadableValues } from '../etl/tr
 import type { PartnerScope } from '../keys/caller';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
+import { fileHint, type FileHint } from './file-hint';
 import { suggestColumn } from './header-suggestion';
 import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
 
@@ -44,6 +45,8 @@ interface InspectedRows {
 export interface FeedInspection extends InspectedRows {
   /** What an upload would answer; null when it would take the file. */
   refusal: string | null;
+  /** What the file is that is no CSV in UTF-8, and what to do about it. */
+  hint: FileHint | null;
   inspectedBytes: number;
   /** Whether that is the whole file. */
   complete: boolean;
@@ -88,6 +91,7 @@ async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedIn
   const isReadable = !('problem' in header);
   return {
     refusal: isCsvFile(part.fileName, part.mediaType) ? (file.problem?.message ?? null) : notCsv().message,
+    hint: file.problem && !isBlank && !isReadable ? fileHint(bytes) : null,
     inspectedBytes: bytes.length,
     complete,
     encoding,

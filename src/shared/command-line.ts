@@ -20,8 +20,9 @@ export class CommandLine extends Command {
   }
 
   /** @throws UsageError */
-  override error(message: string, _options?: ErrorOptions): never {
-    throw new UsageError(`${readable(message)}\nHelp: ${this.fullName} --help`);
+  override error(message: string, options?: ErrorOptions): never {
+    const problem = options?.code === 'commander.invalidArgument' ? reasonOf(message) : message;
+    throw new UsageError(`${readable(problem)}\nHelp: ${this.fullName} --help`);
   }
 
   /**
@@ -57,11 +58,12 @@ const wordings: [RegExp, string][] = [
   [/^unknown option '(.+)'/, 'Unknown option: $1'],
   [/^unknown command '(.+)'/, 'Unknown command: $1'],
   [/^too many arguments.*$/, 'Too many arguments'],
-  [
-    /^(?:option|command-argument value) '.*' (?:argument '.*' is invalid\.|is invalid for argument '.*'\.) /s,
-    '',
-  ],
 ];
+
+/** What the parser of an argument says, without commander's introduction of the argument and its value. */
+function reasonOf(message: string): string {
+  return message.slice(message.indexOf('. ', message.lastIndexOf("' is invalid")) + 2);
+}
 
 function readable(message: string): string {
   let text = message.replace(/^error: /, '');

@@ -10,7 +10,8 @@ import { eventually } from '../support/eventually';
 import { startFailingApp } from '../support/failing-app';
 import { startFakeDatabase } from '../support/fake-database';
 import { whileLoading, whileReading } from '../support/held-run';
-import { formType } from '../support/multipart';
+import { excelWorkbook } from '../support/files-of-other-formats';
+import { filePart, formBody, formType, partnerPart } from '../support/multipart';
 import { operations, type Operation } from '../support/operations';
 import { withStoredKey } from '../support/partner-keys';
 import { sendRaw, type RawRequest } from '../support/raw-request';
@@ -143,6 +144,10 @@ export const replays: Record<string, Replay> = {
     }),
   'inspectFeed 200 refused': ({ api }) =>
     api.inspect({ partnerName, csv: 'SKU Code,product_name\nTENT-2,Two-person tent\n' }),
+  'inspectFeed 200 excel': ({ api }) => {
+    const body = formBody([partnerPart(), filePart(excelWorkbook(), { fileName: 'spring.xlsx' })]);
+    return api.send('POST', '/feeds/inspect', { headers: { 'content-type': formType }, body });
+  },
   'inspectFeed 400 example': ({ api }) => postForm(api, '/feeds/inspect', 'no part'),
   'inspectFeed 422 example': ({ api }) => api.inspect({ partnerName }),
 

@@ -1,4 +1,5 @@
 import type { ApiResponse } from '../../support/api-client';
+import { excelWorkbook, filesOfOtherFormats } from '../../support/files-of-other-formats';
 import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/multipart';
 import { startTestService, type TestService } from '../../support/service';
 import { expectRefusal, stored } from '../../support/stored';
@@ -66,6 +67,7 @@ describe('POST /feeds/inspect', () => {
       expect(body).toEqual({
         accepted: true,
         refusal: null,
+        hint: null,
         run_failure: null,
         inspected_bytes: csv.length,
         complete: true,
@@ -406,6 +408,47 @@ describe('POST /feeds/inspect', () => {
         expect(body.accepted).toBe(upload.status === 201);
       },
     );
+
+    it.each(filesOfOtherFormats)('names %s, with the way out: %s', async (_, code, content) => {
+      const { hint, refusal } = await inspect(content);
+
+      expect(hint).toEqual({ code, message: expect.stringMatching(/^This .+: .+\.$/) });
+      // The texts of an upload stay the specification's.
+      const upload = await send('/feeds/upload', partnerPart(), filePart(content));
+      expect(upload).toMatchObject({ status: 400, body: { detail: refusal } });
+      expect(refusal).toMatch(/^(?:CSV file must be UTF-8 encoded\.|Invalid CSV file: .+)$/);
+    });
+
+    it('names a file whatever its name and media type are', async () => {
+      const body = await inspect(excelWorkbook(), { fileName: 'spring.xlsx' });
+
+      expect(body).toMatchObject({
+        refusal: 'Only CSV uploads are supported at this time.',
+        hint: { code: 'excel_workbook', message: 'This is an Excel workbook: save it as CSV UTF-8.' },
+      });
+    });
+
+    it.each<[string, Content]>([
+      ['an acceptable file', 'sku,product_name\n<html>,{"a":1}\n'],
+      ['an acceptable file whose header begins like JSON', '"[""a"",1",sku,product_name\n1,2,3\n'],
+      ['an empty file', ''],
+      ['a header that is wrong', 'SKU Code,product_name\n1,Tent\n'],
+      ['UTF-8 whose last character is cut', withBytes('sku,product_name\n1,Zelt f', [0xc3])],
+      [
+        'UTF-8 with a broken character',
+        withBytes('sku,product_name\n1,Zelte für Dächer – groß', [0xff], '\n'),
+      ],
+      [
+        'Cyrillic text in Windows-1251',
+        withBytes(
+          'sku\n',
+          Array.from('Палатка', (c) => c.charCodeAt(0) - 0x350),
+        ),
+      ],
+      ['bytes that are no text', withBytes('sku,product_name\n1,', [0x00, 0x01, 0xfe, 0x02], '\n')],
+    ])('gives no hint for %s', async (_, content) => {
+      expect((await inspect(content)).hint).toBeNull();
+    });
 
     it('still describes a file whose header is wrong', async () => {
       const body = await inspect('SKU Code,product_name\nA,A\n');

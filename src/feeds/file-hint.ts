@@ -1,0 +1,123 @@
+import type { components } from '../../generated/openapi';
+
+/** What a file is that is no CSV in UTF-8, and what to do about it. */
+export type FileHint = NonNullable<components['schemas']['FileHint']>;
+
+const messages: Record<FileHint['code'], string> = {
+  utf_16: 'This text is encoded in UTF-16: save it as CSV UTF-8.',
+  windows_1252: 'This text is not UTF-8 but probably Windows-1252: save it as CSV UTF-8.',
+  excel_workbook: 'This is an Excel workbook: save it as CSV UTF-8.',
+  excel_97_workbook: 'This is an Excel 97-2003 workbook: save it as CSV UTF-8.',
+  opendocument_spreadsheet:
+    'This is an OpenDocument spreadsheet: save it as CSV with the character set UTF-8.',
+  zip: 'This is a ZIP archive: unpack it and send the CSV file in it.',
+  gzip: 'This is a gzip file: unpack it and send the CSV file in it.',
+  pdf: 'This is a PDF document: export the data as CSV UTF-8.',
+  html: 'This is an HTML page, such as a login or an error page: download the file itself.',
+  json: 'This is JSON: export the data as CSV UTF-8.',
+  xml: 'This is XML: export the data as CSV UTF-8.',
+};
+
+/**
+ * Tells what a file is that an upload would refuse for its content, by its first bytes.
+ * @param beginning - the file, or as much of it as there is
+ * @returns null when it is like nothing known
+ */
+export function fileHint(beginning: Buffer): FileHint | null {
+  const code = archiveOf(beginning) ?? utf16Of(beginning) ?? markupOf(beginning) ?? windows1252Of(beginning);
+  return code ? { code, message: messages[code] } : null;
+}
+
+type Found = FileHint['code'] | undefined;
+
+const startsWith = (bytes: Buffer, hex: string) => bytes.toString('hex', 0, hex.length / 2) === hex;
+
+/** Finds formats that begin with a signature. */
+function archiveOf(bytes: Buffer): Found {
+  if (startsWith(bytes, 'd0cf11e0a1b11ae1')) return 'excel_97_workbook';
+  if (startsWith(bytes, '1f8b')) return 'gzip';
+  if (startsWith(bytes, '255044462d')) return 'pdf';
+  if (!startsWith(bytes, '504b0304') && !startsWith(bytes, '504b0506')) return undefined;
+  const entries = zipEntries(bytes);
+  if (entries.some((name) => name.startsWith('xl/'))) return 'excel_workbook';
+  const isSpreadsheet = bytes.includes('application/vnd.oasis.opendocument.spreadsheet');
+  return isSpreadsheet && entries[0] === 'mimetype' ? 'opendocument_spreadsheet' : 'zip';
+}
+
+const zipHeaderBytes = 30;
+
+/** The names of a ZIP archive's entries, by their local headers. */
+function zipEntries(bytes: Buffer): string[] {
+  const signature = Buffer.from('504b0304', 'hex');
+  const names: string[] = [];
+  for (let at = bytes.indexOf(signature); at !== -1; at = bytes.indexOf(signature, at + signature.length)) {
+    if (at + zipHeaderBytes > bytes.length) break;
+    const start = at + zipHeaderBytes;
+    names.push(bytes.toString('latin1', start, start + bytes.readUInt16LE(at + 26)));
+  }
+  return names;
+}
+
+/** How many bytes show whether a text is UTF-16: its header is mostly ASCII. */
+const utf16SampleBytes = 1_024;
+
+/** Finds UTF-16 by its byte order mark, or by the zero bytes of its ASCII characters. */
+function utf16Of(bytes: Buffer): Found {
+  if (startsWith(bytes, 'fffe') || startsWith(bytes, 'feff')) return 'utf_16';
+  const sample = bytes.subarray(0, utf16SampleBytes);
+  const zeros = [0, 0];
+  sample.forEach((byte, at) => {
+    if (byte === 0) zeros[at % 2]!++;
+  });
+  const pairs = Math.floor(sample.length / 2);
+  return Math.max(...zeros) > pairs / 2 && Math.min(...zeros) < pairs / 20 ? 'utf_16' : undefined;
+}
+
+/** How much of a text shows what markup it is. */
+const markupCharacters = 512;
+
+/** Finds HTML, XML and JSON by how they begin. */
+function markupOf(bytes: Buffer): Found {
+  const text = bytes
+    .toString('utf8', 0, markupCharacters)
+    .replace(/^\ufeff/, '')
+    .trimStart();
+  const prolog = /^<\?xml[^>]*>/i.exec(text)?.[0] ?? '';
+  if (/^<(?:!doctype html|html|head|body|table|meta|script)\b/i.test(text.slice(prolog.length).trimStart())) {
+    return 'html';
+  }
+  if (prolog !== '' || /^<[a-z_][\w.:-]*[\s/>]/i.test(text)) return 'xml';
+  return /^(?:\{\s*["}]|\[\s*["{[\]])/.test(text) ? 'json' : undefined;
+}
+
+/** Bytes that are no character of Windows-1252, or no character of a text. */
+// eslint-disable-next-line no-control-regex -- these are what is looked for
+const noText = /[\x00-\x08\x0b\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]/;
+
+/** In the languages that are written in Windows-1252, the letters beyond ASCII are few. */
+const foreignPartMax = 0.3;
+
+/** Finds text that is not UTF-8, and more likely to be in Windows-1252 than in anything else. */
+function windows1252Of(bytes: Buffer): Found {
+  if (isUtf8(bytes)) return undefined;
+  const text = bytes.toString('latin1');
+  if (noText.test(text)) return undefined;
+  const beyondAscii = count(text, /[\x80-\xff]/g);
+  const letters = count(text, /[a-z]/gi);
+  // UTF-8 with a broken character.
+  const inUtf8 = count(text, /[\xc2-\xf4](?=[\x80-\xbf])|(?<=[\x80-\xff])[\x80-\xbf]/g);
+  const isLikely = beyondAscii < (beyondAscii + letters) * foreignPartMax && inUtf8 < beyondAscii / 2;
+  return isLikely ? 'windows_1252' : undefined;
+}
+
+const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
+
+/** Tells whether bytes are UTF-8, whose last character may be cut. */
+function isUtf8(bytes: Buffer): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
