@@ -101,18 +101,6 @@ export const limits = {
   databaseBulkIdleMilliseconds: 20 * 60 * 1000,
   /** A machine that has vanished amid a transaction is noticed within a minute, instead of PostgreSQL's two hours. */
   databaseKeepAlive: { idleSeconds: 30, intervalSeconds: 10, count: 3 },
-  /** How often a replica is asked how far it is. */
-  replicaLookMilliseconds: 1_000,
-  /** It is taken for dead, or frozen, when it has not answered by then; whoever waits for it goes to the database itself. */
-  replicaAnswerMilliseconds: 1_000,
-  /** How long a request waits for a connection to a replica; then there is the database itself. */
-  replicaAcquireMilliseconds: 1_000,
-  /** The same for a statement: half of what the database itself has for it. */
-  replicaQueryMilliseconds: 5_000,
-  /** A replica that has let a request down is left alone for this long. */
-  replicaRestMilliseconds: 5_000,
-  /** How many of the positions at which the database was are remembered: those of an hour, the longest lag that is allowed. */
-  replicaPositions: 3_600,
   /** How long the answer to a request with an `Idempotency-Key` is kept: what the service promises. */
   idempotencyMilliseconds: 24 * 3600 * 1000,
   /** How many answers that are too old one statement removes: it takes some ten milliseconds. */

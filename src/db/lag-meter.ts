@@ -1,4 +1,5 @@
-import { limits } from '../limits';
+/** How many of the primary's positions are remembered: those of an hour, the longest lag that is allowed. */
+export const positionsMax = 3_600;
 
 /**
  * Measures how far a replica is behind, by positions in the log of what the database has written, and by our own clock. The
@@ -17,7 +18,7 @@ export class LagMeter {
       // It never goes back, unless it was restored: what was known of it is of another one.
       if (last && position < last.position) this.marks = [];
       this.marks.push({ position, at });
-      if (this.marks.length > limits.replicaPositions) this.marks.shift();
+      if (this.marks.length > positionsMax) this.marks.shift();
     }
   }
 

@@ -28,7 +28,7 @@ export function readsThrough(replica: Replica, db: Database): Reads {
     try {
       return await replica.read((pool) => read(pool, true));
     } catch (error) {
-      if (!(error instanceof ServiceError)) replica.failed(error);
+      if (!(error instanceof ServiceError)) replica.noteFailure(error);
       return read(db, false);
     }
   };

@@ -1,36 +1,52 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReplicaConfig } from '../config';
-import { limits } from '../limits';
 import type { Log } from '../log';
-import {
-  isDatabaseUnavailable,
-  openDatabase,
-  queryRows,
-  type Database,
-  type DatabaseAddress,
-} from './database';
-import { isReadTimeout } from './dialect';
+import { openDatabase, queryRows, type Database, type DatabaseAddress } from './database';
 import { LagMeter } from './lag-meter';
 import { poolUse, type PoolUse } from './pool-use';
 
-/** Which database of which server it is: a replica has the same, and so has nothing else. */
-const identitySql = `
+/** How often both servers are asked for their positions. */
+const lookMilliseconds = 1_000;
+
+/** A server that has not answered by then is taken for dead, or frozen; reads that wait for it go to the primary. */
+const answerMilliseconds = 1_000;
+
+/** How long a request waits for a connection to the replica; then there is the primary. */
+const acquireMilliseconds = 1_000;
+
+/** How long a request waits for a statement on the replica: half of what the primary has for it. */
+export const replicaQueryMilliseconds = 5_000;
+
+/** The database of one cluster: a replica has the same, and no other server has it. */
+const databaseSql = `
   (select system_identifier from pg_control_system()) || '/' ||
   (select oid from pg_database where datname = current_database())
 `;
 
-/** Positions are bytes of the log since its beginning; what is visible has been flushed to it. */
+/** A position is the bytes of the log since its beginning; what is visible has been flushed to it. */
 const primarySql = `
-  select ${identitySql} as identity, cast(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') as bigint) as position
+  select ${databaseSql} as database,
+    cast(cast('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as bit(32)) as integer) as timeline,
+    cast(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') as bigint) as position
 `;
 
+/**
+ * Who may not read statistics (pg_read_all_stats) sees no received timeline, and learns of another one with the replica's
+ * next checkpoint.
+ */
 const replicaSql = `
-  select ${identitySql} as identity, pg_is_in_recovery() as "isReplica",
+  select ${databaseSql} as database, pg_is_in_recovery() as "isReplica",
+    coalesce(
+      (select received_tli from pg_stat_wal_receiver),
+      (select greatest(timeline_id, min_recovery_end_timeline) from pg_control_checkpoint(), pg_control_recovery())
+    ) as timeline,
     cast(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') as bigint) as position
 `;
 
 interface PrimaryState {
-  identity: string;
+  database: string;
+  /** A promotion begins another one: positions say nothing across timelines. */
+  timeline: number;
   position: number;
 }
 
@@ -38,35 +54,34 @@ interface ReplicaState extends PrimaryState {
   isReplica: boolean;
 }
 
-/** Of statements: what a replica replays was in the way of one, or one took too long. That says nothing of the next one. */
-const statementFailures = new Set(['40001', '40P01', '57014']);
-
 /**
- * A replica that is looked at every second: how far it is behind, and whether it answers. Nobody waits for that: a request
- * asks what the last look has found. Two connections are for looking, one of them to the database itself.
+ * A replica that is looked at every second: how far it is behind, and whether it answers. No request waits for that: it
+ * asks what the last look has found. Two connections are for looking, one of them to the primary.
  */
 export class Replica {
   private readonly pool: Database;
   private readonly watchedReplica: Database;
   private readonly watchedPrimary: Database;
   private readonly lagMilliseconds: number;
-  private readonly lag = new LagMeter();
+  private lag = new LagMeter();
   private readonly stopping = new AbortController();
-  /** The reads at work there, by how they are given up. */
-  private readonly atWork = new Set<(reason: Error) => void>();
+  /** The reads in progress there, by how they are rejected. */
+  private readonly reading = new Set<(reason: Error) => void>();
   /** Everything that was written until then is there; -Infinity: that is not known. Of `performance.now()`, as all times. */
   private freshAt = -Infinity;
-  private restsUntil = -Infinity;
   private readonly startedAt = performance.now();
-  /** The last `freshAt` that was known; until then, when this began. */
+  /** The last `freshAt` that was known; until then, the start. */
   private knownFreshAt = this.startedAt;
-  /** What was logged last; undefined: nothing yet. */
-  private wasUsed?: boolean;
-  private identity?: string;
+  /** Why it is not used, as logged last; null: it is used. */
+  private reported?: string | null;
+  /** The last answer of the primary. */
+  private primary?: PrimaryState;
+  /** Whether a failed read was logged since the last look. */
+  private hasWarned = false;
 
-  /** Begins to look at it; it is used as soon as it is known to be fresh. */
+  /** Starts to look at it; it is used as soon as it is known to be fresh. */
   constructor(
-    private readonly config: ReplicaConfig,
+    config: ReplicaConfig,
     primary: DatabaseAddress,
     private readonly log: Log,
     options: { preparesStatements?: boolean } = {},
@@ -77,13 +92,13 @@ export class Replica {
       ...options,
       applicationName: 'api reads',
       connectionsMax: config.connections,
-      queryMilliseconds: limits.replicaQueryMilliseconds,
-      acquireMilliseconds: limits.replicaAcquireMilliseconds,
+      queryMilliseconds: replicaQueryMilliseconds,
+      acquireMilliseconds,
     });
     const watch = {
       applicationName: 'replica watch',
       connectionsMax: 1,
-      queryMilliseconds: limits.replicaAnswerMilliseconds,
+      queryMilliseconds: answerMilliseconds,
     };
     this.watchedReplica = openDatabase(address, watch);
     this.watchedPrimary = openDatabase(primary, watch);
@@ -93,9 +108,8 @@ export class Replica {
 
   /** How old at most what it has now is, in milliseconds; Infinity when it is not to be read from. */
   age(): number {
-    const now = performance.now();
-    const age = now - this.freshAt;
-    return age <= this.lagMilliseconds && now >= this.restsUntil ? age : Infinity;
+    const age = performance.now() - this.freshAt;
+    return age <= this.lagMilliseconds ? age : Infinity;
   }
 
   /** How far it is behind at most, in seconds, whether it is used or not: for so long it is not known to have everything. */
@@ -110,92 +124,103 @@ export class Replica {
   /** Reads from it. @throws what `read` throws; as soon as it is known to be dead or frozen, that it does not answer */
   read<T>(read: (pool: Database) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.atWork.add(reject);
+      this.reading.add(reject);
       read(this.pool)
-        .finally(() => this.atWork.delete(reject))
+        .finally(() => this.reading.delete(reject))
         .then(resolve, reject);
     });
   }
 
-  /** Is to be told of a read that it has failed. If it is the replica's fault, it is left alone for a while. */
-  failed(error: unknown): void {
-    // It is known already.
-    if (this.age() === Infinity) return;
-    if (!this.isToBlame(error)) {
-      this.log.warn({ err: error }, 'a read from the replica has failed; it goes to the database itself');
-      return;
-    }
-    this.restsUntil = performance.now() + limits.replicaRestMilliseconds;
-    this.report('a read from it has failed', error);
+  /** Logs a read that failed there, the first between two looks; whether it is used is decided by the looks alone. */
+  noteFailure(error: unknown): void {
+    if (this.hasWarned || this.age() === Infinity) return;
+    this.hasWarned = true;
+    this.log.warn({ err: error }, 'read from replica failed, reading from primary');
   }
 
-  /** Ends it. Can be called when nothing is read from it any more. */
+  /** Stops looking. To be called when nothing is read from it any more. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all([this.pool.destroy(), this.watchedReplica.destroy(), this.watchedPrimary.destroy()]);
   }
 
-  private isToBlame(error: unknown): boolean {
-    const { code, message, name } = error as Partial<Record<string, string>>;
-    // Others may use all of its connections. That none can be opened is another matter.
-    if (name === 'KnexTimeoutError') return this.use().used < this.config.connections;
-    return isDatabaseUnavailable(error) && !statementFailures.has(code ?? '') && !isReadTimeout(message);
-  }
-
   private async watch(): Promise<void> {
     for (;;) {
       await this.look();
-      await sleep(limits.replicaLookMilliseconds, undefined, { ref: false, signal: this.stopping.signal });
+      await sleep(lookMilliseconds, undefined, { ref: false, signal: this.stopping.signal });
     }
   }
 
   private async look(): Promise<void> {
+    this.hasWarned = false;
     await this.lookAtPrimary();
-    let state: ReplicaState;
+    let replica: ReplicaState;
     try {
-      state = await inTime(queryRows<ReplicaState>(this.watchedReplica, replicaSql, []));
+      replica = await inTime(queryRows<ReplicaState>(this.watchedReplica, replicaSql, []));
     } catch (error) {
       this.freshAt = -Infinity;
-      for (const giveUp of this.atWork) giveUp(new Error('the replica does not answer', { cause: error }));
-      this.report('it does not answer', error);
-      return;
+      for (const reject of this.reading) reject(new Error('the replica does not answer', { cause: error }));
+      return this.report('it does not answer', error);
     }
-    const isOurs = state.isReplica && state.identity === this.identity;
-    this.freshAt = isOurs ? this.lag.freshAt(state.position) : -Infinity;
+    const reason = await this.whyUnfit(replica);
+    this.freshAt = reason === undefined ? this.lag.freshAt(replica.position) : -Infinity;
     if (this.freshAt > -Infinity) this.knownFreshAt = this.freshAt;
-    // How far it is behind is known when it has come to where the database was at the first look.
+    // How far it is behind is known when it has come to where the primary was at the first look.
     const isKnown = this.freshAt > -Infinity || performance.now() - this.startedAt > this.lagMilliseconds;
-    if (this.identity !== undefined && !isOurs) this.report('it is no replica of this database');
-    else if (isKnown) this.report('it is too far behind');
+    if (reason !== undefined || isKnown) this.report(reason ?? 'it is too far behind');
   }
 
-  /** Without an answer, the replica is thought to be further behind with each second. */
-  private async lookAtPrimary(): Promise<void> {
+  /** Why its position says nothing of how fresh it is; undefined: it does. */
+  private async whyUnfit({
+    database,
+    isReplica,
+    timeline,
+    position,
+  }: ReplicaState): Promise<string | undefined> {
+    if (!isReplica) return 'it is a primary';
+    const { primary } = this;
+    if (!primary) return undefined;
+    if (database !== primary.database) return 'it has another database';
+    if (timeline !== primary.timeline) {
+      return `it is on timeline ${timeline}, the primary on timeline ${primary.timeline}`;
+    }
+    // The primary writes on meanwhile: a replica that is further than it was is ahead only if it still is.
+    if (position <= primary.position || !(await this.lookAtPrimary())) return undefined;
+    if (position <= this.primary!.position) return undefined;
+    // What the primary comes to write until then is not what the replica has.
+    this.lag = new LagMeter();
+    return 'it is ahead of the primary';
+  }
+
+  /** Without an answer, the replica is thought to be further behind with each second. @returns whether there was one */
+  private async lookAtPrimary(): Promise<boolean> {
     const at = performance.now();
     try {
-      const { identity, position } = await inTime(
-        queryRows<PrimaryState>(this.watchedPrimary, primarySql, []),
-      );
-      this.identity = identity;
-      this.lag.note(position, at);
+      const primary = await inTime(queryRows<PrimaryState>(this.watchedPrimary, primarySql, []));
+      const { database, timeline } = this.primary ?? primary;
+      if (primary.database !== database || primary.timeline !== timeline) this.lag = new LagMeter();
+      this.primary = primary;
+      this.lag.note(primary.position, at);
+      return true;
     } catch (error) {
-      this.log.debug({ err: error }, 'the database did not say how far it is');
+      this.log.debug({ err: error }, 'the primary did not say how far it is');
+      return false;
     }
   }
 
-  /** Tells the log whether it is used, when that has changed. @param reason - why it is not, if it is not */
+  /** Logs whether it is used, and why not, when that has changed. @param reason - why it is not, if it is not */
   private report(reason: string, error?: unknown): void {
-    const isUsed = this.age() < Infinity;
-    if (this.stopping.signal.aborted || isUsed === this.wasUsed) return;
-    this.wasUsed = isUsed;
-    if (isUsed) this.log.info('the replica is read from');
-    else this.log.warn({ err: error, reason }, 'the replica is not read from');
+    const state = this.age() < Infinity ? null : reason;
+    if (this.stopping.signal.aborted || state === this.reported) return;
+    this.reported = state;
+    if (state === null) this.log.info('replica enabled');
+    else this.log.warn({ err: error, reason }, 'replica disabled, reading from primary');
   }
 }
 
 /** The only row, if it comes soon. */
 async function inTime<Row>(rows: Promise<Row[]>): Promise<Row> {
-  const late = sleep(limits.replicaAnswerMilliseconds, undefined, { ref: false }).then(() => {
+  const late = sleep(answerMilliseconds, undefined, { ref: false }).then(() => {
     throw new Error('there was no answer in time');
   });
   const [row] = await Promise.race([rows, late]);

@@ -1,5 +1,4 @@
-import { LagMeter } from '../../src/db/lag-meter';
-import { limits } from '../../src/limits';
+import { LagMeter, positionsMax } from '../../src/db/lag-meter';
 
 describe('the lag of a replica', () => {
   it('is not known before it has come to where the database was at the first look', () => {
@@ -48,7 +47,7 @@ describe('the lag of a replica', () => {
 
   it('is not known of a replica that is further behind than is remembered', () => {
     const lag = new LagMeter();
-    for (let at = 0; at <= limits.replicaPositions; at++) lag.note(at, at);
+    for (let at = 0; at <= positionsMax; at++) lag.note(at, at);
     expect(lag.freshAt(0)).toBe(-Infinity);
     expect(lag.freshAt(1)).toBe(1);
   });

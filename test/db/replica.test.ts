@@ -1,22 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase, queryRows, type Database, type DatabaseAddress } from '../../src/db/database';
-import { readsThrough, type Reads } from '../../src/db/reads';
-import { Replica } from '../../src/db/replica';
+import { queryRows, type DatabaseAddress } from '../../src/db/database';
 import { productNotFound } from '../../src/errors';
-import { limits } from '../../src/limits';
-import { createLog } from '../../src/log';
-import { afterFile } from '../support/after-file';
+import { replicaQueryMilliseconds } from '../../src/db/replica';
 import { databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
 import { startReplicatedPostgres, type ReplicatedPostgres } from '../support/replicated-postgres';
-
-interface Watched {
-  db: Database;
-  replica: Replica;
-  reads: Reads;
-  /** What it has logged: the texts, with the reason where there is one. */
-  said: string[];
-}
+import { placeOf, unused, used, watchReplica, type WatchedReplica } from '../support/watched-replica';
 
 let postgres: ReplicatedPostgres;
 let urlOfReplica: string;
@@ -29,42 +18,19 @@ beforeAll(async () => {
   await postgres.caughtUp();
 });
 
-/** Watches a replica, the one of the file unless another address is given. It is stopped after the file. */
+/** Watches a replica, the one of the file unless another address is given. */
 function watch({
   url = urlOfReplica,
   primary = postgres.primary.address,
-  lagSeconds = 60,
-  connections = 5,
+  ...options
 }: {
   url?: string;
   primary?: DatabaseAddress;
   lagSeconds?: number;
   connections?: number;
-} = {}): Watched {
-  const said: string[] = [];
-  const log = createLog('info', {
-    write(line) {
-      const { msg, reason } = JSON.parse(line) as { msg: string; reason?: string };
-      said.push(reason ? `${msg}: ${reason}` : msg);
-    },
-  });
-  const db = openDatabase(primary, { applicationName: 'test', connectionsMax: 5, queryMilliseconds: 10_000 });
-  const replica = new Replica({ url, connections, lagSeconds }, primary, log);
-  afterFile(async () => {
-    await replica.stop();
-    await db.destroy();
-  });
-  return { db, replica, reads: readsThrough(replica, db), said };
+} = {}): WatchedReplica {
+  return watchReplica(primary, url, options);
 }
-
-const used = ({ replica }: Watched) => eventually('it is used', () => replica.age() < Infinity, 60);
-const unused = ({ replica }: Watched) => eventually('it is not used', () => replica.age() === Infinity, 60);
-
-/** Which of the two servers a read is done on. */
-const place = async (db: Database): Promise<'replica' | 'primary'> => {
-  const [row] = await queryRows<{ standby: boolean }>(db, 'select pg_is_in_recovery() as standby', []);
-  return row!.standby ? 'replica' : 'primary';
-};
 
 describe('a replica that is up to date', () => {
   it('is read from, also when nobody writes for longer than it may be behind', async () => {
@@ -75,20 +41,20 @@ describe('a replica that is up to date', () => {
     // On a machine that stands still for seconds, it is not looked at for as long.
     let unusedTimes = 0;
     while (performance.now() < until) {
-      if ((await watched.reads(Infinity, place)) === 'primary') unusedTimes++;
+      if ((await watched.reads(Infinity, placeOf)) === 'primary') unusedTimes++;
       await sleep(200);
     }
 
     expect(unusedTimes).toBeLessThan(10);
-    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+    expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 
   it('is not read from by who allows for less than it may be behind', async () => {
     const watched = watch();
     await used(watched);
 
-    expect(await watched.reads(0, place)).toBe('primary');
-    expect(await watched.reads(60, place)).toBe('replica');
+    expect(await watched.reads(0, placeOf)).toBe('primary');
+    expect(await watched.reads(60, placeOf)).toBe('replica');
   });
 
   it('is told to the reader, who gets all of an error that it finds there from the database itself', async () => {
@@ -97,7 +63,7 @@ describe('a replica that is up to date', () => {
     const places: [string, boolean][] = [];
 
     const read = watched.reads(Infinity, async (db, isReplica) => {
-      places.push([await place(db), isReplica]);
+      places.push([await placeOf(db), isReplica]);
       throw productNotFound('PR00001');
     });
 
@@ -107,7 +73,7 @@ describe('a replica that is up to date', () => {
       ['primary', false],
     ]);
     expect(watched.replica.age()).toBeLessThan(Infinity);
-    expect(watched.said).toEqual(['the replica is read from']);
+    expect(watched.said).toEqual(['replica enabled']);
   });
 
   it('goes on being used after a statement that was cancelled for what it replays, and is done on the database itself', async () => {
@@ -116,9 +82,9 @@ describe('a replica that is up to date', () => {
     const begun: string[] = [];
 
     const read = watched.reads(Infinity, async (db, isReplica) => {
-      begun.push(await place(db));
+      begun.push(await placeOf(db));
       await queryRows(db, isReplica ? 'select pg_sleep(60) from pg_class, thing' : 'select from thing', []);
-      return place(db);
+      return placeOf(db);
     });
     await eventually('it is amid the statement', async () => {
       const sql = `select 1 from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()`;
@@ -129,7 +95,7 @@ describe('a replica that is up to date', () => {
     await expect(read).rejects.toThrow('relation "thing" does not exist');
     expect(begun).toEqual(['replica', 'primary']);
     expect(watched.replica.age()).toBeLessThan(Infinity);
-    expect(watched.said).toContain('a read from the replica has failed; it goes to the database itself');
+    expect(watched.said).toContain('read from replica failed, reading from primary');
   });
 
   it('shares its reads with the database itself when all of its connections are taken', async () => {
@@ -142,13 +108,13 @@ describe('a replica that is up to date', () => {
     await eventually('its connections are taken', () => watched.replica.use().used === 2);
 
     try {
-      expect(await watched.reads(Infinity, place)).toBe('primary');
+      expect(await watched.reads(Infinity, placeOf)).toBe('primary');
       expect(watched.replica.age()).toBeLessThan(Infinity);
     } finally {
       release();
       await Promise.all(holding);
     }
-    expect(await watched.reads(Infinity, place)).toBe('replica');
+    expect(await watched.reads(Infinity, placeOf)).toBe('replica');
   });
 });
 
@@ -162,15 +128,15 @@ describe('a replica that is not up to date', () => {
     await postgres.primary.ask('create table one_more ()');
 
     await unused(watched);
-    expect(await watched.reads(Infinity, place)).toBe('primary');
+    expect(await watched.reads(Infinity, placeOf)).toBe('primary');
     expect(watched.replica.lagSeconds()).toBeGreaterThan(2);
     await eventually('the log says so', () =>
-      watched.said.includes('the replica is not read from: it is too far behind'),
+      watched.said.includes('replica disabled, reading from primary: it is too far behind'),
     );
 
     await postgres.resumeReplay();
     await used(watched);
-    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+    expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 
   it('is not read from when it is cut off from the database, and so takes itself for up to date', async () => {
@@ -208,19 +174,20 @@ describe('a replica that is not up to date', () => {
 });
 
 describe('a server that is no replica of the database', () => {
-  it.each<[string, () => string]>([
-    ['the database itself', () => databaseUrl(postgres.primary.address)],
+  it.each<[string, () => string, string]>([
+    ['the database itself', () => databaseUrl(postgres.primary.address), 'it is a primary'],
     [
       'another database of the replica',
       () => databaseUrl({ ...postgres.replica.address, database: 'postgres' }),
+      'it has another database',
     ],
-  ])('is not read from: %s', async (_what, url) => {
+  ])('is not read from: %s', async (_what, url, reason) => {
     const watched = watch({ url: url() });
 
     await eventually('the log says so', () => watched.said.length > 0);
 
-    expect(watched.said).toEqual(['the replica is not read from: it is no replica of this database']);
-    expect(await watched.reads(Infinity, place)).toBe('primary');
+    expect(watched.said).toEqual([`replica disabled, reading from primary: ${reason}`]);
+    expect(await watched.reads(Infinity, placeOf)).toBe('primary');
   });
 
   it('can be watched by an account without any rights', async () => {
@@ -232,7 +199,7 @@ describe('a server that is no replica of the database', () => {
     });
 
     await used(watched);
-    expect(await watched.reads(Infinity, place)).toBe('replica');
+    expect(await watched.reads(Infinity, placeOf)).toBe('replica');
   });
 });
 
@@ -243,7 +210,7 @@ describe('a replica that dies', () => {
     const slow = () =>
       watched.reads(Infinity, async (db, isReplica) => {
         if (isReplica) await queryRows(db, 'select pg_sleep(60)', []);
-        return place(db);
+        return placeOf(db);
       });
     const amid = [slow(), slow(), slow()];
     await eventually('they are at work', () => watched.replica.use().used === 3);
@@ -251,31 +218,34 @@ describe('a replica that dies', () => {
     postgres.replica.signal('SIGKILL');
 
     expect(await Promise.all(amid)).toEqual(['primary', 'primary', 'primary']);
-    expect(await watched.reads(Infinity, place)).toBe('primary');
-    expect(watched.said.filter((text) => text.startsWith('the replica is not read from'))).toHaveLength(1);
+    expect(await watched.reads(Infinity, placeOf)).toBe('primary');
+    await eventually('the log says so', () =>
+      watched.said.includes('replica disabled, reading from primary: it does not answer'),
+    );
+    expect(watched.said.filter((text) => text.startsWith('read from replica failed'))).toHaveLength(1);
     await postgres.replica.start();
     await used(watched);
-    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+    expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 
   it('or freezes gives reads up long before their time, to be done on the database itself', async () => {
     const watched = watch();
     await used(watched);
-    await Promise.all(Array.from({ length: 5 }, () => watched.reads(Infinity, place)));
+    await Promise.all(Array.from({ length: 5 }, () => watched.reads(Infinity, placeOf)));
 
     postgres.replica.signal('SIGSTOP');
     try {
       const begun = performance.now();
-      const places = await Promise.all(Array.from({ length: 20 }, () => watched.reads(Infinity, place)));
+      const places = await Promise.all(Array.from({ length: 20 }, () => watched.reads(Infinity, placeOf)));
       const milliseconds = performance.now() - begun;
 
       expect(places).toEqual(Array.from({ length: 20 }, () => 'primary'));
-      expect(milliseconds).toBeLessThan(limits.replicaQueryMilliseconds);
+      expect(milliseconds).toBeLessThan(replicaQueryMilliseconds);
       expect(watched.replica.age()).toBe(Infinity);
     } finally {
       postgres.replica.signal('SIGCONT');
     }
     await used(watched);
-    expect(await eventually('it is read from', () => watched.reads(Infinity, place))).toBe('replica');
+    expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 });

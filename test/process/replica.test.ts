@@ -160,7 +160,7 @@ describe('a service whose database has a replica', () => {
     expect([...seen]).toEqual([200]);
     // Of six reads; each would have waited ten seconds for a database that is frozen.
     expect(slowest).toBeLessThan(9_000);
-    expect(service.stdout).toContain('"the replica is not read from"');
+    expect(service.stdout).toContain('"replica disabled, reading from primary"');
     await postgres.caughtUp();
     await postgres.pauseReplay();
     try {

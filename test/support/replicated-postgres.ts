@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, chownSync, mkdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chownSync, mkdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -89,6 +89,42 @@ export class TestServer {
     return this.control('stop', '--mode', 'fast', '--silent');
   }
 
+  /** Makes a copy of it, at rest, that follows another server, and is to be started. */
+  async copyAsReplicaOf(primary: TestServer, settings: Record<string, string> = {}): Promise<TestServer> {
+    const replica = TestServer.reserve();
+    // Owners and modes matter to PostgreSQL.
+    await run('cp', ['-a', this.cluster, replica.cluster]);
+    await replica.becomeReplicaOf(primary, settings);
+    return replica;
+  }
+
+  /** Has it follow another server from its next start on. */
+  async becomeReplicaOf(primary: TestServer, settings: Record<string, string> = {}): Promise<void> {
+    const { host, port, user } = primary.address;
+    await this.write('standby.signal', '');
+    this.configure({
+      unix_socket_directories: this.cluster,
+      primary_conninfo: `host=${host} port=${port} user=${user}`,
+      wal_retrieve_retry_interval: '100ms',
+      ...settings,
+    });
+  }
+
+  /** Makes a replica a primary, on a timeline of its own. */
+  promote(): Promise<void> {
+    return this.control('promote', '--silent');
+  }
+
+  /** Notes its data, at rest. @returns what puts them back, at rest again */
+  async backUp(): Promise<() => Promise<void>> {
+    const copy = join(createTestFolder(), 'backup');
+    await run('cp', ['-a', this.cluster, copy]);
+    return async () => {
+      rmSync(this.cluster, { recursive: true });
+      await run('cp', ['-a', copy, this.cluster]);
+    };
+  }
+
   /** Sends a signal to all of its processes. */
   signal(signal: NodeJS.Signals): void {
     signalDatabase(this.dataDir, signal);
@@ -132,15 +168,7 @@ export async function startReplicatedPostgres(
   await primary.start();
   await primary.ask(`create database ${primary.address.database}`, 'postgres');
   await primary.stop();
-  const replica = TestServer.reserve();
-  await copyCluster(primary, replica);
-  const { host, port, user } = primary.address;
-  replica.configure({
-    unix_socket_directories: replica.cluster,
-    primary_conninfo: `host=${host} port=${port} user=${user}`,
-    wal_retrieve_retry_interval: '100ms',
-    ...replicaSettings,
-  });
+  const replica = await primary.copyAsReplicaOf(primary, replicaSettings);
   await primary.start();
   await replica.start();
 
@@ -151,14 +179,7 @@ export async function startReplicatedPostgres(
   return {
     primary,
     replica,
-    async caughtUp() {
-      const [written] = await primary.ask<{ lsn: string }>('select pg_current_wal_flush_lsn() as lsn');
-      const sql = `select pg_last_wal_replay_lsn() >= '${written!.lsn}' as has`;
-      await eventually(
-        'the replica has caught up',
-        async () => (await replica.ask<{ has: boolean }>(sql))[0]!.has,
-      );
-    },
+    caughtUp: () => caughtUp(primary, replica),
     async pauseReplay() {
       await replica.ask('select pg_wal_replay_pause()');
       await eventually('it is paused', isPaused);
@@ -169,8 +190,13 @@ export async function startReplicatedPostgres(
   };
 }
 
-/** Owners and modes matter to PostgreSQL; of the file that makes a server a replica, only that it is there. */
-async function copyCluster(from: TestServer, to: TestServer): Promise<void> {
-  await run('cp', ['-a', from.cluster, to.cluster]);
-  await run('cp', ['-a', join(to.cluster, 'PG_VERSION'), join(to.cluster, 'standby.signal')]);
+/** Returns when a replica has replayed all that its primary has written until now. */
+export async function caughtUp(primary: TestServer, replica: TestServer): Promise<void> {
+  const [written] = await primary.ask<{ lsn: string }>('select pg_current_wal_flush_lsn() as lsn');
+  const sql = `select pg_last_wal_replay_lsn() >= '${written!.lsn}' as has`;
+  await eventually(
+    'the replica has caught up',
+    async () => (await replica.ask<{ has: boolean }>(sql))[0]!.has,
+    60,
+  );
 }
