@@ -141,13 +141,14 @@ async function follow(replica: TestServer, { address }: TestServer): Promise<voi
 
 describe('a replica that is ahead of its primary, which was restored', () => {
   it('is not read from, neither when the primary has written as much again', async () => {
-    const { primary, replica, caughtUp: replicated } = await startReplicatedPostgres();
-    await replicated();
+    const postgres = await startReplicatedPostgres();
+    const { primary, replica } = postgres;
+    await postgres.caughtUp();
     await primary.stop();
     const restore = await primary.backUp();
     await primary.start();
     await write(primary, 'lost');
-    await replicated();
+    await postgres.caughtUp();
     await primary.stop();
     await restore();
     await primary.start();
