@@ -61,6 +61,12 @@ describe('the documentation', () => {
     expect(broken).toEqual([]);
   });
 
+  it('has a front page of at most 180 lines: README.md', () => {
+    expect(readFileSync(join(project, 'README.md'), 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(
+      180,
+    );
+  });
+
   it('has no page that README.md does not lead to', () => {
     const reached = new Set(['README.md']);
     for (const page of reached) {
