@@ -175,6 +175,11 @@ create table sales_by_partner_and_day (
   constraint sales_by_partner_and_day_pkey PRIMARY KEY (partner_name, sales_day, currency)
 );
 
+create table sales_changes (
+  partner_name text collate "C",
+  sales_day date
+);
+
 create table sales_rollup (
   is_the_only_row boolean not null default true,
   seen pg_snapshot not null,
@@ -182,6 +187,15 @@ create table sales_rollup (
   rolled_up_at timestamp with time zone not null,
   constraint sales_rollup_is_the_only_row_check CHECK (is_the_only_row),
   constraint sales_rollup_pkey PRIMARY KEY (is_the_only_row)
+);
+
+create table sales_verification (
+  is_the_only_row boolean not null default true,
+  fingerprint text not null,
+  verified_at timestamp with time zone not null,
+  seconds double precision not null,
+  constraint sales_verification_is_the_only_row_check CHECK (is_the_only_row),
+  constraint sales_verification_pkey PRIMARY KEY (is_the_only_row)
 );
 
 create table schema_compatibility (

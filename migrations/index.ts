@@ -12,6 +12,7 @@ import * as showProgress from './20261122070000_show_progress';
 import * as createWebhookEndpoints from './20261122080000_create_webhook_endpoints';
 import * as keepCompatibility from './20261122090000_keep_compatibility';
 import * as noteChangedCreationTimes from './20261122100000_note_changed_creation_times';
+import * as correctSales from './20261122100100_correct_sales';
 import * as createWebhookDeliveries from './20261122120000_create_webhook_deliveries';
 import * as limitApiKeys from './20261122130000_limit_api_keys';
 
@@ -60,6 +61,7 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261122080000_create_webhook_endpoints': expand(createWebhookEndpoints),
   '20261122090000_keep_compatibility': expand(keepCompatibility),
   '20261122100000_note_changed_creation_times': expand(noteChangedCreationTimes),
+  '20261122100100_correct_sales': expand(correctSales),
   '20261122120000_create_webhook_deliveries': expand(createWebhookDeliveries),
   '20261122130000_limit_api_keys': expand(limitApiKeys),
 };

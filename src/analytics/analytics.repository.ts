@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { PartnerScope } from '../keys/caller';
-import { getFrontier, linesBeyondFrontier, salesDay } from './sales-rollup';
+import { getWatermark, linesBeyond, linesOfChanges, salesDay, sumsOfChanges } from './sales-watermark';
 
 export type Grain = 'daily' | 'monthly';
 
@@ -34,24 +34,44 @@ export interface SalesFilter {
 const inCurrency = 'and (cast(:currency as text) is null or currency = :currency)';
 const ofPartner = 'and (cast(:scope as text) is null or partner_name = :scope)';
 
+/** Which sums are read, and by what they are grouped. */
+interface Source {
+  sums: string;
+  key: string;
+  /** What `key` is of an order. */
+  value: string;
+}
+
 /**
- * The sales that count: the sums by a key, and those of the orders that are not in them. The latter are added up by
- * themselves: PostgreSQL can do so in parallel while there are no sums yet.
+ * The sales that count: the sums by a key, those of the orders that are not in them, and corrections of the days that are
+ * noted as changed. Lines are added up per source: PostgreSQL can do so in parallel while there are no sums yet.
  */
-const salesFrom = (sums: string, { key, value = key }: { key: string; value?: string }) => `
-  from (
-    select ${key}, units_sold, total_sales from ${sums} ${inCurrency}
-    union all
-    select ${value} as ${key}, sum(quantity), sum(line_total) ${linesBeyondFrontier} ${inCurrency} ${ofPartner}
-    group by ${key}
-  ) as sale
-`;
+const salesFrom = ({ sums, key, value }: Source, hasChanges: boolean) => {
+  const linesFrom = (lines: string) => `
+    select ${value} as ${key}, sum(quantity), sum(line_total) ${lines} ${inCurrency} ${ofPartner} group by ${key}`;
+  const corrections = `
+    union all ${linesFrom(linesOfChanges)}
+    union all select ${key}, -units_sold, -total_sales ${sumsOfChanges} ${inCurrency} ${ofPartner}`;
+  return `
+    from (
+      select ${key}, units_sold, total_sales from ${sums} ${inCurrency}
+      union all ${linesFrom(linesBeyond)}
+      ${hasChanges ? corrections : ''}
+    ) as sale
+  `;
+};
 
-const partnerSales = salesFrom(`sales_by_partner where :hasSums ${ofPartner}`, { key: 'partner_name' });
+/** Corrections may leave nothing of a partner or period. */
+const isAny = 'sum(units_sold) <> 0';
 
+const partnerSales: Source = {
+  sums: `sales_by_partner where :hasSums ${ofPartner}`,
+  key: 'partner_name',
+  value: 'partner_name',
+};
 const day = { key: 'sales_day', value: salesDay };
-const daySales = salesFrom('sales_by_day where :hasSums', day);
-const daySalesOfPartner = salesFrom(`sales_by_partner_and_day where :hasSums ${ofPartner}`, day);
+const daySales: Source = { sums: 'sales_by_day where :hasSums', ...day };
+const daySalesOfPartner: Source = { sums: `sales_by_partner_and_day where :hasSums ${ofPartner}`, ...day };
 
 /** Rounds half away from zero. */
 const amount = (sum: string) => `cast(round(${sum}, 2) as text)`;
@@ -61,15 +81,17 @@ const unitsSold = 'cast(sum(units_sold) as bigint) as units_sold';
 /** Runs a statement over `salesFrom`. Where sums end and orders begin is looked up before, as a value that can be planned with. */
 async function selectSales<Row>(
   trx: Knex.Transaction,
-  sql: string,
+  source: Source,
+  toSql: (sales: string) => string,
   { scope, currency }: SalesFilter,
   more: Record<string, string> = {},
 ): Promise<Row[]> {
-  const frontier = await getFrontier(trx);
+  const watermark = await getWatermark(trx);
+  const hasChanges = watermark.changedPartners.length > 0;
   // Few rows then: to start workers or to compile takes longer than to read them, and is planned by a guess.
-  if (frontier.hasSums) await trx.raw('set local max_parallel_workers_per_gather = 0; set local jit = off');
-  const { rows } = await trx.raw<{ rows: Row[] }>(sql, {
-    ...frontier,
+  if (watermark.hasSums) await trx.raw('set local max_parallel_workers_per_gather = 0; set local jit = off');
+  const { rows } = await trx.raw<{ rows: Row[] }>(toSql(salesFrom(source, hasChanges)), {
+    ...watermark,
     scope,
     currency: currency ?? null,
     ...more,
@@ -81,9 +103,11 @@ async function selectSales<Row>(
 export function salesByPartner(trx: Knex.Transaction, filter: SalesFilter): Promise<PartnerSalesRow[]> {
   return selectSales(
     trx,
-    `select partner_name, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales ${partnerSales}
-     group by partner_name
-     order by sum(total_sales) desc, partner_name`,
+    partnerSales,
+    (sales) => `
+      select partner_name, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales ${sales}
+      group by partner_name having ${isAny}
+      order by sum(total_sales) desc, partner_name`,
     filter,
   );
 }
@@ -101,10 +125,12 @@ export function salesOverTime(
 ): Promise<PeriodSalesRow[]> {
   return selectSales(
     trx,
-    `select to_char(sales_day, :format) as sales_period, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales
-     ${filter.scope === null ? daySales : daySalesOfPartner}
-     group by sales_period
-     order by sales_period`,
+    filter.scope === null ? daySales : daySalesOfPartner,
+    (sales) => `
+      select to_char(sales_day, :format) as sales_period, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales
+      ${sales}
+      group by sales_period having ${isAny}
+      order by sales_period`,
     filter,
     { format: formatOfGrain[grain] },
   );
@@ -117,10 +143,14 @@ export function salesOverTime(
 export function revenueShare(trx: Knex.Transaction, filter: SalesFilter): Promise<PartnerRevenueRow[]> {
   return selectSales(
     trx,
-    `select partner_name, ${amount('revenue')} as total_revenue,
-       coalesce(round(100 * revenue / nullif(sum(revenue) over (), 0), 2), 0) as revenue_pct
-     from (select partner_name, sum(total_sales) as revenue ${partnerSales} group by partner_name) as partner
-     order by revenue desc, partner_name`,
+    partnerSales,
+    (sales) => `
+      select partner_name, ${amount('revenue')} as total_revenue,
+        coalesce(round(100 * revenue / nullif(sum(revenue) over (), 0), 2), 0) as revenue_pct
+      from (
+        select partner_name, sum(total_sales) as revenue ${sales} group by partner_name having ${isAny}
+      ) as partner
+      order by revenue desc, partner_name`,
     filter,
   );
 }

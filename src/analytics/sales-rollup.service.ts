@@ -13,7 +13,10 @@ export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): 
   const stopping = new AbortController();
   const rollUp = async () => {
     try {
-      await rollUpSales(db, limits.salesRollupMilliseconds);
+      const { differences } = await rollUpSales(db, limits.salesRollupMilliseconds);
+      if (differences.length > 0) {
+        log.warn({ count: differences.length, first: differences[0] }, 'sums of sales corrected');
+      }
     } catch (error) {
       if (!stopping.signal.aborted) log.warn({ err: error }, 'sales could not be added up');
     }

@@ -1,51 +1,117 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
+import {
+  changedSql,
+  getWatermark,
+  isOwnSql,
+  linesBeyond,
+  linesOfChanges,
+  salesDay,
+  sumsOfChanges,
+  type Watermark,
+} from './sales-watermark';
+import { findDifferences, verifyIfDue, type SalesDifference } from './sales-verification';
 
-/**
- * Sales are kept as sums, which are made from time to time, and orders that are not in the sums yet are added when
- * somebody asks. What is in the sums is decided by no clock and no order number, as orders are committed in any order: each
- * order has the id of its transaction, and beside the sums is the snapshot of the statement that made them. An order is in
- * the sums exactly when that snapshot sees its transaction; what was going on at that moment is named in it, however long
- * it goes on. A reader sees sums and snapshot of one moment, and the orders of the same.
- */
-export interface Frontier {
-  /** False: nothing is in the sums, whatever they are. They were never made, or in a database that this is a copy of. */
-  hasSums: boolean;
-  /** Orders of this transaction and all later ones are not in the sums, */
-  from: string;
-  /** nor are those of these. */
-  open: string[];
+/** What a roll-up did. */
+export interface RollUpOutcome {
+  /** Whether it wrote sums. */
+  wrote: boolean;
+  /** What a verification found wrong, and the roll-up has corrected. */
+  differences: SalesDifference[];
 }
 
-/** The row was written here: whoever copies it, by a dump for example, writes it in a transaction with another number. */
-const isOwn = 'xmin = cast(transaction_id as xid)';
+const nothing: RollUpOutcome = { wrote: false, differences: [] };
 
-const frontierSql = `
-  select ${isOwn} as "hasSums",
-    cast(case when ${isOwn} then pg_snapshot_xmax(seen) else '1' end as text) as from,
-    cast(case when ${isOwn} then array (select pg_snapshot_xip(seen)) else '{}' end as text[]) as open
-  from sales_rollup
+/**
+ * Adds the orders that are not in the sums yet, and rebuilds the sums that are wrong.
+ *
+ * Those are the sums of days that are noted as changed, or all of them. Safe at any time, in any number of processes: one
+ * works, and its transaction applies completely or not at all. Not to be called in a transaction that has created orders.
+ * @param restMilliseconds - how long ago the last time must be
+ */
+export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpOutcome> {
+  return inTransaction(db, 'bulk', async (trx) => {
+    const rollup = await lockRollup(trx, restMilliseconds);
+    if (!rollup) return nothing;
+    if (!rollup.isOwn) return rebuildAll(trx, rollup.isOwn);
+    if (rollup.hasForeign) await trx.raw(stampForeignSql);
+    const watermark = await getWatermark(trx);
+    if (!watermark.hasSums) return rebuildAll(trx, rollup.isOwn);
+    const differences = await verifyIfDue(trx, watermark);
+    if (differences.length > 0) return { ...(await rebuildAll(trx, rollup.isOwn)), differences };
+    return { wrote: await addSales(trx, watermark), differences };
+  });
+}
+
+/**
+ * Rebuilds all sums from the orders. Waits for a roll-up in progress; orders and readers do not wait for it.
+ * @returns the sums that were wrong, at most 1,000
+ */
+export function rebuildSales(db: Database): Promise<SalesDifference[]> {
+  return inTransaction(db, 'bulk', async (trx) => {
+    await trx.raw(insertRollupSql);
+    const { rows } = await trx.raw<{ rows: [{ isOwn: boolean }] }>(
+      `select ${isOwnSql} as "isOwn" from sales_rollup for update`,
+    );
+    const differences = await findDifferences(trx, await getWatermark(trx));
+    await rebuildAll(trx, rows[0].isOwn);
+    return differences;
+  });
+}
+
+/** The row may have been removed. */
+const insertRollupSql = `
+  insert into sales_rollup (seen, transaction_id, rolled_up_at)
+  select '1:1:', '1', '-infinity' where not exists (select from sales_rollup)
+  on conflict do nothing
 `;
 
-/** Which orders are in the sums, in the snapshot of the transaction. */
-export async function getFrontier(trx: Knex.Transaction): Promise<Frontier> {
-  const { rows } = await trx.raw<{ rows: [Frontier] }>(frontierSql);
+/**
+ * Skips the roll-up while another process has the row. An order of a transaction that has not begun was copied from another
+ * server past the trigger.
+ */
+const lockSql = `
+  select ${isOwnSql} as "isOwn",
+    exists (select from orders where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())) as "hasForeign"
+  from sales_rollup
+  where rolled_up_at not between now() - :restMilliseconds * interval '1 millisecond' and now()
+  for update skip locked
+`;
+
+async function lockRollup(
+  trx: Knex.Transaction,
+  restMilliseconds: number,
+): Promise<{ isOwn: boolean; hasForeign: boolean } | undefined> {
+  await trx.raw(insertRollupSql);
+  type Row = { isOwn: boolean; hasForeign: boolean };
+  const { rows } = await trx.raw<{ rows: Row[] }>(lockSql, { restMilliseconds });
   return rows[0];
 }
 
-/** The lines of the orders that are not in the sums; its bindings are those of a frontier. */
-export const linesBeyondFrontier = `
-  from orders join order_items using (order_id)
-  where (orders.transaction_id >= cast(:from as xid8) or orders.transaction_id = any (cast(:open as xid8[])))
+/** 1 is before all transactions. The sums of the orders' days are then rebuilt. */
+const stampForeignSql = `
+  with stamped as (
+    update orders set transaction_id = '1' where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
+    returning partner_name, ${salesDay} as sales_day
+  )
+  insert into sales_changes select distinct partner_name, sales_day from stamped
 `;
 
-/** The UTC day of an order. */
-export const salesDay = `cast(orders.created_at at time zone 'UTC' as date)`;
+const line = (source: string, sign = '') => `
+  select partner_name, currency, ${salesDay} as sales_day, ${sign}quantity as units_sold, ${sign}line_total as total_sales
+  ${source}
+`;
 
-/** Waits for nobody: who does not get the row leaves the work to whoever has it. */
-const lockSql = `
-  ${frontierSql} where rolled_up_at <= now() - :restMilliseconds * interval '1 millisecond' for update skip locked
+/**
+ * The snapshot that is kept must see what is added. It does, except for an order with the id of a transaction in progress that
+ * was copied past the trigger: it stays beyond the watermark.
+ */
+const isSeen = 'pg_visible_in_snapshot(orders.transaction_id, (select pg_current_snapshot()))';
+
+const corrections = `
+  union all ${line(linesOfChanges)}
+  union all select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges}
 `;
 
 const addTo = (table: string, key: string) => `
@@ -55,46 +121,77 @@ const addTo = (table: string, key: string) => `
     set units_sold = known.units_sold + excluded.units_sold, total_sales = known.total_sales + excluded.total_sales
 `;
 
+const keys = {
+  sales_by_partner: 'partner_name, currency',
+  sales_by_day: 'sales_day, currency',
+  sales_by_partner_and_day: 'partner_name, sales_day, currency',
+};
+const tables = Object.entries(keys);
+
+const keepSnapshot = `
+  update sales_rollup set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), rolled_up_at = now()
+`;
+
 /** One statement: the orders that it adds are those that the snapshot sees which it leaves. */
-const addSalesSql = `
+const addSalesSql = (hasChanges: boolean) => `
   with sale as materialized (
-    select partner_name, currency, ${salesDay} as sales_day, sum(quantity) as units_sold, sum(line_total) as total_sales
-    ${linesBeyondFrontier}
+    select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
+    from (${line(`${linesBeyond} and ${isSeen}`)} ${hasChanges ? corrections : ''}) as line
     group by partner_name, currency, sales_day
-  ), by_partner as (${addTo('sales_by_partner', 'partner_name, currency')}
-  ), by_day as (${addTo('sales_by_day', 'sales_day, currency')}
-  ), by_partner_and_day as (${addTo('sales_by_partner_and_day', 'partner_name, sales_day, currency')}
+  ), ${tables.map(([table, key]) => `${table}_added as (${addTo(table, key)})`).join(', ')}
+  ${
+    hasChanges
+      ? `, corrected as (
+    delete from sales_changes where (partner_name, sales_day) in (select * from ${changedSql})
+  )`
+      : ''
+  }
+  ${keepSnapshot}
+  ${hasChanges ? '' : 'where exists (select from sale)'}
+`;
+
+/** @returns whether there was anything to add */
+async function addSales(trx: Knex.Transaction, watermark: Watermark): Promise<boolean> {
+  const hasChanges = watermark.changedPartners.length > 0;
+  const { rowCount } = await trx.raw<{ rowCount: number }>(addSalesSql(hasChanges), watermark as never);
+  // Every line has a quantity above zero.
+  if (hasChanges) for (const [table] of tables) await trx.raw(`delete from ${table} where units_sold = 0`);
+  return rowCount > 0;
+}
+
+const prefixed = (alias: string, key: string) =>
+  key
+    .split(', ')
+    .map((column) => `${alias}.${column}`)
+    .join(', ');
+
+const rebuildTable = (table: string, key: string) => `
+  ${table}_put as (
+    insert into ${table} as known (${key}, units_sold, total_sales)
+    select ${key}, sum(units_sold), sum(total_sales) from sale group by ${key} order by ${key}
+    on conflict (${key}) do update
+    set units_sold = excluded.units_sold, total_sales = excluded.total_sales
+    where (known.units_sold, known.total_sales) is distinct from (excluded.units_sold, excluded.total_sales)
+  ), ${table}_gone as (
+    delete from ${table} as known
+    where not exists (select from sale where (${prefixed('sale', key)}) = (${prefixed('known', key)}))
   )
-  update sales_rollup
-  set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), rolled_up_at = now()
-  where exists (select from sale)
 `;
 
-/**
- * Begins again: ids of another server's transactions would be mistaken for those of this one. Nobody has to wait for it.
- * An order that is committed meanwhile keeps its id, which is of this server.
- */
-const forgetSumsSql = `
-  update orders set transaction_id = '1' where transaction_id <> '1';
-  delete from sales_by_partner;
-  delete from sales_by_day;
-  delete from sales_by_partner_and_day;
+/** Writes only what differs. */
+const rebuildAllSql = `
+  with sale as materialized (
+    select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
+    from (${line(`from orders join order_items using (order_id) where ${isSeen}`)}) as line
+    group by partner_name, currency, sales_day
+  ), ${tables.map(([table, key]) => rebuildTable(table, key)).join(', ')}, corrected as (delete from sales_changes)
+  ${keepSnapshot}
 `;
 
-/**
- * Adds the orders that are not in the sums yet. Safe at any time, on any number of processes: one works, and whatever ends
- * it, all of it has happened or nothing. Not to be called in a transaction that has created orders.
- * @param restMilliseconds - how long ago the last time must be
- * @returns whether there was anything to add, and nobody else at it
- */
-export function rollUpSales(db: Database, restMilliseconds = 0): Promise<boolean> {
-  return inTransaction(db, 'bulk', async (trx) => {
-    const { rows } = await trx.raw<{ rows: Frontier[] }>(lockSql, { restMilliseconds });
-    const [frontier] = rows;
-    if (!frontier) return false;
-    if (!frontier.hasSums) await trx.raw(forgetSumsSql);
-    const { from, open } = frontier;
-    const { rowCount } = await trx.raw<{ rowCount: number }>(addSalesSql, { from, open } as never);
-    return rowCount > 0;
-  });
+async function rebuildAll(trx: Knex.Transaction, isOwn: boolean): Promise<RollUpOutcome> {
+  // Ids of another server's transactions would be mistaken for those of this one.
+  if (!isOwn) await trx.raw(`update orders set transaction_id = '1' where transaction_id <> '1'`);
+  else await trx.raw(stampForeignSql);
+  await trx.raw(rebuildAllSql);
+  return { wrote: true, differences: [] };
 }

@@ -1,3 +1,4 @@
+import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { startSalesRollup } from '../../src/analytics/sales-rollup.service';
 import type { DatabaseAddress } from '../../src/db/database';
 import { createLog } from '../../src/log';
@@ -27,6 +28,28 @@ it('orders get into the sums of sales by themselves, with several processes at i
     ]);
   });
   expect(logs.flat()).toEqual([]);
+});
+
+it('sums that were wrong are corrected, and the log says so', async () => {
+  const { api, db, address } = await startTestService();
+  await api.loadFeed('sku,product_name,price\nTENT-2,Tent,189.90\n');
+  await api.post('/orders', { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] });
+  await rollUpSales(db);
+  await db('sales_by_partner').update({ units_sold: 3 });
+  await db('sales_verification').delete();
+
+  const logged = start(address);
+
+  await eventually('it is logged', () => logged.length > 0);
+  expect(await db('sales_by_partner').pluck('units_sold')).toEqual([2]);
+  expect(logged.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({
+      level: 40,
+      msg: 'sums of sales corrected',
+      count: 1,
+      first: expect.objectContaining({ partner_name: 'Acme', counted_units: 3, actual_units: 2 }) as object,
+    }),
+  ]);
 });
 
 it('a database that is away is logged, and nothing else happens', async () => {

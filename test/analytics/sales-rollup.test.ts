@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { getFrontier, linesBeyondFrontier, rollUpSales } from '../../src/analytics/sales-rollup';
+import { rollUpSales } from '../../src/analytics/sales-rollup';
+import { getWatermark, linesBeyond } from '../../src/analytics/sales-watermark';
 import type { Database } from '../../src/db/database';
 import { inSnapshot } from '../../src/db/transaction';
 import { createTestDatabase } from '../support/database';
 import { figuresOfOneMoment } from '../support/direct-sales';
 import { eventually } from '../support/eventually';
 import { salesTables } from '../support/sales';
+import { aSale, sell, type Sale } from '../support/sell';
 
 const partners = ['Acme', 'Ácme', 'Birch & Sons'];
 const currencies = ['EUR', 'JPY'];
@@ -15,45 +17,10 @@ let db: Database;
 beforeAll(async () => {
   ({ db } = await createTestDatabase());
 });
-beforeEach(async () => {
-  for (const table of [...salesTables, 'order_items', 'orders']) await db(table).delete();
-});
+beforeEach(removeSales);
 
-/** An order: whose, when (minutes from the end of a year in UTC, absent: now), and its lines. */
-interface Sale {
-  partner: string;
-  currency: string;
-  minutes: number | null;
-  lines: { price: string; quantity: number }[];
-}
-
-const aSale: Sale = {
-  partner: 'Acme',
-  currency: 'EUR',
-  minutes: null,
-  lines: [{ price: '1.005', quantity: 3 }],
-};
-
-async function sell(connection: Knex, { partner, currency, minutes, lines }: Sale = aSale): Promise<void> {
-  await connection.raw(
-    `with line as (
-       select * from unnest(cast(:prices as numeric[]), cast(:quantities as integer[])) as line (price, quantity)
-     ), sold as (
-       insert into orders (partner_name, currency, total_amount, created_at)
-       select :partner, :currency, sum(price * quantity),
-         coalesce(timestamptz '2026-01-01 00:00Z' + cast(:minutes as integer) * interval '1 minute', now()) from line
-       returning order_id
-     )
-     insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
-     select order_id, 1, 'TENT-2', 'Tent', quantity, price, price * quantity from sold cross join line`,
-    {
-      partner,
-      currency,
-      minutes,
-      prices: lines.map(({ price }) => price),
-      quantities: lines.map(({ quantity }) => quantity),
-    } as never,
-  );
+async function removeSales(): Promise<void> {
+  for (const table of ['order_items', 'orders', ...salesTables]) await db(table).delete();
 }
 
 async function expectExact(): Promise<void> {
@@ -62,11 +29,11 @@ async function expectExact(): Promise<void> {
 }
 
 /** How many lines are added up when somebody asks. */
-function countBeyondFrontier(): Promise<number> {
+function countBeyond(): Promise<number> {
   return inSnapshot(db, async (trx) => {
-    const frontier = await getFrontier(trx);
-    const sql = `select count(*) as count ${linesBeyondFrontier}`;
-    return (await trx.raw<{ rows: [{ count: number }] }>(sql, frontier as never)).rows[0].count;
+    const sql = `select count(*) as count ${linesBeyond}`;
+    const watermark = (await getWatermark(trx)) as never;
+    return (await trx.raw<{ rows: [{ count: number }] }>(sql, watermark)).rows[0].count;
   });
 }
 
@@ -86,7 +53,7 @@ const saleArbitrary: fc.Arbitrary<Sale> = fc.record({
 it('figures are those of each line of each order, whichever orders are in the sums', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(saleArbitrary, fc.constant('roll up'))), async (steps) => {
-      for (const table of [...salesTables, 'order_items', 'orders']) await db(table).delete();
+      await removeSales();
       for (const step of steps) {
         if (typeof step === 'string') await rollUpSales(db);
         else await sell(db, step);
@@ -97,7 +64,17 @@ it('figures are those of each line of each order, whichever orders are in the su
   );
 });
 
-type BuyerStep = 'begin' | 'sell' | 'sell in a savepoint' | 'commit' | 'roll back';
+type BuyerStep =
+  | 'begin'
+  | 'sell'
+  | 'sell in a savepoint'
+  | 'delete an order'
+  | 'give an order to another partner'
+  | 'change an item'
+  | 'add an item'
+  | 'import an order'
+  | 'commit'
+  | 'roll back';
 type Step = { does: BuyerStep; buyer: number } | { does: 'roll up' | 'roll up twice at once' };
 
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
@@ -107,6 +84,11 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
       'sell',
       'sell',
       'sell in a savepoint',
+      'delete an order',
+      'give an order to another partner',
+      'change an item',
+      'add an item',
+      'import an order',
       'commit',
       'commit',
       'roll back',
@@ -117,6 +99,28 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
     does: fc.constantFrom<'roll up' | 'roll up twice at once'>('roll up', 'roll up twice at once'),
   }),
 );
+
+/** An order that only this buyer changes: none waits for another. */
+const anOrder = '(select min(order_id) from orders where order_id % 5 = :buyer)';
+
+const changesByHand = {
+  'delete an order': `
+    with gone as (delete from order_items where order_id = ${anOrder}) delete from orders where order_id = ${anOrder}`,
+  'give an order to another partner': `update orders set partner_name = 'Ácme' where order_id = ${anOrder}`,
+  'change an item': `
+    update order_items set quantity = quantity + 1, line_total = unit_price * (quantity + 1) where order_id = ${anOrder}`,
+  'add an item': `
+    insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
+    select order_id, 1, 'LATE', 'Late', 2, 0.5, 1 from ${anOrder} as late (order_id) where order_id is not null`,
+  'import an order': `
+    with sold as (
+      insert into orders (partner_name, currency, total_amount, transaction_id)
+      select 'Acme', 'EUR', 7, cast(cast(:buyer as text) || '00000000000' as xid8)
+      returning order_id
+    )
+    insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
+    select order_id, 1, 'OLD', 'Old', 1, 7, 7 from sold`,
+};
 
 /** Transactions of buyers, each at its own pace. */
 class Buyers {
@@ -135,6 +139,7 @@ class Buyers {
     if (step === 'begin') await trx.raw('select pg_current_xact_id()');
     else if (step === 'sell') await sell(trx);
     else if (step === 'sell in a savepoint') await trx.transaction((savepoint) => sell(savepoint));
+    else if (step !== 'commit' && step !== 'roll back') await trx.raw(changesByHand[step], { buyer });
     else {
       this.open.delete(buyer);
       await (step === 'commit' ? trx.commit() : trx.rollback());
@@ -160,7 +165,7 @@ it('no order is lost or counted twice, in whatever order transactions begin, cre
         await buyers.end();
       }
       await rollUpSales(db);
-      expect(await countBeyondFrontier()).toBe(0);
+      expect(await countBeyond()).toBe(0);
       await expectExact();
     }),
     { numRuns: 15 },
@@ -197,7 +202,7 @@ it('no order is lost or counted twice while buyers, roll-ups and readers do not 
   await others;
 
   await rollUpSales(db);
-  expect(await countBeyondFrontier()).toBe(0);
+  expect(await countBeyond()).toBe(0);
   expect(await db('orders').pluck('order_id')).toHaveLength(5 * 19);
   await expectExact();
 });
@@ -210,13 +215,13 @@ describe('a roll-up', () => {
 
     await rollUpSales(db);
 
-    expect(await countBeyondFrontier()).toBe(0);
+    expect(await countBeyond()).toBe(0);
     await expectExact();
     await long.commit();
-    expect(await countBeyondFrontier()).toBe(1);
+    expect(await countBeyond()).toBe(1);
     await expectExact();
     await rollUpSales(db);
-    expect(await countBeyondFrontier()).toBe(0);
+    expect(await countBeyond()).toBe(0);
     await expectExact();
   });
 
@@ -234,27 +239,27 @@ describe('a roll-up', () => {
     });
 
     // Another one finds it at work, and does not wait.
-    expect(await rollUpSales(db)).toBe(false);
+    expect((await rollUpSales(db)).wrote).toBe(false);
     await expectExact();
     await db.raw('select pg_terminate_backend(?)', [pid]);
 
     expect(await killed).toMatch(/terminat/);
     await holder.rollback();
-    expect(await countBeyondFrontier()).toBe(1);
+    expect(await countBeyond()).toBe(1);
     await expectExact();
-    expect(await rollUpSales(db)).toBe(true);
+    expect((await rollUpSales(db)).wrote).toBe(true);
     await expectExact();
   });
 
   it('is done when the last one is long enough ago, and writes nothing when nothing was sold', async () => {
     await sell(db);
-    expect(await rollUpSales(db)).toBe(true);
+    expect((await rollUpSales(db)).wrote).toBe(true);
     await sell(db);
 
-    expect(await rollUpSales(db, 60_000)).toBe(false);
-    expect(await rollUpSales(db, 0)).toBe(true);
+    expect((await rollUpSales(db, 60_000)).wrote).toBe(false);
+    expect((await rollUpSales(db, 0)).wrote).toBe(true);
     const before: unknown = await db('sales_rollup').first('*');
-    expect(await rollUpSales(db)).toBe(false);
+    expect((await rollUpSales(db)).wrote).toBe(false);
 
     expect(await db('sales_rollup').first('*')).toEqual(before);
   });
@@ -267,7 +272,7 @@ describe('sums that were copied into another database', () => {
     await db('sales_rollup').delete();
     await db('sales_rollup').insert(row);
   }
-  const hasSums = () => inSnapshot(db, async (trx) => (await getFrontier(trx)).hasSums);
+  const hasSums = () => inSnapshot(db, async (trx) => (await getWatermark(trx)).hasSums);
 
   it.each([
     ['ahead', '900000000000'],
@@ -286,7 +291,7 @@ describe('sums that were copied into another database', () => {
     await expectExact();
     await rollUpSales(db);
     expect(await hasSums()).toBe(true);
-    expect(await countBeyondFrontier()).toBe(0);
+    expect(await countBeyond()).toBe(0);
     await expectExact();
     await sell(db);
     await expectExact();
@@ -302,7 +307,7 @@ describe('sums that were copied into another database', () => {
     await db.raw('vacuum freeze sales_rollup');
 
     expect(await hasSums()).toBe(true);
-    expect(await countBeyondFrontier()).toBe(0);
+    expect(await countBeyond()).toBe(0);
     await expectExact();
   });
 });

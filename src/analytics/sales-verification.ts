@@ -1,0 +1,154 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { beginTransaction } from '../db/transaction';
+import {
+  getWatermark,
+  linesBeyond,
+  linesOfChanges,
+  salesDay,
+  sumsOfChanges,
+  type Watermark,
+} from './sales-watermark';
+
+/** A sum that differs from its orders. A partner or day of null: the sum is over all of them. */
+export interface SalesDifference {
+  partner_name: string | null;
+  /** `YYYY-MM-DD`. */
+  sales_day: string | null;
+  currency: string;
+  /** What readers count; null: nothing. Amounts are decimal texts. */
+  counted_units: number | null;
+  counted_sales: string | null;
+  /** The sum of the orders; null: there are none. */
+  actual_units: number | null;
+  actual_sales: string | null;
+}
+
+/** Differences that are listed at most. */
+const differencesMax = 1_000;
+
+const tables = [
+  { table: 'sales_by_partner', key: ['partner_name', 'currency'] },
+  { table: 'sales_by_day', key: ['sales_day', 'currency'] },
+  { table: 'sales_by_partner_and_day', key: ['partner_name', 'sales_day', 'currency'] },
+];
+
+/** Compares, per key of a table of sums, what readers count with the lines of all orders. */
+function differencesOf({ table, key }: (typeof tables)[number]): string {
+  const keys = key.join(', ');
+  const shown = (name: string) => (key.includes(name) ? `cast(${name} as text)` : 'null');
+  return `
+    select ${shown('partner_name')} as partner_name, ${shown('sales_day')} as sales_day, currency,
+      counted.units_sold as counted_units, cast(counted.total_sales as text) as counted_sales,
+      actual.units_sold as actual_units, cast(actual.total_sales as text) as actual_sales
+    from (
+      select ${keys}, cast(sum(units_sold) as bigint) as units_sold, sum(total_sales) as total_sales
+      from (
+        select ${keys}, units_sold, total_sales from ${table} where :hasSums
+        union all select ${keys}, units_sold, total_sales from missing
+      ) as counted
+      group by ${keys} having sum(units_sold) <> 0 or sum(total_sales) <> 0
+    ) as counted
+    full join (
+      select ${keys}, cast(sum(units_sold) as bigint) as units_sold, sum(total_sales) as total_sales
+      from actual group by ${keys}
+    ) as actual using (${keys})
+    where (counted.units_sold, counted.total_sales) is distinct from (actual.units_sold, actual.total_sales)
+  `;
+}
+
+const sales = `partner_name, currency, ${salesDay} as sales_day, sum(quantity) as units_sold, sum(line_total) as total_sales`;
+
+const findDifferencesSql = `
+  with actual as materialized (
+    select ${sales} from orders join order_items using (order_id) group by partner_name, currency, sales_day
+  ), missing as materialized (
+    select ${sales} ${linesBeyond} group by partner_name, currency, sales_day
+    union all
+    select ${sales} ${linesOfChanges} group by partner_name, currency, sales_day
+    union all
+    select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges}
+  )
+  select * from (${tables.map(differencesOf).join(' union all ')}) as difference
+  order by partner_name, sales_day, currency
+  limit ${differencesMax}
+`;
+
+/** Compares what readers count with the lines of all orders. @returns the sums that differ, at most 1,000 */
+export async function findDifferences(
+  trx: Knex.Transaction,
+  watermark: Watermark,
+): Promise<SalesDifference[]> {
+  return (await trx.raw<{ rows: SalesDifference[] }>(findDifferencesSql, watermark as never)).rows;
+}
+
+/**
+ * Compares the sales figures with the lines of all orders, at one moment. Reads only.
+ * @returns the sums that differ, at most 1,000; none when every figure is right
+ */
+export async function verifySales(db: Database): Promise<SalesDifference[]> {
+  const trx = await beginTransaction(db, 'bulk', 'repeatable read');
+  try {
+    return await findDifferences(trx, await getWatermark(trx));
+  } finally {
+    await trx.rollback();
+  }
+}
+
+/** The triggers of orders and their items that note changes; all of them are enabled `always`. */
+const watchedTriggers = 8;
+
+/**
+ * Changes whenever a trigger may have missed something: with the server's counts of updated and deleted rows, the files of the
+ * tables (truncate), the triggers (disabled and enabled again), the server's start (a crash loses the counts), and each minute
+ * while a trigger is not enabled `always`.
+ */
+const fingerprintSql = `
+  select md5(concat_ws(' ',
+    pg_postmaster_start_time(),
+    (
+      select string_agg(concat_ws(' ', relname, oid, pg_relation_filenode(oid), pg_stat_get_tuples_deleted(oid),
+        case when relname in ('orders', 'order_items') then pg_stat_get_tuples_updated(oid) end), ' ' order by relname)
+      from pg_class
+      where oid = any (array['orders', 'order_items', 'sales_by_partner', 'sales_by_day', 'sales_by_partner_and_day']::regclass[])
+    ),
+    (
+      select concat_ws(' ', string_agg(concat_ws(' ', tgname, tgenabled, pg_trigger.xmin), ' ' order by tgname),
+        case when count(*) filter (where tgenabled = 'A') < ${watchedTriggers} then date_trunc('minute', now()) end)
+      from pg_trigger
+      where tgrelid = any (array['orders', 'order_items']::regclass[]) and not tgisinternal
+    )
+  )) as fingerprint
+`;
+
+/** Between verifications, this many times the duration of the last one passes: they take at most 5 % of the time. */
+const restPerSecond = 20;
+/** Without any known change, the sums are verified this often. */
+const verificationHours = 24;
+
+const isDueSql = `
+  select now_known.fingerprint, verified_at is null or verified_at < now() - ${verificationHours} * interval '1 hour'
+    or (verified.fingerprint <> now_known.fingerprint and verified_at <= now() - ${restPerSecond} * seconds * interval '1 second')
+    as "isDue"
+  from (${fingerprintSql}) as now_known left join sales_verification as verified on true
+`;
+
+/**
+ * Compares the sums with the orders if something may have changed unnoticed since the last time, or that was a day ago. The
+ * caller holds the roll-up's row.
+ * @returns the sums that differ
+ */
+export async function verifyIfDue(trx: Knex.Transaction, watermark: Watermark): Promise<SalesDifference[]> {
+  const { rows } = await trx.raw<{ rows: [{ fingerprint: string; isDue: boolean }] }>(isDueSql);
+  const [{ fingerprint, isDue }] = rows;
+  if (!isDue) return [];
+  const startedAt = performance.now();
+  const differences = await findDifferences(trx, watermark);
+  await trx.raw(
+    `insert into sales_verification (fingerprint, verified_at, seconds) values (:fingerprint, clock_timestamp(), :seconds)
+     on conflict (is_the_only_row) do update
+     set fingerprint = excluded.fingerprint, verified_at = excluded.verified_at, seconds = excluded.seconds`,
+    { fingerprint, seconds: (performance.now() - startedAt) / 1000 },
+  );
+  return differences;
+}
