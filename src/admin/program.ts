@@ -1,6 +1,7 @@
 import { CommandLine } from '../shared/command-line';
 import { addKeys } from './keys';
 import { addObjects } from './objects';
+import { addSales } from './sales';
 import { addWebhooks } from './webhooks';
 
 /** The operator's command: one group of commands for each thing that is managed. */
@@ -12,5 +13,6 @@ export function adminProgram(): CommandLine {
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
   addObjects(program);
+  addSales(program);
   return program;
 }

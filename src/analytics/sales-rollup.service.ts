@@ -3,6 +3,7 @@ import { openDatabase, type DatabaseAddress } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { rollUpSales } from './sales-rollup';
+import type { Verification } from './sales-verification';
 
 /**
  * Adds orders to the sums of sales, now and then, until it is stopped; each process does, of several on one port the
@@ -13,10 +14,8 @@ export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): 
   const stopping = new AbortController();
   const rollUp = async () => {
     try {
-      const { differences } = await rollUpSales(db, limits.salesRollupMilliseconds);
-      if (differences.length > 0) {
-        log.warn({ count: differences.length, first: differences[0] }, 'sums of sales corrected');
-      }
+      const { verification } = await rollUpSales(db, limits.salesRollupMilliseconds);
+      if (verification) report(verification, log);
     } catch (error) {
       if (!stopping.signal.aborted) log.warn({ err: error }, 'sales could not be added up');
     }
@@ -35,4 +34,14 @@ export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): 
       return db.destroy();
     },
   };
+}
+
+function report({ differences, disabledTriggers }: Verification, log: Log): void {
+  if (differences.length > 0) {
+    log.warn({ count: differences.length, first: differences[0] }, 'sums of sales corrected');
+  }
+  if (disabledTriggers.length > 0) {
+    const triggers = disabledTriggers.map(({ trigger }) => trigger);
+    log.warn({ triggers }, 'triggers of orders not enabled always, sales are verified each minute');
+  }
 }

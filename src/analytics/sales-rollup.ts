@@ -11,17 +11,15 @@ import {
   sumsOfChanges,
   type Watermark,
 } from './sales-watermark';
-import { findDifferences, verifyIfDue, type SalesDifference } from './sales-verification';
+import { findDifferences, verifyIfDue, type SalesDifference, type Verification } from './sales-verification';
 
 /** What a roll-up did. */
 export interface RollUpOutcome {
   /** Whether it wrote sums. */
   wrote: boolean;
-  /** What a verification found wrong, and the roll-up has corrected. */
-  differences: SalesDifference[];
+  /** What was found in case that the sums were verified; they are corrected by then. */
+  verification?: Verification;
 }
-
-const nothing: RollUpOutcome = { wrote: false, differences: [] };
 
 /**
  * Adds the orders that are not in the sums yet, and rebuilds the sums that are wrong.
@@ -33,14 +31,15 @@ const nothing: RollUpOutcome = { wrote: false, differences: [] };
 export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpOutcome> {
   return inTransaction(db, 'bulk', async (trx) => {
     const rollup = await lockRollup(trx, restMilliseconds);
-    if (!rollup) return nothing;
-    if (!rollup.isOwn) return rebuildAll(trx, rollup.isOwn);
-    if (rollup.hasForeign) await trx.raw(stampForeignSql);
+    if (!rollup) return { wrote: false };
+    if (rollup.isOwn && rollup.hasForeign) await trx.raw(stampForeignSql);
     const watermark = await getWatermark(trx);
-    if (!watermark.hasSums) return rebuildAll(trx, rollup.isOwn);
-    const differences = await verifyIfDue(trx, watermark);
-    if (differences.length > 0) return { ...(await rebuildAll(trx, rollup.isOwn)), differences };
-    return { wrote: await addSales(trx, watermark), differences };
+    const verification = watermark.hasSums ? await verifyIfDue(trx, watermark) : undefined;
+    if (!watermark.hasSums || (verification && verification.differences.length > 0)) {
+      await rebuildAll(trx, rollup.isOwn);
+      return { wrote: true, verification };
+    }
+    return { wrote: await addSales(trx, watermark), verification };
   });
 }
 
@@ -188,10 +187,9 @@ const rebuildAllSql = `
   ${keepSnapshot}
 `;
 
-async function rebuildAll(trx: Knex.Transaction, isOwn: boolean): Promise<RollUpOutcome> {
+async function rebuildAll(trx: Knex.Transaction, isOwn: boolean): Promise<void> {
   // Ids of another server's transactions would be mistaken for those of this one.
   if (!isOwn) await trx.raw(`update orders set transaction_id = '1' where transaction_id <> '1'`);
   else await trx.raw(stampForeignSql);
   await trx.raw(rebuildAllSql);
-  return { wrote: true, differences: [] };
 }

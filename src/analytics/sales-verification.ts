@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { beginTransaction } from '../db/transaction';
+import { fromSalesTriggers, listDisabledTriggers, salesTriggers, type SalesTrigger } from './sales-triggers';
 import {
   getWatermark,
   linesBeyond,
@@ -95,9 +96,6 @@ export async function verifySales(db: Database): Promise<SalesDifference[]> {
   }
 }
 
-/** The triggers of orders and their items that note changes; all of them are enabled `always`. */
-const watchedTriggers = 8;
-
 /**
  * Changes whenever a trigger may have missed something: with the server's counts of updated and deleted rows, the files of the
  * tables (truncate), the triggers (disabled and enabled again), the server's start (a crash loses the counts), and each minute
@@ -114,9 +112,8 @@ const fingerprintSql = `
     ),
     (
       select concat_ws(' ', string_agg(concat_ws(' ', tgname, tgenabled, pg_trigger.xmin), ' ' order by tgname),
-        case when count(*) filter (where tgenabled = 'A') < ${watchedTriggers} then date_trunc('minute', now()) end)
-      from pg_trigger
-      where tgrelid = any (array['orders', 'order_items']::regclass[]) and not tgisinternal
+        case when count(*) filter (where tgenabled = 'A') < ${salesTriggers} then date_trunc('minute', now()) end)
+      ${fromSalesTriggers}
     )
   )) as fingerprint
 `;
@@ -133,15 +130,26 @@ const isDueSql = `
   from (${fingerprintSql}) as now_known left join sales_verification as verified on true
 `;
 
+/** What a verification found. */
+export interface Verification {
+  /** The sums that differ from their orders, at most 1,000. */
+  differences: SalesDifference[];
+  /** The triggers that are not enabled `always`. */
+  disabledTriggers: SalesTrigger[];
+}
+
 /**
  * Compares the sums with the orders if something may have changed unnoticed since the last time, or that was a day ago. The
  * caller holds the roll-up's row.
- * @returns the sums that differ
+ * @returns undefined when it was not due
  */
-export async function verifyIfDue(trx: Knex.Transaction, watermark: Watermark): Promise<SalesDifference[]> {
+export async function verifyIfDue(
+  trx: Knex.Transaction,
+  watermark: Watermark,
+): Promise<Verification | undefined> {
   const { rows } = await trx.raw<{ rows: [{ fingerprint: string; isDue: boolean }] }>(isDueSql);
   const [{ fingerprint, isDue }] = rows;
-  if (!isDue) return [];
+  if (!isDue) return undefined;
   const startedAt = performance.now();
   const differences = await findDifferences(trx, watermark);
   await trx.raw(
@@ -150,5 +158,5 @@ export async function verifyIfDue(trx: Knex.Transaction, watermark: Watermark): 
      set fingerprint = excluded.fingerprint, verified_at = excluded.verified_at, seconds = excluded.seconds`,
     { fingerprint, seconds: (performance.now() - startedAt) / 1000 },
   );
-  return differences;
+  return { differences, disabledTriggers: await listDisabledTriggers(trx) };
 }

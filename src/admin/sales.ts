@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { rebuildSales } from '../analytics/sales-rollup';
+import { enableSalesTriggers, listDisabledTriggers } from '../analytics/sales-triggers';
+import { verifySales, type SalesDifference } from '../analytics/sales-verification';
+import type { Database } from '../db/database';
+import { withDatabase } from './context';
+import { printTable } from './table';
+
+/** Differences that are printed at most. */
+const printedMax = 50;
+
+/** Adds the group of commands that verify and rebuild the sums behind the sales figures. */
+export function addSales(program: Command): void {
+  const sales = program.command('sales').description('verify and rebuild the sales figures');
+  sales
+    .command('verify')
+    .description('compare the sales figures with all orders; exit code 1 when they differ')
+    .action(() => withDatabase(({ db }) => verify(db)));
+  sales
+    .command('rebuild')
+    .description('rebuild the sums behind the sales figures from all orders')
+    .action(() => withDatabase(({ db }) => rebuild(db)));
+}
+
+async function verify(db: Database): Promise<void> {
+  const differences = await verifySales(db);
+  printDifferences(differences);
+  const disabled = await listDisabledTriggers(db);
+  if (disabled.length > 0) {
+    process.stderr.write(
+      `Not enabled always: ${disabled.map(({ trigger }) => trigger).join(', ')}. sales rebuild enables them.\n`,
+    );
+  }
+  if (differences.length > 0) {
+    throw new Error('The sales figures differ from the orders: npm run --silent admin -- sales rebuild.');
+  }
+  process.stderr.write('The sales figures are those of the orders.\n');
+}
+
+async function rebuild(db: Database): Promise<void> {
+  // Before the sums: a change from now on is noted.
+  const enabled = await enableSalesTriggers(db);
+  const differences = await rebuildSales(db);
+  printDifferences(differences);
+  process.stderr.write(`The sums are rebuilt. Wrong before: ${differences.length}.\n`);
+  if (enabled.length > 0) {
+    process.stderr.write(`Enabled always: ${enabled.map(({ trigger }) => trigger).join(', ')}.\n`);
+  }
+}
+
+function printDifferences(differences: SalesDifference[]): void {
+  if (differences.length === 0) return;
+  printTable([
+    ['PARTNER', 'DAY', 'CURRENCY', 'UNITS SHOWN', 'UNITS ORDERED', 'SALES SHOWN', 'SALES ORDERED'],
+    ...differences
+      .slice(0, printedMax)
+      .map((difference) => [
+        difference.partner_name ?? '(all)',
+        difference.sales_day ?? '(all)',
+        difference.currency,
+        String(difference.counted_units ?? 0),
+        String(difference.actual_units ?? 0),
+        difference.counted_sales ?? '0',
+        difference.actual_sales ?? '0',
+      ]),
+  ]);
+  const more = differences.length - printedMax;
+  if (more > 0) process.stdout.write(`... and ${more} more\n`);
+}

@@ -1,0 +1,39 @@
+import { createTestDatabase } from '../support/database';
+import { runAdmin } from '../support/admin-command';
+import { databaseUrl } from '../support/empty-database';
+import { rollUpSales } from '../../src/analytics/sales-rollup';
+import { sell } from '../support/sell';
+
+describe('the command that verifies and rebuilds the sales figures', () => {
+  it('shows what differs, rebuilds it, and enables triggers that a restore has changed', async () => {
+    const { db, address } = await createTestDatabase();
+    const sales = (command: string) => runAdmin({ DATABASE_URL: databaseUrl(address) }, 'sales', command);
+    await sell(db);
+    await rollUpSales(db);
+    const right = { code: 0, stdout: '', stderr: 'The sales figures are those of the orders.\n' };
+    expect(await sales('verify')).toEqual(right);
+
+    await db('sales_by_partner').update({ units_sold: 9 });
+    await db.raw('alter table orders disable trigger all; alter table orders enable trigger all');
+
+    const triggers = 'orders_note_delete, orders_note_truncate, orders_note_update, orders_stamp';
+    const wrong = await sales('verify');
+    expect(wrong).toMatchObject({
+      code: 1,
+      stderr:
+        `Not enabled always: ${triggers}. sales rebuild enables them.\n` +
+        'The sales figures differ from the orders: npm run --silent admin -- sales rebuild.\n',
+    });
+    expect(wrong.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['PARTNER', 'DAY', 'CURRENCY', 'UNITS SHOWN', 'UNITS ORDERED', 'SALES SHOWN', 'SALES ORDERED'],
+      ['Acme', '(all)', 'EUR', '9', '3', '3.015', '3.015'],
+      [''],
+    ]);
+    expect(await sales('rebuild')).toEqual({
+      code: 0,
+      stdout: wrong.stdout,
+      stderr: `The sums are rebuilt. Wrong before: 1.\nEnabled always: ${triggers}.\n`,
+    });
+    expect(await sales('verify')).toEqual(right);
+  });
+});
