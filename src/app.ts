@@ -7,6 +7,7 @@ import type { Database, DatabaseAddress } from './db/database';
 import { readsFrom, type Reads } from './db/reads';
 import { docsHandlers } from './docs/docs.handlers';
 import { feedHandlers } from './feeds/feeds.handlers';
+import { createUploadLimits } from './feeds/incoming-upload';
 import { healthHandlers } from './health/health.handlers';
 import type { AllChecks, ServedHandlers } from './http/contract';
 import { InFlight } from './http/in-flight';
@@ -16,11 +17,13 @@ import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import type { FeedRunner } from './jobs/jobs.service';
+import { waitingRejectsMax } from './jobs/rejects.service';
 import type { Authenticate } from './keys/caller';
+import { limits } from './limits';
 import type { Log } from './log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
 import { productChecks, productHandlers } from './products/products.handlers';
-import { Slots } from './slots';
+import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 
 /** Everything the application works with. */
@@ -43,6 +46,8 @@ export interface AppDependencies {
   claims: Database;
   objectStore: ObjectStore;
   runner: FeedRunner;
+  /** Downloads of rejects at a time; default: as many as the runner has connections for. */
+  concurrentRejects?: number;
   /** Whether other processes answer on the same port: they count requests together. */
   sharesPort?: boolean;
   log: Log;
@@ -72,6 +77,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     claims,
     objectStore,
     runner,
+    concurrentRejects = limits.concurrentRejects,
     sharesPort,
     log,
     observeRequest,
@@ -80,15 +86,21 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const inFlight = new InFlight();
   let draining = false;
 
+  const uploadLimits = createUploadLimits(config.concurrentUploads);
   const handlers: ServedHandlers = {
     ...feedHandlers(
-      { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax },
-      {
-        uploads: new Slots(config.concurrentUploads, 'uploads'),
-        downloads: new Slots(config.concurrentDownloads, 'downloads'),
-      },
+      { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },
+      new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' }),
     ),
-    ...jobHandlers(db, runner),
+    ...jobHandlers(
+      db,
+      runner,
+      new TransferLimit({
+        capacity: concurrentRejects,
+        maxWaiting: waitingRejectsMax,
+        what: 'downloads of rejects',
+      }),
+    ),
     ...productHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(reads),

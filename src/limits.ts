@@ -59,8 +59,6 @@ export const limits = {
   waitingRuns: 20,
   /** Downloads of rejects at a time, on the same thread; most of their time goes into waiting for the client. */
   concurrentRejects: 8,
-  /** Downloads of rejects that wait for one of those. */
-  waitingRejects: 16,
   /**
    * Memory that PostgreSQL may take per sort or hash of a run: the sort keys of a million products fit. With its default
    * of 4 MB, a first load of a million rows took 27 s instead of 20.

@@ -1,4 +1,5 @@
 import { settingGroups } from '../../src/config';
+import { waitingRejectsMax } from '../../src/jobs/rejects.service';
 import { limits } from '../../src/limits';
 import { bytes, code, count, duration, page, table } from './markdown';
 
@@ -122,7 +123,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Downloads of rejects; waiting',
-      `${limits.concurrentRejects}; ${limits.waitingRejects}`,
+      `${limits.concurrentRejects}; ${waitingRejectsMax}`,
       'They wait; 503',
       'Each parses its file again, on the thread of the runs.',
     ],

@@ -28,9 +28,8 @@ export interface Runner extends FeedRunner {
 }
 
 /**
- * Parsing and transforming rows keeps a core busy, so they have a thread of their own, see `openEtlThread`. A
- * client that reads its rejects slowly holds up other downloads, and no run. Of both, some wait for their turn; beyond
- * that they are refused.
+ * Parsing and transforming rows keeps a core busy, so they have a thread of their own, see `openEtlThread`. Some
+ * runs and plans wait for their turn; beyond that they are refused. Downloads of rejects are limited by the application.
  * @param observe - is told of each run that has ended
  */
 export function startRunner(
@@ -42,7 +41,6 @@ export function startRunner(
   const thread = openEtlThread(settings, db, log);
   const runs = boundedQueue(settings.concurrentRuns, limits.waitingRuns, 'runs and plans');
   const ofEachPartner = limitEach(settings.concurrentRunsOfPartner);
-  const downloads = boundedQueue(limits.concurrentRejects, limits.waitingRejects, 'downloads of rejects');
   const atWork = new Set<number>();
 
   async function observedRun(jobId: number, isQueued: boolean): Promise<RunOutcome> {
@@ -81,8 +79,7 @@ export function startRunner(
     async rejects(request) {
       const { port1, port2 } = new MessageChannel();
       const stream = receiveFrom(port1);
-      // The thread holds its slot until everything is sent, or nobody wants more.
-      const sent = downloads.add((whenTurn) => whenTurn(() => thread.sendRejects(request, port2)));
+      const sent = thread.sendRejects(request, port2);
       sent.catch((error: unknown) => stream.destroy(error as Error));
       const opened = new AbortController();
       const readable = once(stream, 'readable', { signal: opened.signal });

@@ -6,23 +6,18 @@ import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
 import { selectBytes } from '../http/range-request';
 import { formatId } from '../ids';
 import { issueBody } from '../jobs/jobs.handlers';
-import type { Slots } from '../slots';
+import { holderOf } from '../keys/caller';
+import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
 import { feedBody, formatFeedId } from './feeds.body';
 import { getFeed, openFeedFile, type FeedReceipt } from './feeds.service';
 import { receiveFeedOnce, type ReceiveOnceContext } from './receive-once';
 
-/** How many uploads, inspections included, and downloads of raw files go on at a time. */
-export interface FeedSlots {
-  uploads: Slots;
-  downloads: Slots;
-}
-
-/** The operations of feeds and their raw files. */
+/** The operations of feeds and their raw files; `downloads` limits those of raw files. */
 export function feedHandlers(
-  context: Omit<ReceiveOnceContext, 'scope' | 'log'>,
-  { uploads, downloads }: FeedSlots,
+  context: Omit<ReceiveOnceContext, 'caller' | 'log'>,
+  downloads: TransferLimit,
 ): Pick<
   Handlers,
   'uploadFeed' | 'getFeed' | 'downloadFeedFile' | 'getFeedProfile' | 'downloadFeedTemplate' | 'inspectFeed'
@@ -30,8 +25,7 @@ export function feedHandlers(
   return {
     async uploadFeed({ form, headers, caller, log, reply }) {
       const key = idempotencyKeyOf({ caller, headers });
-      const receive = { ...context, scope: caller.partnerName, log };
-      const outcome = await uploads.during(() => receiveFeedOnce(form, key, receive, receiptBody));
+      const outcome = await receiveFeedOnce(form, key, { ...context, caller, log }, receiptBody);
       const { responseBody } = outcome;
       return reply(201, responseBody, {
         Location: `/feeds/${responseBody.feed_id}`,
@@ -44,7 +38,7 @@ export function feedHandlers(
       return reply(200, feedBody(feed));
     },
 
-    async downloadFeedFile({ path, headers, caller, reply }) {
+    async downloadFeedFile({ path, headers, caller, bytesTaken, reply }) {
       const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
       const sizeBytes = feed.size_bytes;
       const entityTag = `"${feed.sha256.toString('hex')}"`;
@@ -62,7 +56,10 @@ export function feedHandlers(
         'Content-Disposition': contentDisposition(feed.filename),
       };
       const range = selected === 'all' ? undefined : selected;
-      const content = await downloads.whileOpen(() => openFeedFile(context.objectStore, feed, range));
+      const content = await downloads.open(
+        { ...holderOf(caller, feed.partner_name), bytes: bytesTaken },
+        () => openFeedFile(context.objectStore, feed, range),
+      );
       if (!range) return reply(200, content, { ...fileHeaders, 'Content-Length': sizeBytes });
       const { start, end } = range;
       return reply(206, content, {
@@ -84,9 +81,8 @@ export function feedHandlers(
     },
 
     async inspectFeed({ form, caller, reply }) {
-      const inspection = await uploads.during(() =>
-        inspectFeed(form, context.uploadBytesMax, caller.partnerName),
-      );
+      const { uploadBytesMax, uploadLimits } = context;
+      const inspection = await inspectFeed(form, uploadBytesMax, { caller, uploadLimits });
       return reply(200, inspectionBody(inspection));
     },
   };

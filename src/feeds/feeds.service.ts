@@ -20,7 +20,8 @@ import {
   tellOfFeed,
   type FeedRow,
 } from './feeds.repository';
-import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
+import type { IncomingUpload } from './incoming-upload';
+import { drain, type FilePart } from './upload-form';
 
 /** @throws feed_not_found */
 export async function getFeed(db: Database, id: string, scope: PartnerScope): Promise<FeedRow> {
@@ -54,8 +55,6 @@ export interface ReceiveContext {
   db: Database;
   objectStore: ObjectStore;
   uploadBytesMax: number;
-  /** Whose feeds may be uploaded. */
-  scope: PartnerScope;
   log: Log;
 }
 
@@ -109,10 +108,10 @@ export interface Claim {
  * in one transaction. Nothing remains of an upload that is refused or cut off; a crash leaves at most an object that no
  * row names.
  * @param claim - absent: the transaction is one of its own
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever `parts` throws
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever the upload throws
  */
 export async function receiveFeed(
-  parts: AsyncIterable<FormPart>,
+  upload: IncomingUpload,
   context: ReceiveContext,
   claim?: Claim,
 ): Promise<FeedReceipt> {
@@ -124,11 +123,11 @@ export async function receiveFeed(
     kept.object = { feedId, key };
   };
   try {
-    const upload = await readUpload(parts, context, store);
-    await moveToFinalKey(upload, kept.object!, context);
+    const received = await readUpload(upload, context.uploadBytesMax, store);
+    await moveToFinalKey(received, kept.object!, context);
     const write = async (trx: Knex.Transaction) => {
-      const receipt = await writeFeed(trx, upload, kept.object!, context);
-      await claim?.keep(upload, receipt);
+      const receipt = await writeFeed(trx, received, kept.object!, context);
+      await claim?.keep(received, receipt);
       // From here on only the commit is left. If that fails, the feed may exist all the same, and needs its object.
       kept.object = undefined;
       return receipt;
@@ -141,25 +140,19 @@ export async function receiveFeed(
 }
 
 /**
- * Reads the form of an upload, and checks it and its file.
+ * Reads the rest of an upload, and checks it and its file.
  * @param takeFile - not called for a file that is refused before its first bytes are known to be right
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever `parts` and `takeFile` throw
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever the upload and `takeFile` throw
  */
 export async function readUpload(
-  parts: AsyncIterable<FormPart>,
-  { scope, uploadBytesMax }: Pick<ReceiveContext, 'scope' | 'uploadBytesMax'>,
+  { form, file, readRest }: IncomingUpload,
+  uploadBytesMax: number,
   takeFile: TakeFile,
 ): Promise<ReceivedUpload> {
-  const form = new UploadForm(scope);
-  let file: ReceivedFile | ServiceError | undefined;
-  for await (const part of parts) {
-    const filePart = form.take(part);
-    if (filePart) file = await receiveFile(filePart, form.partnerName, uploadBytesMax, takeFile);
-    else if (part.kind === 'file') await drain(part.content);
-  }
-  if (file instanceof ServiceError) throw file;
-  const partnerName = form.finish();
-  return { partnerName, ...file! };
+  const received = await receiveFile(file, form.partnerName, uploadBytesMax, takeFile);
+  await readRest();
+  if (received instanceof ServiceError) throw received;
+  return { partnerName: form.finish(), ...received };
 }
 
 /**

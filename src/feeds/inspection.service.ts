@@ -9,12 +9,12 @@ import { guessHeaderNames, readHeader, type Delimiter, type FeedHeader } from '.
 import { rowIssue, RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
 import { trimText } from '../etl/text';
 import { transformRecord, type FeedRecord, type LoadableValues } from '../etl/transform';
-import type { PartnerScope } from '../keys/caller';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
 import { fileHint, type FileHint } from './file-hint';
 import { suggestColumn } from './header-suggestion';
-import { drain, UploadForm, type FilePart, type FormPart } from './upload-form';
+import { admitUpload, requireRoom, type UploadAdmission } from './incoming-upload';
+import type { FilePart, MultipartBody } from './upload-form';
 
 /** A cell of a header row, and what it stands for. */
 export interface InspectedHeader {
@@ -59,23 +59,20 @@ export interface FeedInspection extends InspectedRows {
 
 /**
  * Looks at the file of an upload's form, and keeps nothing.
- * @param scope - whose feed it may be
- * @throws invalid_shape, too_large, partner_not_allowed; whatever `parts` throws
+ * @throws invalid_shape, too_large; whatever `admitUpload` throws
  */
 export async function inspectFeed(
-  parts: AsyncIterable<FormPart>,
+  body: MultipartBody,
   fileBytesMax: number,
-  scope: PartnerScope,
+  admission: UploadAdmission,
 ): Promise<FeedInspection> {
-  const form = new UploadForm(scope);
-  let inspection: FeedInspection | undefined;
-  for await (const part of parts) {
-    const filePart = form.take(part);
-    if (filePart) inspection = await inspectFile(filePart, fileBytesMax);
-    else if (part.kind === 'file') await drain(part.content);
-  }
-  form.finish();
-  return inspection!;
+  requireRoom(admission);
+  return admitUpload(body, admission, async ({ form, file, readRest }) => {
+    const inspection = await inspectFile(file, fileBytesMax);
+    await readRest();
+    form.finish();
+    return inspection;
+  });
 }
 
 async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedInspection> {

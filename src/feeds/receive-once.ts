@@ -1,5 +1,11 @@
 import type { Database } from '../db/database';
-import { findAnswered, keepAnswer, type IdempotencyKey } from '../idempotency/idempotency.repository';
+import { idempotentRequestInProgress } from '../errors';
+import {
+  findAnswered,
+  isUnclaimed,
+  keepAnswer,
+  type IdempotencyKey,
+} from '../idempotency/idempotency.repository';
 import { digestRequest, replay, whileClaimed, type Outcome } from '../idempotency/idempotency.service';
 import {
   readUpload,
@@ -8,41 +14,56 @@ import {
   type ReceiveContext,
   type ReceivedUpload,
 } from './feeds.service';
-import { drain, type FormPart } from './upload-form';
+import { admitUpload, requireRoom, type IncomingUpload, type UploadAdmission } from './incoming-upload';
+import { drain, type MultipartBody } from './upload-form';
 
 /** What receiving a feed at most once needs. */
-export interface ReceiveOnceContext extends ReceiveContext {
+export interface ReceiveOnceContext extends ReceiveContext, UploadAdmission {
   /** A pool of its own for keys: an upload holds a connection for as long as it takes. */
   claims: Database;
 }
 
 /**
- * Receives an upload, unless the same one was received before with this key. The key is claimed before anything is read,
- * so that a second upload need not be sent to learn that the first one goes on. The transaction that claims it has no
- * statement in progress meanwhile and holds no other lock; at the end the feed and the answer are written in it: a claim
- * that was lost on the way, with its connection, commits nothing.
+ * Receives an upload, unless the same one was received before with this key. An upload without a chance of a permit, or
+ * with a key that is claimed, is refused before anything of it is read; the key is claimed when its file begins.
  *
- * Whether an upload is the one that was answered shows at its end; nothing of it is stored then.
+ * The transaction that claims it has no statement in progress meanwhile and holds no other lock; at the end the feed and
+ * the response are written in it: a claim that was lost on the way, with its connection, commits nothing. Whether an
+ * upload is the one that was received before shows at its end; nothing of it is stored then.
  * @param describe - gives the body of the response
- * @throws idempotent_request_in_progress, idempotency_key_used; whatever `receiveFeed` throws
+ * @throws idempotent_request_in_progress, idempotency_key_used; whatever `admitUpload` and `receiveFeed` throw
  */
 export async function receiveFeedOnce<T extends object>(
-  parts: AsyncIterable<FormPart>,
+  body: MultipartBody,
   key: IdempotencyKey | undefined,
   context: ReceiveOnceContext,
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
-  if (!key) return { responseBody: describe(await receiveFeed(parts, context)), replayed: false };
+  requireRoom(context);
+  if (key && !(await isUnclaimed(context.db, key))) throw idempotentRequestInProgress();
+  return admitUpload(body, context, async (upload) =>
+    key
+      ? receiveWithKey(upload, key, context, describe)
+      : { responseBody: describe(await receiveFeed(upload, context)), replayed: false },
+  );
+}
+
+function receiveWithKey<T extends object>(
+  upload: IncomingUpload,
+  key: IdempotencyKey,
+  context: ReceiveOnceContext,
+  describe: (receipt: FeedReceipt) => T,
+): Promise<Outcome<T>> {
   return whileClaimed(context.claims, 'upload', key, async (trx) => {
     const answered = await findAnswered(context.db, key);
     if (answered) {
-      const upload = await readUpload(parts, context, drain);
-      return replay<T>(answered, digestUpload(upload));
+      const received = await readUpload(upload, context.uploadBytesMax, drain);
+      return replay<T>(answered, digestUpload(received));
     }
-    const receipt = await receiveFeed(parts, context, {
+    const receipt = await receiveFeed(upload, context, {
       trx,
-      keep: (upload, receipt) =>
-        keepAnswer(trx, key, { requestDigest: digestUpload(upload), responseBody: describe(receipt) }),
+      keep: (received, receipt) =>
+        keepAnswer(trx, key, { requestDigest: digestUpload(received), responseBody: describe(receipt) }),
     });
     return { responseBody: describe(receipt), replayed: false };
   });

@@ -1,4 +1,4 @@
-import { invalidShape, type ShapeError } from '../errors';
+import { invalidShape, type ServiceError, type ShapeError } from '../errors';
 import { requirePartner, type PartnerScope } from '../keys/caller';
 import { parsePartnerName } from './partner-name';
 
@@ -14,6 +14,16 @@ export type FormPart =
       mediaType: string | undefined;
       content: AsyncIterable<Buffer>;
     };
+
+/** A multipart body. */
+export interface MultipartBody {
+  /** To be read once, one part after the other; the body is dropped when it is left early. */
+  parts: AsyncGenerator<FormPart, void>;
+  /** How many bytes have come in; Infinity when all have. */
+  bytesReceived: () => number;
+  /** Ends the parts, and the content of a file, with the error. */
+  abort: (error: ServiceError) => void;
+}
 
 /** The file of a form: its content is still to be read. */
 export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };
@@ -60,15 +70,20 @@ export class UploadForm {
     return undefined;
   }
 
-  /** @returns the partner's name. @throws invalid_shape unless both parts have come, once each, and are right */
+  /** Why the form is refused; undefined when both parts have come, once each, and are right. */
+  refusal(): ServiceError | undefined {
+    const missing = ['partner_name', 'file']
+      .filter((name) => !this.seen.has(name))
+      .map((name) => ({ type: 'missing', loc: ['body', name], msg: 'Field required', input: null }));
+    const errors = [...this.errors, ...missing];
+    return errors.length > 0 ? invalidShape(errors) : undefined;
+  }
+
+  /** @returns the partner's name. @throws invalid_shape */
   finish(): string {
-    for (const name of ['partner_name', 'file']) {
-      if (!this.seen.has(name)) {
-        this.errors.push({ type: 'missing', loc: ['body', name], msg: 'Field required', input: null });
-      }
-    }
-    if (this.errors.length > 0 || this.partnerName === undefined) throw invalidShape(this.errors);
-    return this.partnerName;
+    const refusal = this.refusal();
+    if (refusal) throw refusal;
+    return this.partnerName!;
   }
 }
 

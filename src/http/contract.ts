@@ -3,7 +3,7 @@ import type { operations } from '../../generated/openapi';
 import type { Caller } from '../keys/caller';
 import type { Log } from '../log';
 import type { ListingStart } from '../products/products.service';
-import type { FormPart } from '../feeds/upload-form';
+import type { MultipartBody } from '../feeds/upload-form';
 
 /** The operations of the document: `operationId` = handler = test file. */
 export type OperationId = keyof operations;
@@ -17,7 +17,7 @@ type Headers<O extends OperationId> =
 type Content<O extends OperationId> = operations[O] extends { requestBody: { content: infer C } } ? C : never;
 type Body<O extends OperationId> = Content<O> extends { 'application/json': infer B } ? B : undefined;
 type Form<O extends OperationId> =
-  Content<O> extends { 'multipart/form-data': unknown } ? AsyncIterable<FormPart> : undefined;
+  Content<O> extends { 'multipart/form-data': unknown } ? MultipartBody : undefined;
 
 type Responses<O extends OperationId> = operations[O]['responses'];
 type Status<O extends OperationId> = keyof Responses<O> & number;
@@ -56,13 +56,15 @@ export interface Call<O extends OperationId> {
   body: Body<O>;
   /** The JSON body before anything was trimmed or filled in. */
   sentBody: unknown;
-  /** The parts of a multipart body, read while they come in. */
+  /** A multipart body, read while it comes in. */
   form: Form<O>;
   /** What the operation's check has found out. */
   checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
   /** Who asks; nobody in particular, where no key is needed. */
   caller: O extends PublicOperation ? undefined : Caller;
   log: Log;
+  /** How many bytes the client has taken of the responses on its connection. */
+  bytesTaken: () => number;
   /** Whether the client has gone, or the process is about to stop: then nothing should be waited for. */
   isGivenUp: () => boolean;
   reply: <S extends Status<O>>(

@@ -4,23 +4,34 @@ import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { limits } from '../limits';
 import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
-import type { FormPart } from '../feeds/upload-form';
+import type { FormPart, MultipartBody } from '../feeds/upload-form';
 import { askForBody } from './expected-body';
 import { Delimiters } from './multipart-delimiters';
 import { hasBody } from './request-body';
 import { watchSender } from './slow-client';
 
 /**
- * The parts of a multipart/form-data body, one after the other. A file's content must be read to its end before the next
- * part is asked for. Can be left early: the rest of the body is dropped then. A request without a body has no parts.
+ * Opens a multipart/form-data body. A file's content must be read to its end before the next part is asked for. A request
+ * without a body has no parts.
  * @param fileBytesMax - limit of the file; the rest of the body has `limits.multipartOverheadBytes`
- * @throws malformed_request, too_large, request_timeout; the content of a file throws them too
  */
-export async function* readMultipart(
+export function openMultipart(request: IncomingMessage, fileBytesMax: number): MultipartBody {
+  const abortion = new AbortController();
+  return {
+    parts: readMultipart(request, fileBytesMax, abortion.signal),
+    bytesReceived: () => (request.complete ? Infinity : request.socket.bytesRead),
+    abort: (error) => abortion.abort(error),
+  };
+}
+
+/** @throws malformed_request, too_large, request_timeout, the signal's reason; the content of a file throws them too */
+async function* readMultipart(
   request: IncomingMessage,
   fileBytesMax: number,
-): AsyncGenerator<FormPart> {
+  signal: AbortSignal,
+): AsyncGenerator<FormPart, void> {
   if (!hasBody(request)) return;
+  signal.throwIfAborted();
   // It may have gone while something else was being waited for; nothing would tell any more.
   if (request.destroyed) throw clientGone();
   const bodyBytesMax = fileBytesMax + limits.multipartOverheadBytes;
@@ -93,6 +104,8 @@ export async function* readMultipart(
     if (!request.readableEnded) fail(clientGone());
   };
   request.on('close', onClose);
+  const onAbort = () => fail(signal.reason);
+  signal.addEventListener('abort', onAbort);
   const endWatch = watchSender(request, fail);
   form.on('drain', onReadable);
   request.on('readable', onReadable).on('end', onEnd);
@@ -108,6 +121,7 @@ export async function* readMultipart(
     }
   } finally {
     request.off('close', onClose);
+    signal.removeEventListener('abort', onAbort);
     endWatch();
     request.off('readable', onReadable).off('end', onEnd);
     request.resume();

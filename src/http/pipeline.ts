@@ -21,7 +21,7 @@ import {
 import { asServiceError, errorReply } from './error-response';
 import { openExchange, type Exchange } from './exchange';
 import { readJsonBody } from './json-body';
-import { readMultipart } from './multipart';
+import { openMultipart } from './multipart';
 import { prepareBody } from './prepare-body';
 import { sentQuery, typedQuery } from './query';
 import type { CountRequest } from './rate-limit';
@@ -30,6 +30,7 @@ import { requestIdOf } from './request-id';
 import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
+import { bytesTaken } from './slow-client';
 import { onePerPlace, toShapeErrors } from './shape-errors';
 import { toWellFormed } from './well-formed';
 
@@ -216,11 +217,12 @@ function callOf(
 ): object {
   return {
     ...values,
-    form: isForm(route) ? readMultipart(exchange.request, uploadBytesMax) : undefined,
+    form: isForm(route) ? openMultipart(exchange.request, uploadBytesMax) : undefined,
     caller: exchange.caller,
     get log() {
       return exchange.log;
     },
+    bytesTaken: () => bytesTaken(exchange.request.socket),
     isGivenUp: () => exchange.request.socket.destroyed || isDraining(),
     reply: makeReply,
   };

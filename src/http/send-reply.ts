@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import { TransferEvicted } from '../shared/transfer-limit';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
 
@@ -75,7 +76,8 @@ async function sendStream(
   } catch (error) {
     const isEarlyEnd = (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (isEarlyEnd && client.wasFirst()) return true;
-    log.error({ err: error }, 'a response was cut off');
+    const level = error instanceof TransferEvicted ? 'warn' : 'error';
+    log[level]({ err: error }, 'a response was cut off');
     return false;
   } finally {
     client.endWatch();

@@ -21,13 +21,16 @@ export function watchSender(request: IncomingMessage, giveUp: (error: ServiceErr
   return watchPace(client, sendingPace(patienceWith(request)), () => giveUp(requestTimedOut()));
 }
 
+/** How many bytes the client has taken of the responses on its connection. */
+export const bytesTaken = (socket: Socket) => socket.bytesWritten - socket.writableLength;
+
 /**
  * Cuts the connection of a client that takes nothing of its responses for so long. What those are made of is given up with
  * it: a file, a place in the ETL thread, memory. One watch for all requests of a connection.
  */
 export function watchReader(socket: Socket, milliseconds: number): void {
   const client = {
-    bytes: () => socket.bytesWritten - socket.writableLength,
+    bytes: () => bytesTaken(socket),
     keepsUsWaiting: () => socket.writableLength > 0,
     isGone: () => socket.destroyed,
   };

@@ -32,6 +32,16 @@ export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Prom
   return rows[0]!.claimed;
 }
 
+/** Whether no transaction claims the key now. */
+export async function isUnclaimed(db: Database, key: IdempotencyKey): Promise<boolean> {
+  // Shared, and released with the statement: two that ask do not meet.
+  const { rows } = await db.raw<{ rows: { unclaimed: boolean }[] }>(
+    'select pg_try_advisory_xact_lock_shared(?) as unclaimed',
+    [String(lockOf(key))],
+  );
+  return rows[0]!.unclaimed;
+}
+
 /** The low byte keeps it apart from other locks (see `claimRun`). Two keys meet by one chance in 2^56. */
 function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   const hash = createHash('sha256').update(apiKeyDigest).update(text).digest();

@@ -9,6 +9,7 @@ import { parsePrefer } from '../http/prefer';
 import { formatId } from '../ids';
 import type { Caller } from '../keys/caller';
 import { limits } from '../limits';
+import type { TransferLimit } from '../shared/transfer-limit';
 import { cancelRun } from './cancel.service';
 import { followJob } from './follow.service';
 import { jobEvents, type JobState } from './job-events';
@@ -28,10 +29,11 @@ import {
 } from './jobs.service';
 import { openRejects } from './rejects.service';
 
-/** The operations of jobs; `runner` does the work. */
+/** The operations of jobs; `runner` does the work, `downloads` limits those of rejects. */
 export function jobHandlers(
   db: Database,
   runner: FeedRunner,
+  downloads: TransferLimit,
 ): Pick<
   Handlers,
   'getJob' | 'streamJobEvents' | 'runJob' | 'cancelJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'
@@ -115,8 +117,8 @@ export function jobHandlers(
       });
     },
 
-    async downloadJobRejects({ path, caller, reply }) {
-      const rejects = await openRejects(db, runner, path.job_id, caller.partnerName);
+    async downloadJobRejects({ path, caller, bytesTaken: bytes, reply }) {
+      const rejects = await openRejects({ db, runner, downloads }, path.job_id, { caller, bytes });
       return reply(200, rejects, {
         'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });

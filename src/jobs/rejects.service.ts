@@ -3,30 +3,44 @@ import type { Database } from '../db/database';
 import { jobWithoutFinishedRun, rawFileUnusable, unavailable } from '../errors';
 import { FeedFailure } from '../etl/feed-failure';
 import { parseId } from '../ids';
-import type { PartnerScope } from '../keys/caller';
-import { findValidationJob, type ValidationJobRow } from './jobs.repository';
+import { holderOf, type Caller, type PartnerScope } from '../keys/caller';
+import type { TransferLimit } from '../shared/transfer-limit';
+import { findValidationJob, getFeedToRun, type ValidationJobRow } from './jobs.repository';
 import { getJob, type FeedRunner } from './jobs.service';
+
+/** How many downloads of rejects may wait: each is most likely a long one. */
+export const waitingRejectsMax = 16;
+
+/** What making rejects needs. */
+export interface RejectsContext {
+  db: Database;
+  runner: FeedRunner;
+  /** Limits how many are in progress. */
+  downloads: TransferLimit;
+}
 
 /**
  * The rows that the job's last run skipped, as a CSV file that is made while it is read. The caller reads the stream to
  * its end or destroys it.
+ * @param bytes - how many the client has taken
  * @throws job_not_found, no_finished_run, raw_file_unusable, unavailable
  */
 export async function openRejects(
-  db: Database,
-  runner: FeedRunner,
+  { db, runner, downloads }: RejectsContext,
   id: string,
-  scope: PartnerScope,
+  { caller, bytes }: { caller: Caller; bytes: () => number },
 ): Promise<Readable> {
-  const job = await getFinishedJob(db, id, scope);
+  const job = await getFinishedJob(db, id, caller.partnerName);
+  const request = {
+    jobId: job.job_id,
+    // A run that failed has not looked for them; most that have did not find any.
+    hasRepeatedSkus:
+      job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku'),
+    hasFailed: job.status === 'failed',
+  };
+  const { partnerId } = await getFeedToRun(db, job.job_id);
   try {
-    return await runner.rejects({
-      jobId: job.job_id,
-      // A run that failed has not looked for them; most that have did not find any.
-      hasRepeatedSkus:
-        job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku'),
-      hasFailed: job.status === 'failed',
-    });
+    return await downloads.open({ ...holderOf(caller, partnerId), bytes }, () => runner.rejects(request));
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     throw error.unavailable ? unavailable(error) : rawFileUnusable(error.message, error);

@@ -30,3 +30,19 @@ export function requireWriteAccess({ isReadOnly }: Caller): void {
 export function requirePartner(scope: PartnerScope, partnerName: string): void {
   if (scope !== null && scope !== partnerName) throw partnerNotAllowed(scope);
 }
+
+/** Who shares limits with others: names to count by, see `ConcurrencyLimit`. */
+export interface LimitHolder {
+  holder: string;
+  group: string;
+}
+
+/**
+ * The holder that a request counts for: the partner that the key is limited to, or else the key and the partner that the
+ * request names or concerns.
+ * @param partner - its name or number; absent: not known yet, or none
+ */
+export function holderOf({ keyDigest, partnerName }: Caller, partner?: string | number): LimitHolder {
+  const group = partnerName === null ? `key ${keyDigest.toString('hex')}` : `partner ${partnerName}`;
+  return { holder: partnerName === null ? JSON.stringify([group, partner]) : group, group };
+}

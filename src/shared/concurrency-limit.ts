@@ -1,4 +1,4 @@
-import { unavailable } from '../errors';
+import { unavailable, type ServiceError } from '../errors';
 
 /** How a permit can be withdrawn, so that another holder gets its place. */
 export interface Eviction {
@@ -88,6 +88,16 @@ export class ConcurrencyLimit {
     return release;
   }
 
+  /**
+   * Refuses what `acquire` would refuse now to any holder of the group: a holder alone, or one without a permit.
+   * @throws unavailable
+   */
+  requireRoom(group: string): void {
+    const isAtShare = this.permitsOf(group) >= this.maxPerHolder;
+    const isGrantable = this.permits.size < this.capacity || this.findVictim({ holder: group }) !== undefined;
+    if (isAtShare || !isGrantable) this.findDisplaced(group);
+  }
+
   /** Does `work` with a permit. @throws as `acquire`; whatever `work` throws */
   async run<T>(request: PermitRequest, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(request);
@@ -115,7 +125,10 @@ export class ConcurrencyLimit {
     return [...this.permits].filter((permit) => permit.holder === holder).length;
   }
 
-  private findVictim({ holder, group = holder }: PermitRequest): Permit | undefined {
+  private findVictim({
+    holder,
+    group = holder,
+  }: Pick<PermitRequest, 'holder' | 'group'>): Permit | undefined {
     const permits = [...this.permits];
     const evictable = permits.filter(({ eviction }) => eviction !== undefined);
     const isNewGroup = !permits.some((permit) => permit.group === group);
@@ -126,7 +139,7 @@ export class ConcurrencyLimit {
 
   private async wait(request: PermitRequest): Promise<Release> {
     const { holder, signal } = request;
-    this.makeRoomToWait(holder);
+    this.findDisplaced(holder)?.refuse(this.refusal());
     return new Promise<Release>((resolve, reject) => {
       const leave = () => waiter.refuse(signal!.reason);
       const waiter: Waiter = {
@@ -148,16 +161,18 @@ export class ConcurrencyLimit {
     });
   }
 
-  /** @throws unavailable */
-  private makeRoomToWait(holder: string): void {
+  private refusal(): ServiceError {
+    return unavailable(`${this.what}: ${this.permits.size} in progress, ${this.waiting()} waiting`);
+  }
+
+  /** @returns the waiter whose place the holder would get; undefined when one is free. @throws unavailable */
+  private findDisplaced(holder: string): Waiter | undefined {
     const own = this.queues.get(holder)?.length ?? 0;
-    const refusal = () =>
-      unavailable(`${this.what}: ${this.permits.size} in progress, ${this.waiting()} waiting`);
-    if (this.maxWaiting === 0 || own >= half(this.maxWaiting)) throw refusal();
-    if (this.waiting() < this.maxWaiting) return;
+    if (this.maxWaiting === 0 || own >= half(this.maxWaiting)) throw this.refusal();
+    if (this.waiting() < this.maxWaiting) return undefined;
     const { size, items } = largestBy([...this.queues.values()].flat(), ofHolder);
-    if (own > 0 || size < 2) throw refusal();
-    items.at(-1)!.refuse(refusal());
+    if (own > 0 || size < 2) throw this.refusal();
+    return items.at(-1);
   }
 
   private waiting(): number {

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { eventually } from '../support/eventually';
 import { filePart, formBody, formType, partnerPart } from '../support/multipart';
 import { OpenUpload } from '../support/open-upload';
 import { startTestService, testKey, type TestService } from '../support/service';
@@ -71,10 +72,12 @@ describe('a client that waits for our word before it sends its body', () => {
   it('never sends an upload for which there is no room', async () => {
     const upload = new OpenUpload(service, { expect: '100-continue' });
     await upload.continued;
+    await upload.write(form.subarray(0, -10));
+    await eventually('there is no room', async () => (await announce('/feeds/inspect', form)).status === 503);
 
     expect(await announce('/feeds/upload', form)).toMatchObject({ status: 503, asked: false });
 
-    await upload.write(form);
+    await upload.write(form.subarray(-10));
     upload.end();
     expect((await upload.response).status).toBe(201);
   });

@@ -117,7 +117,7 @@ describe('a client that takes its response slowly', () => {
 
 describe('a client that leaves while responses wait behind another on its connection', () => {
   it('leaves none of their places taken', async () => {
-    const other = await startTestService({ concurrentDownloads: 3 });
+    const other = await startTestService({ concurrentDownloads: 6 });
     const { feedId } = await other.api.uploadFeed(largeCsv);
     const { port, hostname } = new URL(other.url);
     const socket = connect(Number(port), hostname);

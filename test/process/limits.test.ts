@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
+import { waitingRejectsMax } from '../../src/jobs/rejects.service';
 import { afterFile } from '../support/after-file';
 import { eventually } from '../support/eventually';
 import { createTestFolder } from '../support/folder';
@@ -14,8 +15,9 @@ const turnedDown = {
   requestIdleMilliseconds: 500,
   responseIdleMilliseconds: 500,
   concurrentRejects: 2,
-  waitingRejects: 2,
 };
+/** Of one partner, half of the places, and of the waiting ones. */
+const places = { inProgress: 1, waiting: waitingRejectsMax / 2 };
 const beyond = 3;
 
 /** Rows that are long and few: read soon, and more than the buffers between two sockets hold. */
@@ -34,13 +36,12 @@ function turnDown(): string {
 }
 
 describe('clients that take nothing of their rejects', () => {
-  it('hold a place in the ETL thread for a while only; as many wait as may, and the rest is refused', async () => {
+  it('hold half of the places for a while only; half of the waiting places are for them too, and the rest is refused', async () => {
     const { api, url, key } = await startUsedService({ NODE_OPTIONS: turnDown() });
     const { jobId, job } = await api.loadFeed(csv);
     expect(job.summary.skipped).toBe(rows);
-    const { concurrentRejects, waitingRejects } = turnedDown;
     const begun: IncomingMessage[] = [];
-    const clients = Array.from({ length: concurrentRejects + waitingRejects + beyond }, () =>
+    const clients = Array.from({ length: places.inProgress + places.waiting + beyond }, () =>
       request(`${url}/jobs/${jobId}/rejects.csv`, { agent: false, headers: { 'x-api-key': key } })
         .on('response', (response) => begun.push(response.on('error', () => undefined)))
         .on('error', () => undefined)
@@ -53,7 +54,7 @@ describe('clients that take nothing of their rejects', () => {
     for (const { headers } of refused()) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/);
     expect(begun.length).toBeLessThan(clients.length);
 
-    await eventually('each of the others had its turn', () => begun.length === clients.length, 15);
+    await eventually('each of the others had its turn', () => begun.length === clients.length, 60);
     expect(refused()).toHaveLength(beyond);
     const { status, body } = await api.get(`/jobs/${jobId}/rejects.csv`);
     expect(status).toBe(200);

@@ -155,6 +155,82 @@ describe('without waiting places', () => {
     await expect(limit.acquire(work('key 1 c', 0, 'key 1').request)).rejects.toMatchObject(unavailable);
   });
 
+  it.each([
+    ['there are free permits', [['a', 'a']], 'a', true],
+    [
+      'the holder has its share',
+      [
+        ['a', 'a'],
+        ['a', 'a'],
+      ],
+      'a',
+      false,
+    ],
+    [
+      'another one has two',
+      [
+        ['a', 'a'],
+        ['a', 'a'],
+        ['b', 'b'],
+        ['b', 'b'],
+      ],
+      'c',
+      true,
+    ],
+    [
+      'each holder has one',
+      [
+        ['a', 'a'],
+        ['b', 'b'],
+        ['c', 'c'],
+        ['d', 'd'],
+      ],
+      'e',
+      false,
+    ],
+    [
+      'a group has two',
+      [
+        ['k1', 'k'],
+        ['k2', 'k'],
+        ['c', 'c'],
+        ['d', 'd'],
+      ],
+      'e',
+      true,
+    ],
+    [
+      'a holder of the group has two',
+      [
+        ['k1', 'k'],
+        ['k1', 'k'],
+        ['k2', 'k'],
+        ['d', 'd'],
+      ],
+      'k',
+      true,
+    ],
+    [
+      'each holder has one, and the group some',
+      [
+        ['k1', 'k'],
+        ['k2', 'k'],
+        ['k3', 'k'],
+        ['d', 'd'],
+      ],
+      'k',
+      false,
+    ],
+  ])('knows whether there is room for a group when %s', async (_when, held, group, hasRoom) => {
+    const limit = new ConcurrencyLimit({ capacity: 4, what: 'uploads' });
+    for (const [holder, ofGroup] of held) await limit.acquire(work(holder!, 0, ofGroup).request);
+
+    const require = () => limit.requireRoom(group);
+
+    if (hasRoom) expect(require).not.toThrow();
+    else expect(require).toThrow(expect.objectContaining(unavailable));
+  });
+
   it('releases the permit when the work of run has ended or failed', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, what: 'uploads' });
 

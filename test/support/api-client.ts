@@ -30,7 +30,7 @@ export interface UploadedFeed {
 export class ApiClient {
   constructor(
     readonly url: string,
-    private readonly key: string | undefined,
+    readonly key: string | undefined,
     private readonly proxyUrl?: string,
   ) {}
 

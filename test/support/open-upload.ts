@@ -16,8 +16,8 @@ export class OpenUpload {
   private readonly request: ClientRequest;
 
   /** Sends the head of the request; chunked unless `headers` have a Content-Length. */
-  constructor({ url }: { url?: string }, headers: Record<string, string> = {}) {
-    this.request = request(`${url!}/feeds/upload`, {
+  constructor({ url }: { url?: string }, headers: Record<string, string> = {}, path = '/feeds/upload') {
+    this.request = request(`${url!}${path}`, {
       method: 'POST',
       agent: false,
       headers: { 'x-api-key': testKey, 'content-type': formType, ...headers },

@@ -59,6 +59,7 @@ export async function startTestService(
     rateLimit?: RateLimit;
     concurrentUploads?: number;
     concurrentDownloads?: number;
+    concurrentRejects?: number;
     server?: ServerOptions;
     /** How many queued runs it works on at a time; absent: none. */
     queuedRuns?: number;
@@ -102,6 +103,7 @@ export async function startTestService(
       plan: (jobId, page) => planFeed(jobId, page, context),
       rejects: (request) => openRejects(request, context),
     },
+    concurrentRejects: options.concurrentRejects,
     log,
     verifyResponses: true,
   });

@@ -12,21 +12,23 @@ beforeAll(async () => {
   service = await startTestService({ concurrentUploads });
 });
 
-const form = formBody([partnerPart(), filePart()]);
+const formOf = (partner: string) => formBody([partnerPart(partner), filePart()]);
 const noRoom = { detail: 'Service temporarily unavailable' };
 
-/** Begins as many uploads as there is room for; all that is missing is their end. */
+/** Begins as many uploads as there is room for, each of another partner; all that is missing is their end. */
 async function fillRoom(): Promise<OpenUpload[]> {
-  const uploads = Array.from(
-    { length: concurrentUploads },
-    () => new OpenUpload(service, { expect: '100-continue' }),
-  );
-  for (const upload of uploads) {
+  const uploads = [];
+  for (const partner of ['Acme', 'Birch']) {
+    const upload = new OpenUpload(service, { expect: '100-continue' });
     await upload.continued;
-    await upload.write(form.subarray(0, -10));
+    await upload.write(formOf(partner).subarray(0, -10));
+    uploads.push(upload);
   }
+  await eventually('there is no room', async () => (await inspect()).status === 503);
   return uploads;
 }
+
+const inspect = () => service.api.inspect({ csv: goodCsv, partnerName: 'Cedar' });
 
 const expectNoRoom = ({ status, headers, body }: ApiResponse) => {
   expect([status, body]).toEqual([503, noRoom]);
@@ -41,10 +43,10 @@ describe('POST /feeds/upload', () => {
       const refused = new OpenUpload(service, { 'content-length': '100000' });
       expectNoRoom(await expectRefusal(service, () => refused.response, 503, noRoom));
       refused.abort();
-      expectNoRoom(await service.api.inspect({ csv: goodCsv, partnerName: 'Acme' }));
+      expectNoRoom(await inspect());
 
       for (const upload of uploads) {
-        await upload.write(form.subarray(-10));
+        await upload.write(formOf('Acme').subarray(-10));
         upload.end();
         expect((await upload.response).status).toBe(201);
       }
@@ -57,8 +59,7 @@ describe('POST /feeds/upload', () => {
       for (const upload of uploads) upload.abort();
 
       await eventually('there is room', async () => {
-        const { status } = await service.api.inspect({ csv: goodCsv, partnerName: 'Acme' });
-        return status === 200;
+        return (await inspect()).status === 200;
       });
       await eventually('it is gone', async () => expect(await stored(service)).toEqual(before));
     });

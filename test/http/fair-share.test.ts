@@ -1,0 +1,194 @@
+import { connect, type Socket } from 'node:net';
+import { afterFile } from '../support/after-file';
+import type { ApiClient, ApiResponse } from '../support/api-client';
+import { openFiles } from '../support/download';
+import { eventually } from '../support/eventually';
+import { filePart, formBody, goodCsv, partnerPart } from '../support/multipart';
+import { OpenUpload } from '../support/open-upload';
+import { withStoredKey } from '../support/partner-keys';
+import { otherKey, startTestService, testKey, type TestService } from '../support/service';
+import { stored } from '../support/stored';
+
+const noRoom = { status: 503, body: { detail: 'Service temporarily unavailable' } };
+const evicted = { status: 408, body: { detail: 'The request took too long to arrive.' } };
+
+/** An upload or inspection that stops in its file. */
+interface SlowUpload {
+  finish: () => Promise<ApiResponse>;
+  response?: ApiResponse;
+}
+
+describe.each([
+  ['uploads', '/feeds/upload', 201],
+  ['inspections', '/feeds/inspect', 200],
+] as const)('%s', (what, path, success) => {
+  let service: TestService;
+  beforeEach(async () => {
+    service = await startTestService({ concurrentUploads: 4 });
+  });
+
+  /** @param partner - null: its part comes after the file */
+  async function begin(partner: string | null, key = testKey): Promise<SlowUpload> {
+    const upload = new OpenUpload(service, { 'x-api-key': key }, path);
+    afterFile(() => upload.abort());
+    const form = formBody(partner ? [partnerPart(partner), filePart()] : [filePart(), partnerPart('Late')]);
+    const middle = form.indexOf('TENT-2');
+    await upload.write(form.subarray(0, middle));
+    const slow: SlowUpload = {
+      finish: async () => {
+        await upload.write(form.subarray(middle));
+        upload.end();
+        return upload.response;
+      },
+    };
+    upload.response.then((response) => (slow.response = response)).catch(() => undefined);
+    return slow;
+  }
+
+  async function beginAll(partners: (string | null)[], key = testKey): Promise<SlowUpload[]> {
+    const uploads = [];
+    for (const partner of partners) uploads.push(await begin(partner, key));
+    return uploads;
+  }
+
+  const send = (api: ApiClient, partnerName: string) =>
+    what === 'uploads'
+      ? api.upload({ csv: goodCsv, partnerName })
+      : api.inspect({ csv: goodCsv, partnerName });
+  const responses = (uploads: SlowUpload[]) => uploads.flatMap(({ response }) => response ?? []);
+
+  it.each([
+    ['of one partner', 'Acme'],
+    ['whose partner_name comes after the file', null],
+  ])('of one key, %s, have half of the places; further ones are refused', async (_whose, partner) => {
+    const uploads = await beginAll([partner, partner, partner, partner]);
+
+    await eventually('half are refused', () => expect(responses(uploads)).toHaveLength(2));
+
+    expect(responses(uploads)).toMatchObject([noRoom, noRoom]);
+    expect(responses(uploads)[0]!.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    expect((await send(service.api, 'Birch')).status).toBe(success);
+    expect((await send(service.api.withKey(otherKey), 'Acme')).status).toBe(success);
+    for (const upload of uploads.filter(({ response }) => !response)) {
+      expect((await upload.finish()).status).toBe(success);
+    }
+  });
+
+  it('have a place for another key when one key has taken all, which costs that key its slowest', async () => {
+    const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
+    await eventually('all places are taken', async () => (await send(service.api, 'Elm')).status === 503);
+    const before = await stored(service);
+
+    expect((await send(service.api.withKey(otherKey), 'Acme')).status).toBe(success);
+
+    await eventually('one is evicted', () => expect(responses(uploads)).toMatchObject([evicted]));
+    const others = uploads.filter(({ response }) => !response);
+    for (const upload of others) expect((await upload.finish()).status).toBe(success);
+    const after = await stored(service);
+    expect(after.feeds.length - before.feeds.length).toBe(what === 'uploads' ? 1 + others.length : 0);
+    expect(after.files.length).toBe(after.feeds.length);
+  });
+
+  it('have a place for a partner that has none, from the partner of the key that has most', async () => {
+    const acme = await beginAll(['Acme', 'Acme']);
+    const others = await beginAll(['Birch', 'Cedar']);
+    await eventually('all places are taken', async () => (await send(service.api, 'Birch')).status === 503);
+
+    expect((await send(service.api, 'Elm')).status).toBe(success);
+
+    await eventually('one of Acme is evicted', () => expect(responses(acme)).toMatchObject([evicted]));
+    for (const upload of others) expect((await upload.finish()).status).toBe(success);
+  });
+
+  it('of a partner count together, whichever of its keys they come with', async () => {
+    const clients = [
+      await withStoredKey(service, 'Acme', 'first'),
+      await withStoredKey(service, 'Acme', 'second'),
+    ];
+    const [one, two] = [await begin('Acme', clients[0]!.key), await begin('Acme', clients[1]!.key)];
+    await eventually('its places are taken', async () => (await send(clients[0]!, 'Acme')).status === 503);
+
+    expect((await send(clients[1]!, 'Acme')).status).toBe(503);
+    expect((await send(service.api, 'Acme')).status).toBe(success);
+    for (const upload of [one, two]) expect((await upload.finish()).status).toBe(success);
+  });
+});
+
+/** More than the buffers between two sockets hold; the rows are long, and soon read. */
+const largeCsv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(50_000)}\n`.repeat(480);
+
+describe.each([
+  ['downloads of a raw file', 16],
+  ['downloads of rejects', 8],
+] as const)('%s', (what, capacity) => {
+  let service: TestService;
+  beforeEach(async () => {
+    service = await startTestService({ concurrentDownloads: 16, concurrentRejects: 8 });
+  });
+
+  /** The path of a download from a feed of the partner. */
+  async function prepare(partner: string): Promise<string> {
+    const { feedId, jobId } = await service.api.uploadFeed(largeCsv, partner);
+    if (what === 'downloads of a raw file') return `/feeds/${feedId}/raw`;
+    await service.api.post(`/jobs/${jobId}/run`);
+    return `/jobs/${jobId}/rejects.csv`;
+  }
+
+  /** Asks for something, and takes nothing of the response. */
+  function ask(path: string, key = testKey): Socket {
+    const { port, hostname } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`);
+    afterFile(() => void socket.destroy());
+    return socket;
+  }
+
+  async function download(
+    path: string,
+    key: string,
+    headers = {},
+  ): Promise<{ status: number; bytes: number }> {
+    const response = await fetch(`${service.url}${path}`, { headers: { 'x-api-key': key, ...headers } });
+    return { status: response.status, bytes: (await response.arrayBuffer()).byteLength };
+  }
+
+  const inProgress = () => openFiles(service.dataDir).length;
+
+  it('of one key and partner have half of the places, and another key gets one', async () => {
+    const path = await prepare('Acme');
+    for (let times = 0; times < capacity; times++) ask(path);
+    await eventually('half of the places are taken', () => inProgress() === capacity / 2);
+
+    const { status, bytes } = await download(path, otherKey);
+
+    expect(status).toBe(200);
+    expect(bytes).toBeGreaterThanOrEqual(largeCsv.length);
+    await eventually('its place is free, and the others are not', () => inProgress() === capacity / 2);
+  });
+
+  it('have a place for another key when one key has taken all: one of its connections is cut', async () => {
+    const paths = [await prepare('Acme'), await prepare('Birch')];
+    const sockets = paths.flatMap((path) => Array.from({ length: capacity / 2 }, () => ask(path)));
+    await eventually('all places are taken', () => inProgress() === capacity);
+
+    const { status, bytes } = await download(paths[0]!, otherKey);
+
+    expect(status).toBe(200);
+    expect(bytes).toBeGreaterThanOrEqual(largeCsv.length);
+    await eventually('one is evicted', () => inProgress() === capacity - 1);
+    const received = sockets.map(() => 0);
+    const cut: number[] = [];
+    sockets.forEach((socket, at) => {
+      socket.on('data', (chunk: Buffer) => (received[at]! += chunk.length)).resume();
+      socket.on('close', () => cut.push(at));
+    });
+    await eventually(
+      'all others are complete',
+      () => received.filter((each) => each > largeCsv.length).length === capacity - 1,
+    );
+    expect(cut).toHaveLength(1);
+    expect(received[cut[0]!]).toBeLessThan(largeCsv.length);
+  });
+});
