@@ -149,7 +149,8 @@ export interface paths {
          *     range of bytes is answered by 206; several ranges, another unit or a malformed header are ignored. `Range` has a
          *     meaning for `GET` only.
          *
-         *     When the file cannot be read to its end, the connection is cut: fewer bytes come than `Content-Length` says.
+         *     When the file cannot be read to its end, or another caller needs the place of a slow download, the connection is cut:
+         *     fewer bytes come than `Content-Length` says.
          */
         get: operations["downloadFeedFile"];
         put?: never;
@@ -352,7 +353,8 @@ export interface paths {
          *     they were.
          *
          *     The file is made by reading the raw file again, so it is complete however many rows were skipped. After a run
-         *     that failed it holds what that run had skipped until then.
+         *     that failed it holds what that run had skipped until then. When another caller needs the place of a slow download,
+         *     the connection is cut: ask again.
          */
         get: operations["downloadJobRejects"];
         put?: never;
@@ -2479,8 +2481,8 @@ export interface components {
             };
         };
         /**
-         * @description The request came too slowly: its headers took more than a minute, or less than 60 KiB of its body came within one.
-         *     Nothing was stored.
+         * @description The request came too slowly: its headers took more than a minute, or less than 60 KiB of its body came within one;
+         *     or it was the slowest transfer of its caller, and another caller needed its place. Nothing was stored.
          */
         RequestTimeout: {
             headers: {

@@ -1,4 +1,5 @@
 import { settingGroups } from '../../src/config';
+import { formsPerFile } from '../../src/feeds/incoming-upload';
 import { waitingRejectsMax } from '../../src/jobs/rejects.service';
 import { limits } from '../../src/limits';
 import { bytes, code, count, duration, page, table } from './markdown';
@@ -220,6 +221,39 @@ const groups: Record<string, Row[]> = {
   ],
 };
 
+const half = (places: number) => String(Math.max(1, Math.floor(places / 2)));
+const uploads = capacity.MAX_CONCURRENT_UPLOADS.default;
+const downloads = capacity.MAX_CONCURRENT_DOWNLOADS.default;
+
+/** How the places of transfers are shared: transfers, places, those of one caller, and what becomes of an evicted one. */
+const shares: string[][] = [
+  ['Uploads and inspections, from their file on', String(uploads), half(uploads), '408'],
+  [
+    'Uploads and inspections, before their file',
+    String(formsPerFile * uploads),
+    `${half(formsPerFile * uploads)} per API key`,
+    '408',
+  ],
+  ['Raw file downloads', String(downloads), half(downloads), 'The connection is closed; resume with `Range`'],
+  [
+    'Downloads of rejects',
+    String(limits.concurrentRejects),
+    half(limits.concurrentRejects),
+    'The connection is closed; ask again',
+  ],
+  ['Waiting downloads of rejects', String(waitingRejectsMax), half(waitingRejectsMax), '503 for the newest'],
+];
+
+const sharesText = [
+  'A caller has at most half of the places of each kind of transfer in a process, at least one. The caller is the partner' +
+    ' that the API key is limited to, or else the key together with the partner that the request names or concerns. An' +
+    ' upload whose `partner_name` comes after its file counts for its key alone.',
+  'When all places are taken and a caller without one asks, the slowest transfer of the caller with most places ends, and' +
+    ' the new caller gets its place. A key without a place takes one from the key with most places, whichever partners' +
+    ' these are for. The only place of a caller is not taken for another partner of its key, nor the only place of a key' +
+    ' for another key. The speed of a transfer is that of its last ten seconds.',
+];
+
 /** The reference page of the limits that users meet. */
 export function limitsPage(): string {
   return page(
@@ -232,5 +266,8 @@ export function limitsPage(): string {
       `## ${title}`,
       table(['Limit', 'Value', 'Beyond it', 'Reason'], rows),
     ]),
+    '## Shares of one caller',
+    ...sharesText,
+    table(['Transfers', 'Places by default', 'Of one caller', 'When evicted'], shares),
   );
 }

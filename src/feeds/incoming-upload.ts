@@ -20,7 +20,7 @@ export interface UploadLimits {
 }
 
 /** Forms are short and small beside files: half a megabyte of memory at most. */
-const formsPerFile = 4;
+export const formsPerFile = 4;
 
 /** @param capacity - how many files are received at a time */
 export function createUploadLimits(capacity: number): UploadLimits {
