@@ -204,7 +204,7 @@ export interface paths {
          *
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
-         *     raw file is missing or unreadable, when the CSV is structurally broken, for example by a quote that never closes
+         *     raw file is missing or unreadable, when its size or SHA-256 is not that of the upload, when the CSV is structurally broken, for example by a quote that never closes
          *     or a record of more than 512 KiB, or when the load cannot be committed.
          *
          *     **How a row is read**

@@ -89,7 +89,7 @@ export async function copyRows(
   tally: RunTally,
 ): Promise<FeedHeader> {
   const newerFeed = await newerLoadedFeed(trx, feed);
-  const { header, chunks, close } = await openRawFile(objectStore, feed.objectKey, signal);
+  const { header, chunks, close } = await openRawFile(objectStore, feed, signal);
   const known = digests && (await tally.time('load digests', () => digests.load(header)));
   const batch = new Batch();
   const extractor = new RecordExtractor(

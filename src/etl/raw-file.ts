@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
+import type { FeedToRun } from '../jobs/jobs.repository';
 import { limits } from '../limits';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
@@ -12,17 +14,44 @@ export interface OpenFeed {
   close: () => Promise<unknown>;
 }
 
+/** What is known of a raw file since its upload. */
+export type UploadedFile = Pick<FeedToRun, 'objectKey' | 'sizeBytes' | 'sha256'>;
+
 /**
- * Opens the raw file of a feed.
+ * Opens the raw file of a feed. Its bytes end with a FeedFailure when they are not the uploaded ones.
  * @param signal - when it is aborted, reading fails
  * @throws FeedFailure when it is missing, cannot be read, or has no acceptable header
  */
 export async function openRawFile(
   objectStore: ObjectStore,
-  objectKey: string,
+  file: UploadedFile,
   signal?: AbortSignal,
 ): Promise<OpenFeed> {
-  return readHeaderOf(readRawFile(objectStore, objectKey, signal));
+  return readHeaderOf(verified(readRawFile(objectStore, file.objectKey, signal), file));
+}
+
+/** Passes the bytes on, and compares their size and digest with those of the upload. @throws FeedFailure at their end */
+async function* verified(
+  chunks: AsyncGenerator<Buffer, undefined>,
+  { sizeBytes, sha256 }: UploadedFile,
+): AsyncGenerator<Buffer, undefined> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (bytes !== sizeBytes) {
+    throw new FeedFailure(
+      `The raw file in object storage has ${bytes} bytes instead of the ${sizeBytes} that were uploaded; upload the feed again.`,
+    );
+  }
+  if (!hash.digest().equals(sha256)) {
+    throw new FeedFailure(
+      'The raw file in object storage is not the uploaded one: its SHA-256 is another; upload the feed again.',
+    );
+  }
 }
 
 /** The bytes of the raw file; whatever fails here is the object store's fault. */

@@ -39,7 +39,7 @@ export async function openRejects(
 ): Promise<Readable> {
   const feed = await getFeedToRun(db, jobId);
   const superseded = hasRepeatedSkus ? await findSupersededRows(db, objectStore, feed) : new RowSet();
-  const file = await openRawFile(objectStore, feed.objectKey);
+  const file = await openRawFile(objectStore, feed);
   const rejects = readRejects(file, superseded);
   const stream = Readable.from(hasFailed ? untilBreak(rejects) : rejects);
   // Of the stream, not of the generator: one that was never asked for anything cleans nothing up.

@@ -150,8 +150,9 @@ export interface FeedToRun {
   feedId: number;
   partnerId: number;
   objectKey: string;
-  /** Of the raw file. */
+  /** Of the raw file, as it was uploaded. */
   sizeBytes: number;
+  sha256: Buffer;
 }
 
 /** The feed of a validation job that is there. */
@@ -165,6 +166,7 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       partnerId: 'feeds.partner_id',
       objectKey: 'feeds.raw_file_object_key',
       sizeBytes: 'feeds.size_bytes',
+      sha256: 'feeds.sha256',
     })) as [FeedToRun];
   return feed;
 }

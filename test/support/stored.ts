@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { ApiResponse } from './api-client';
 import type { TestService } from './service';
@@ -74,4 +75,18 @@ export async function rawFilePath(
 ): Promise<string> {
   const { raw_file_bucket, raw_file_object_key } = await storedFeed(service, feedId);
   return join(service.dataDir, 'objects', raw_file_bucket, raw_file_object_key);
+}
+
+/** Puts other content in the place of a feed's raw file, as if it had been uploaded: its size and digest too. */
+export async function replaceRawFile(
+  service: Pick<TestService, 'db' | 'dataDir'>,
+  feedId: string,
+  content: string | Buffer,
+): Promise<void> {
+  const bytes = Buffer.from(content);
+  await writeFile(await rawFilePath(service, feedId), bytes);
+  await service
+    .db<StoredFeed>('feeds')
+    .where('feed_id', Number(feedId.slice(2)))
+    .update({ size_bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest() });
 }

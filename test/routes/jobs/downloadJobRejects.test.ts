@@ -7,7 +7,7 @@ import { leaveRunning, whileReading } from '../../support/held-run';
 import { eventually } from '../../support/eventually';
 import { sendRaw } from '../../support/raw-request';
 import { startTestService, testKey, type TestService } from '../../support/service';
-import { rawFilePath } from '../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../support/stored';
 
 let service: TestService;
 beforeAll(async () => {
@@ -234,7 +234,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
 
     it('is that of the last run', async () => {
       const feed = await service.api.loadFeed('sku,product_name\n,A\n', 'Last run');
-      await writeFile(await rawFilePath(service, feed.feedId), 'sku,product_name\nB,\nB,B\n');
+      await replaceRawFile(service, feed.feedId, 'sku,product_name\nB,\nB,B\n');
       await service.api.post(`/jobs/${feed.jobId}/run`);
 
       expect(originals((await download(feed.jobId)).body)).toEqual(['sku,product_name', 'B,']);
@@ -510,7 +510,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
 
     it('says that the raw file is another by now, which has no header', async () => {
       const { feedId, jobId } = await service.api.loadFeed(csv, 'Another file');
-      await writeFile(await rawFilePath(service, feedId), 'a,b\n');
+      await replaceRawFile(service, feedId, 'a,b\n');
 
       const { status, body } = await download(jobId);
 
@@ -545,7 +545,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       'Breaks later',
     );
     const file = await rawFilePath(service, feedId);
-    await writeFile(file, `${(await readFile(file)).toString()}"`);
+    await replaceRawFile(service, feedId, `${(await readFile(file)).toString()}"`);
 
     await expect(download(jobId)).rejects.toThrow();
   });

@@ -1,9 +1,9 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
-import { rawFilePath } from '../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../support/stored';
 import { cutConnection, whileWritesDo } from '../../support/write-trigger';
 
 let service: TestService;
@@ -27,9 +27,8 @@ describe('GET /jobs/{job_id}/issues', () => {
   describe('200, after another run:', () => {
     /** Changes the raw file, and runs the job again. */
     async function rerun({ feedId, jobId }: { feedId: string; jobId: string }, csv: string | null) {
-      const path = await rawFilePath(service, feedId);
-      if (csv === null) await rm(path);
-      else await writeFile(path, csv);
+      if (csv === null) await rm(await rawFilePath(service, feedId));
+      else await replaceRawFile(service, feedId, csv);
       return (await service.api.post(`/jobs/${jobId}/run`)).body;
     }
 

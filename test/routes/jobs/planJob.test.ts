@@ -1,7 +1,7 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { whileLoading, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
-import { rawFilePath } from '../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../support/stored';
 
 let service: TestService;
 beforeAll(async () => {
@@ -265,7 +265,7 @@ describe('POST /jobs/{job_id}/plan', () => {
         expect((await plan(jobId)).body).toMatchObject(
           failed('The raw file is missing from object storage.', 0),
         );
-        await writeFile(file, 'a,b\n');
+        await replaceRawFile(service, feedId, 'a,b\n');
         expect((await plan(jobId)).body).toMatchObject(
           failed('Invalid CSV file: Missing required CSV headers: product_name, sku.', 0),
         );

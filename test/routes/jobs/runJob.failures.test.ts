@@ -4,7 +4,7 @@ import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
 import type { UploadedFeed } from '../../support/api-client';
 import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
-import { rawFilePath } from '../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../support/stored';
 import { aTimestamp } from '../../support/timestamp';
 import { cutConnection, whileWritesDo } from '../../support/write-trigger';
 
@@ -60,7 +60,7 @@ const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /** Uploads a feed and puts other bytes in the place of its raw file, as no upload would let them in. */
 async function uploadBroken(content: string | Buffer, partnerName: string): Promise<UploadedFeed> {
   const feed = await service.api.uploadFeed(csv, partnerName);
-  await writeFile(await rawFilePath(service, feed.feedId), content);
+  await replaceRawFile(service, feed.feedId, content);
   return feed;
 }
 
@@ -121,13 +121,50 @@ describe('POST /jobs/{job_id}/run', () => {
     });
 
     it.each<[string, string | Buffer]>([
-      ['is empty', ''],
       ['has no header', '1,Tent\n'],
       ['has a header twice', 'sku,sku,product_name\n1,1,Tent\n'],
     ])('the raw file is another by now, and %s', async (what, content) => {
       const feed = await uploadBroken(content, what);
 
       await expectFailed(feed, await run(feed.jobId), /[^.]+?\.?/);
+    });
+
+    it.each<[string, (content: Buffer) => Buffer, RegExp]>([
+      [
+        'cut to a third',
+        (content) => content.subarray(0, content.length / 3),
+        /has 25 bytes instead of the 76 /,
+      ],
+      ['empty', () => Buffer.alloc(0), /has 0 bytes instead of the 76 /],
+      [
+        'cut after a row',
+        (content) => content.subarray(0, content.indexOf('LAMP')),
+        /has 53 bytes instead of the 76 /,
+      ],
+      [
+        'longer',
+        (content) => Buffer.concat([content, Buffer.from('MAT,Mat,1\n')]),
+        /has 86 bytes instead of the 76 /,
+      ],
+      [
+        'of the same size and other bytes',
+        (content) => Buffer.from(content.toString().replace('24.50', '24.51')),
+        /its SHA-256 is another/,
+      ],
+    ])('the raw file in object storage is %s: nothing of it is loaded', async (what, change, reason) => {
+      const feed = await service.api.uploadFeed(csv, `Raw file ${what}`);
+      const path = await rawFilePath(service, feed.feedId);
+      await writeFile(path, change(await readFile(path)));
+      const before = await products();
+
+      const response = await run(feed.jobId);
+
+      await expectFailed(
+        feed,
+        response,
+        new RegExp(`The raw file in object storage [^;]*${reason.source}[^;]*; upload the feed again\\.`),
+      );
+      expect(await products()).toEqual(before);
     });
 
     it('shows a failure in the run that it was, not in the upload', async () => {
@@ -175,10 +212,7 @@ describe('POST /jobs/{job_id}/run', () => {
 
     it.each<[string, (feed: UploadedFeed) => Promise<void>]>([
       ['without its raw file', async ({ feedId }) => rm(await rawFilePath(service, feedId))],
-      [
-        'on a quote at its end',
-        async ({ feedId }) => writeFile(await rawFilePath(service, feedId), changed + '"'),
-      ],
+      ['on a quote at its end', async ({ feedId }) => replaceRawFile(service, feedId, changed + '"')],
     ])('changes no product when it fails %s', async (what, spoil) => {
       await service.api.loadFeed(csv, what);
       const before = await products();
@@ -231,7 +265,7 @@ describe('POST /jobs/{job_id}/run', () => {
     it('loads the feed once its data is right', async () => {
       const feed = await service.api.uploadFeed(`${csv}MAT,"Mat\n`, 'Mended');
       await run(feed.jobId);
-      await writeFile(await rawFilePath(service, feed.feedId), `${csv}MAT,Mat\n`);
+      await replaceRawFile(service, feed.feedId, `${csv}MAT,Mat\n`);
 
       expect((await run(feed.jobId)).body.summary).toEqual({ ...nothing, processed: 3, inserted: 3 });
     });
