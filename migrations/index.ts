@@ -13,6 +13,8 @@ import * as createWebhookEndpoints from './20261122080000_create_webhook_endpoin
 import * as keepCompatibility from './20261122090000_keep_compatibility';
 import * as noteChangedCreationTimes from './20261122100000_note_changed_creation_times';
 import * as correctSales from './20261122100100_correct_sales';
+import * as retireRecordDigests from './20261122110000_retire_record_digests';
+import * as logManualChanges from './20261122110100_log_manual_changes';
 import * as createWebhookDeliveries from './20261122120000_create_webhook_deliveries';
 import * as limitApiKeys from './20261122130000_limit_api_keys';
 
@@ -62,6 +64,8 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261122090000_keep_compatibility': expand(keepCompatibility),
   '20261122100000_note_changed_creation_times': expand(noteChangedCreationTimes),
   '20261122100100_correct_sales': expand(correctSales),
+  '20261122110000_retire_record_digests': expand(retireRecordDigests),
+  '20261122110100_log_manual_changes': expand(logManualChanges),
   '20261122120000_create_webhook_deliveries': expand(createWebhookDeliveries),
   '20261122130000_limit_api_keys': expand(limitApiKeys),
 };

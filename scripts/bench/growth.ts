@@ -105,7 +105,7 @@ async function sizes(database: Client): Promise<Record<string, number>> {
   const { rows } = await database.query<Record<string, number>>(`
     select cast(pg_table_size('products') as double precision) as table,
       cast(pg_indexes_size('products') as double precision) as indexes,
-      cast(pg_total_relation_size('record_digests') as double precision) as digests
+      cast(pg_total_relation_size('digest_blocks') as double precision) as digests
   `);
   return rows[0]!;
 }

@@ -3,7 +3,7 @@ import { limits } from '../limits';
 import type { FeedToRun } from '../jobs/jobs.repository';
 import { copyRows, copyTexts, RepeatedSku, type RowSource, type RowTarget, type RunTally } from './copy-rows';
 import { productColumns } from './feed-format';
-import { keepDigests } from './load';
+import { isContention, keepDigests } from './load';
 import { createStaging } from './staging';
 import type { RunCounters } from './summary';
 
@@ -33,6 +33,7 @@ export async function loadFirstFeed(
 ): Promise<RunCounters | undefined> {
   if (source.feed.sizeBytes < bytesMin || !(await lockPartnerWithoutProducts(trx, source.feed)))
     return undefined;
+  await source.digests?.accountForManualChanges();
   try {
     // A savepoint: rows that were copied before a sku came again go.
     await trx.transaction(async (savepoint) => {
@@ -40,7 +41,8 @@ export async function loadFirstFeed(
       await copyRows(savepoint, source, productsTarget(source.feed), tally);
     });
   } catch (error) {
-    if (!(error instanceof RepeatedSku) && !isUniqueViolation(error)) throw error;
+    // Skus are told apart by digests, for as many as there is room; beyond that PostgreSQL finds the second one.
+    if (!(error instanceof RepeatedSku) && !isContention(error)) throw error;
     tally.startOver();
     return undefined;
   }
@@ -61,9 +63,4 @@ async function lockPartnerWithoutProducts(trx: Knex.Transaction, { partnerId }: 
   );
   // Another run may have ended in between.
   return rows.length > 0 && !(await hasProducts());
-}
-
-/** Skus are told apart by digests, for as many as there is room; beyond that PostgreSQL finds the second one. */
-function isUniqueViolation(error: unknown): boolean {
-  return (error as { code?: string }).code === '23505';
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { withLockTimeout } from '../db/transaction';
 import { productColumns, type ProductColumn } from './feed-format';
 
 /** What the staged rows mean for the partner's products. */
@@ -15,6 +16,9 @@ export interface ProductCounts {
  *   narrow rows are written: an unchanged feed costs this one join.
  * - `update` and `insert` touch just those; new products get their ids in the order of the file.
  * - `list` shows them instead.
+ *
+ * A manual change may give a product another partner or sku before it is updated: it is then left alone. The condition is
+ * written so that the planner does not join by it.
  *
  * A column that the feed does not have keeps the stored value, in the comparison as in the update; a currency that came
  * with the price counts all the same.
@@ -46,6 +50,7 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
       set feed_id = :feedId, ${list((field) => `${field} = ${incoming(field)}`)}
       from feed_changes join feed_rows using (line)
       where products.product_id = feed_changes.product_id
+        and (products.partner_id, products.sku) is not distinct from (:partnerId, feed_rows.sku)
     `,
     insert: `
       insert into products (feed_id, partner_id, sku, ${fields.join(', ')})
@@ -81,13 +86,13 @@ export async function lockPartner(trx: Knex.Transaction, partnerId: number): Pro
   await trx.raw('select from partners where partner_id = ? for no key update', [partnerId]);
 }
 
-/** Notes what the staged rows would change. @returns what the changes come to */
+/** Notes what the staged rows would change, in place of what was noted before. @returns what the changes come to */
 export async function compareProducts(
   trx: Knex.Transaction,
   { partnerId, columns }: MergeTarget,
 ): Promise<ProductCounts> {
   const sql = mergeSql(columns);
-  await trx.raw('analyze feed_rows (sku)');
+  await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (sku)');
   // A utility statement takes no parameters; the number comes from our own table.
   await trx.raw(sql.compare.replaceAll(':partnerId', String(partnerId)));
   await trx.raw('analyze feed_changes');
@@ -96,21 +101,48 @@ export async function compareProducts(
   return { inserted: changed - updated, updated, unchanged: staged - changed };
 }
 
-/** Whoever else changes products has all digests forgotten, by a trigger; a run keeps them up to date. */
+/** Keeps the transaction's changes of products out of the log of manual changes; the run keeps its digests up to date. */
 export async function keepDigests(trx: Knex.Transaction): Promise<void> {
-  await trx.raw("set local partner_catalog.run = 'on'");
+  await trx.raw("set local partner_catalog.keeps_digests = 'on'");
 }
 
-/** Makes the changes that `compareProducts` has noted. The partner must have been locked before that. */
+/**
+ * Makes the changes that `compareProducts` has noted. The partner must have been locked before that.
+ *
+ * It inserts first, which waits only where a manual transaction has inserted the same sku; from the first update on, it
+ * holds products that a manual transaction may wait for, so that it must not wait for one long.
+ * @param lockMilliseconds - how long an update waits for a product that another transaction has changed or locked
+ * @throws an error for which `isContention` holds; then some changes are made, and have to be rolled back
+ */
 export async function applyChanges(
   trx: Knex.Transaction,
   { feedId, partnerId, columns }: MergeTarget,
   { inserted, updated }: ProductCounts,
+  lockMilliseconds: number,
 ): Promise<void> {
   const sql = mergeSql(columns);
   await keepDigests(trx);
-  if (updated > 0) await trx.raw(sql.update, { feedId });
   if (inserted > 0) await trx.raw(sql.insert, { feedId, partnerId });
+  if (updated === 0) return;
+  // The wait for the table, for example while it gets an index, is none for a product.
+  await trx.raw('lock table products in row exclusive mode');
+  const { rowCount } = await withLockTimeout(trx, lockMilliseconds, () =>
+    trx.raw<{ rowCount: number }>(sql.update, { feedId, partnerId }),
+  );
+  if (rowCount !== updated) throw new ProductsGone();
+}
+
+/** Products that were to be updated have been deleted since, or got another partner or sku. */
+class ProductsGone extends Error {}
+
+/** Whether a manual transaction was in the way: changes of the same products, a deadlock, or the same new sku. */
+export function isContention(error: unknown): boolean {
+  if (error instanceof ProductsGone) return true;
+  const lockNotAvailable = '55P03';
+  const deadlockDetected = '40P01';
+  const uniqueViolation = '23505';
+  const { code = '' } = error as { code?: string };
+  return [lockNotAvailable, deadlockDetected, uniqueViolation].includes(code);
 }
 
 /** A value of a product's field: a price is a decimal text. */

@@ -44,12 +44,33 @@ export class PartnerDigests {
   }
 
   /**
-   * Whether nobody has changed the partner's products since the digests were loaded; to be called by a run that holds the
-   * partner's lock. From then on the blocks are locked as well: who changes products by other means waits, and then has
-   * all of them forgotten.
+   * Takes account of the manual changes that are committed by now: drops them from the log, and with them the stored digests.
+   * To be called under the partner's lock, before products are read: what is committed later stays in the log, and the next
+   * run takes account of it.
+   */
+  async accountForManualChanges(): Promise<void> {
+    // A row of the log that an open transaction relies on stays: nothing here waits for it.
+    await this.trx.raw(
+      `with seen as (
+         select from manual_changes where partner_id = :partnerId
+       ), accounted as (
+         delete from manual_changes
+         where (partner_id, manual_change_id) in (
+           select partner_id, manual_change_id from manual_changes where partner_id = :partnerId for update skip locked
+         )
+       )
+       delete from digest_blocks where partner_id = :partnerId and exists (select from seen)`,
+      { partnerId: this.partnerId },
+    );
+  }
+
+  /**
+   * Whether the products that the loaded digests describe are unchanged since, by another run or by hand. To be called
+   * under the partner's lock, before products are read.
    */
   async areCurrent(): Promise<boolean> {
-    const now = await this.readVersions('for update');
+    await this.accountForManualChanges();
+    const now = await this.readVersions();
     const same = ({ block_number, version }: BlockVersion, at: number) =>
       block_number === this.versions[at]?.block_number && version === this.versions[at].version;
     return now.length === this.versions.length && now.every(same);
@@ -61,14 +82,14 @@ export class PartnerDigests {
     if (!digests?.hasTravelled) return;
     for (const { number, records, skus } of digests.changedBlocks()) {
       await trx.raw(
-        `insert into record_digests (partner_id, block_number, records, skus) values (?, ?, ?, ?)
+        `insert into digest_blocks (partner_id, block_number, records, skus) values (?, ?, ?, ?)
          on conflict (partner_id, block_number) do update set records = excluded.records, skus = excluded.skus`,
         [partnerId, number, records, skus],
       );
     }
     if (!this.hasMore) return;
     // Products may have changed whose records stand there.
-    await trx('record_digests')
+    await trx('digest_blocks')
       .where({ partner_id: partnerId })
       .where('block_number', '>=', digests.blockCount)
       .delete();
@@ -80,12 +101,16 @@ export class PartnerDigests {
     this.digests = undefined;
   }
 
-  /** Every change of products by a run changes a block, removes one or adds one. */
-  private async readVersions(lock = ''): Promise<BlockVersion[]> {
+  /**
+   * The stored blocks, none of them while the log has a manual change. Every change of products by a run changes a block,
+   * removes one or adds one.
+   */
+  private async readVersions(): Promise<BlockVersion[]> {
     const { rows } = await this.trx.raw<{ rows: BlockVersion[] }>(
-      `select block_number, cast(xmin as text) as version from record_digests
-       where partner_id = ? order by block_number ${lock}`,
-      [this.partnerId],
+      `select block_number, cast(xmin as text) as version from digest_blocks
+       where partner_id = :partnerId and not exists (select from manual_changes where partner_id = :partnerId)
+       order by block_number`,
+      { partnerId: this.partnerId },
     );
     return rows;
   }
@@ -97,7 +122,7 @@ export class PartnerDigests {
     const client = await knexClient.acquireConnection();
     // A copy takes no parameters; the numbers come from our own tables.
     const sql = `copy (
-      select records, skus from record_digests where partner_id = ${this.partnerId} and block_number = ${blockNumber}
+      select records, skus from digest_blocks where partner_id = ${this.partnerId} and block_number = ${blockNumber}
     ) to stdout (format binary)`;
     const chunks: Buffer[] = [];
     for await (const chunk of client.query(copyTo(sql))) chunks.push(chunk as Buffer);

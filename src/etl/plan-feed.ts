@@ -7,7 +7,7 @@ import { listChanges, type ProductChange } from './load';
 import { PartnerDigests } from './partner-digests';
 import type { RowIssueCount } from './row-issues';
 import { failureReason, type RunContext } from './run-feed';
-import { compareFeed, stageFeed } from './stage-feed';
+import { compareFeed, foldFeed, stageFeed } from './stage-feed';
 import { failedCounters, type RunCounters } from './summary';
 
 /** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most. */
@@ -55,7 +55,8 @@ async function planWithin(
   const digests = new PartnerDigests(trx, feed.partnerId);
   try {
     const staged = await stageFeed(trx, { objectStore, feed, digests }, tally);
-    const { counters } = await compareFeed(trx, staged, tally);
+    const folded = await foldFeed(trx, staged, tally);
+    const { counters } = await compareFeed(trx, staged, tally, folded);
     const changes = await listChanges(trx, staged, page);
     return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, changes };
   } catch (error) {

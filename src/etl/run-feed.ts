@@ -16,9 +16,10 @@ import { RunTally, type RowSource } from './copy-rows';
 import { FeedFailure } from './feed-failure';
 import { loadFirstFeed } from './first-load';
 import { replaceRowIssues } from './keep-issues';
-import { applyChanges, lockPartner } from './load';
+import { lockPartner } from './load';
+import { mergeStaged } from './merge-staged';
 import { PartnerDigests } from './partner-digests';
-import { compareFeed, stageFeed } from './stage-feed';
+import { stageFeed } from './stage-feed';
 import { startReporter, type RunReporter } from './run-reporter';
 import { createStaging } from './staging';
 import { failedCounters, type RunCounters } from './summary';
@@ -147,15 +148,12 @@ async function mergeFeed(
   await markLoading(db, feed.feedId);
   await lockPartner(trx, feed.partnerId);
   if (!(await digests.areCurrent())) {
-    // Another run of the partner has ended meanwhile. None can from now on.
+    // Another run of the partner, or a manual change, has been committed meanwhile. No run can be from now on.
     tally.startOver();
     staged = await stage();
     tally.phase = 'comparing';
   }
-  const { counters, changes } = await compareFeed(trx, staged, tally);
-  tally.phase = 'loading';
-  await tally.time('apply', () => applyChanges(trx, staged, changes));
-  return counters;
+  return mergeStaged(trx, staged, tally);
 }
 
 /** Why a run failed, for people. */

@@ -31,20 +31,27 @@ export async function stageFeed(
   };
 }
 
+/** Lets the last staged row of each sku win. @returns how many rows that has removed */
+export async function foldFeed(trx: Knex.Transaction, feed: StagedFeed, tally: RunTally): Promise<number> {
+  const repeated = await tally.time('fold', () => foldRepeatedSkus(trx, feed.skuColumnNumber));
+  tally.issues.count('duplicate_sku', repeated.count, repeated.first);
+  return repeated.count;
+}
+
 /**
- * Folds repeated skus and notes what the staged rows would change.
+ * Notes what the staged rows would change, in place of what was noted before.
+ * @param folded - what `foldFeed` has returned
  * @returns what every row of the feed comes to
  */
 export async function compareFeed(
   trx: Knex.Transaction,
   feed: StagedFeed,
   tally: RunTally,
+  folded: number,
 ): Promise<{ counters: RunCounters; changes: ProductCounts }> {
-  const repeated = await tally.time('fold', () => foldRepeatedSkus(trx, feed.skuColumnNumber));
-  tally.issues.count('duplicate_sku', repeated.count, repeated.first);
   const staged = await tally.time('compare', () => compareProducts(trx, feed));
   const changes = { ...staged, unchanged: staged.unchanged + tally.known };
-  const skipped = tally.rejected + repeated.count;
+  const skipped = tally.rejected + folded;
   const processed = changes.inserted + changes.updated + changes.unchanged + skipped;
   return { counters: { processed, ...changes, skipped }, changes };
 }

@@ -17,8 +17,10 @@ import { eventually } from '../support/eventually';
 
 const catalogTables = [
   'api_keys',
+  'digest_blocks',
   'feeds',
   'idempotency_keys',
+  'manual_changes',
   'order_items',
   'orders',
   'partners',

@@ -32,7 +32,7 @@ async function partnerNumber(partnerName: string): Promise<number> {
 /** Has the next run of the partner read everything. */
 async function forget(partnerName: string): Promise<void> {
   await service
-    .db('record_digests')
+    .db('digest_blocks')
     .where('partner_id', await partnerNumber(partnerName))
     .delete();
 }
@@ -109,7 +109,7 @@ describe('a partner whose records are known', () => {
     const feed = await service.api.loadFeed(`${head}A,Tent,1\nB,Lamp,2\n`, partner);
     // A product that nobody looks at any more: its digest says that all is as it was.
     await service.db.transaction(async (trx) => {
-      await trx.raw("set local partner_catalog.run = 'on'");
+      await trx.raw("set local partner_catalog.keeps_digests = 'on'");
       await trx('products')
         .where({ partner_id: await partnerNumber(partner), sku: 'A' })
         .update({ price: 9 });
@@ -288,7 +288,7 @@ describe('digests of more products than there is room for', () => {
     });
     const blocks = () =>
       service
-        .db('record_digests')
+        .db('digest_blocks')
         .where({ partner_id: partnerId })
         .orderBy('block_number')
         .pluck('block_number');

@@ -18,7 +18,7 @@ async function beginLoad(skus: string, count: number): Promise<Client> {
   const client = new Client({ ...service.address, application_name: 'test load' });
   await client.connect();
   afterFile(() => client.end());
-  await client.query("begin; set local partner_catalog.run = 'on'");
+  await client.query("begin; set local partner_catalog.keeps_digests = 'on'");
   await client.query(
     `insert into products (feed_id, partner_id, sku, product_name)
      select $1, $2, $3 || n, 'Product' from generate_series(1, $4::integer) as n`,

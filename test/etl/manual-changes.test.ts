@@ -1,0 +1,417 @@
+import fc from 'fast-check';
+import type { UploadedFeed } from '../support/api-client';
+import { casesFor, fuzzTimeout } from '../support/fuzz';
+import { startTestService, type TestService } from '../support/service';
+import { interleave, ManualSession, SteppedRun, type ManualStep } from '../support/stepped-run';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+/** A partner whose products are those of a feed. */
+interface Partner {
+  partnerName: string;
+  partnerId: number;
+  feed: UploadedFeed;
+}
+
+/** The price of each product, by sku. */
+type Prices = Record<string, number>;
+
+const csvOf = (prices: Prices) =>
+  ['sku,product_name,price', ...Object.entries(prices).map(([sku, price]) => `${sku},Name,${price}`)].join(
+    '\n',
+  );
+
+let partners = 0;
+
+const allAt1 = { A: 1, B: 1, C: 1, D: 1 };
+
+async function loadPartner(prices: Prices = allAt1): Promise<Partner> {
+  const partnerName = `Partner ${++partners}`;
+  const feed = await service.api.loadFeed(csvOf(prices), partnerName);
+  const { partner_id } = await service
+    .db('partners')
+    .where({ partner_name: partnerName })
+    .first('partner_id');
+  return { partnerName, partnerId: partner_id, feed };
+}
+
+/** Uploads another feed of the partner. */
+const upload = ({ partnerName }: Partner, prices: Prices) =>
+  service.api.uploadFeed(csvOf(prices), partnerName);
+
+async function run({ jobId }: UploadedFeed) {
+  const { body } = await service.api.post(`/jobs/${jobId}/run`);
+  expect(body.status).toBe('completed');
+  return body.summary;
+}
+
+async function pricesOf({ partnerId }: Partner): Promise<Prices> {
+  const rows = await service
+    .db('products')
+    .where({ partner_id: partnerId })
+    .select<{ sku: string; price: string }[]>('sku', 'price');
+  return Object.fromEntries(rows.map(({ sku, price }) => [sku, Number(price)]));
+}
+
+const changePrice = ({ partnerId }: Partner, sku: string, price = 9) =>
+  `update products set price = ${price} where sku = '${sku}' and partner_id = ${partnerId}`;
+
+/** Changes a product so that no log has it: what a run makes of that shows whether it trusts its digests. */
+async function changeSecretly(partner: Partner, sku: string): Promise<void> {
+  await service.db.raw(
+    `begin; set local partner_catalog.keeps_digests = 'on'; ${changePrice(partner, sku)}; commit`,
+  );
+}
+
+let sessions: ManualSession[] = [];
+afterEach(async () => {
+  await Promise.all(sessions.map((session) => session.close()));
+  sessions = [];
+});
+
+async function openSession(): Promise<ManualSession> {
+  const session = await ManualSession.open(service);
+  sessions.push(session);
+  return session;
+}
+
+/** Runs the feed beside a manual session. @returns what the run came to, and what the session was refused */
+async function runBeside(feed: UploadedFeed, steps: readonly ManualStep[], firstLoadBytes?: number) {
+  const session = await openSession();
+  const stepped = await SteppedRun.start(service, feed, firstLoadBytes);
+  await interleave(stepped, session, steps);
+  const { outcome } = await stepped.outcome;
+  await session.close();
+  return { outcome, errors: session.errors };
+}
+
+const undisturbed = { outcome: 'completed', errors: [] };
+
+/** Statements of a run, by what begins with them. */
+const phases = {
+  staging: /create temporary table feed_rows/,
+  locking: /from partners where partner_id = .* for no key update$/,
+  comparing: /create temporary table feed_changes/,
+  updating: /update products/,
+  committing: /^COMMIT;/,
+};
+type Phase = keyof typeof phases;
+const phaseNames = Object.keys(phases) as Phase[];
+/** When the run is about to execute such a statement. */
+const at = (phase: Phase) => (statement: string) => phases[phase].test(statement);
+/** As soon as the step before it is done. */
+const atOnce = () => true;
+
+describe('a manual change that overlaps a run', () => {
+  const after = { A: 2, B: 1, C: 1, D: 1, E: 1 };
+
+  const none = () => 'select';
+  /** What it is, and what has been changed before. */
+  const changes: [string, (partner: Partner) => string, (partner: Partner) => string][] = [
+    ['of a product that the run updates', (partner) => changePrice(partner, 'A'), none],
+    ['of a product that the run leaves unchanged', (partner) => changePrice(partner, 'D'), none],
+    [
+      'of a product that the run leaves unchanged, after another manual change',
+      (partner) => changePrice(partner, 'D'),
+      (partner) => changePrice(partner, 'B', 3),
+    ],
+    [
+      'that deletes all products',
+      ({ partnerId }) => `delete from products where partner_id = ${partnerId}`,
+      none,
+    ],
+    [
+      'that inserts a product that the run inserts',
+      ({ partnerId }) =>
+        `insert into products (feed_id, partner_id, sku, product_name, price)
+         select feed_id, partner_id, 'E', 'Manual', 9 from products where partner_id = ${partnerId} limit 1
+         on conflict (sku, partner_id) do update set price = 9`,
+      none,
+    ],
+    [
+      'that gives a product another sku',
+      ({ partnerId }) =>
+        `delete from products where sku = 'Z' and partner_id = ${partnerId};
+         update products set sku = 'Z' where sku = 'A' and partner_id = ${partnerId}`,
+      none,
+    ],
+  ];
+
+  describe.each(changes)('%s', (_what, change, changeBefore) => {
+    it.each(phaseNames)(
+      'is seen by the next run when it begins before %s, whenever it commits',
+      async (begin) => {
+        const partner = await loadPartner();
+        const feed = await upload(partner, after);
+        for (const end of phaseNames.slice(phaseNames.indexOf(begin))) {
+          await service.db('products').where({ partner_id: partner.partnerId, sku: 'E' }).delete();
+          await run(partner.feed);
+          await service.db.raw(changeBefore(partner));
+
+          const overlap = await runBeside(feed, [
+            { sql: `begin; ${change(partner)}`, isDue: at(begin) },
+            { sql: 'commit', isDue: at(end) },
+          ]);
+
+          expect({ end, ...overlap }).toEqual({ end, ...undisturbed });
+          await run(feed);
+          const { Z: _other, ...prices } = await pricesOf(partner);
+          expect({ end, ...prices }).toEqual({ end, ...after });
+        }
+      },
+    );
+  });
+
+  it('that gives a product another sku keeps the run from changing it', async () => {
+    const partner = await loadPartner();
+    const feed = await upload(partner, { A: 2 });
+    const rename = `update products set sku = 'Z' where sku = 'A' and partner_id = ${partner.partnerId}`;
+
+    const overlap = await runBeside(feed, [
+      { sql: `begin; ${rename}`, isDue: at('updating') },
+      { sql: 'commit', isDue: at('committing') },
+    ]);
+
+    expect(overlap).toEqual(undisturbed);
+    expect(await pricesOf(partner)).toMatchObject({ A: 2, Z: 1 });
+  });
+
+  it(
+    'is seen by the next run, in any number of statements of two partners, at any steps of the run',
+    async () => {
+      const sku = fc.constantFrom('A', 'B', 'C', 'D', 'E', 'F');
+      /** Of one of the two partners. */
+      const statement = fc.tuple(
+        fc.nat(1),
+        fc.oneof(
+          sku.map(
+            (name) => (id: number) =>
+              `update products set price = price + 10 where sku = '${name}' and partner_id = ${id}`,
+          ),
+          sku.map(
+            (name) => (id: number) => `delete from products where sku = '${name}' and partner_id = ${id}`,
+          ),
+          fc.tuple(sku, sku).map(
+            ([name, other]) =>
+              (id: number) =>
+                `update products set sku = '${name}' || product_id where sku = '${other}' and partner_id = ${id}`,
+          ),
+          sku.map(
+            (name) => (id: number) =>
+              `insert into products (feed_id, partner_id, sku, product_name) select max(feed_id), partner_id, '${name}', 'Manual'
+         from feeds where partner_id = ${id} group by partner_id on conflict do nothing`,
+          ),
+          fc.constant((id: number) => `update products set price = 7 where partner_id >= ${id}`),
+        ),
+      );
+      const savepoints = fc.constantFrom('savepoint one', 'rollback to one');
+      const session = fc.record({
+        prices: fc.dictionary(sku, fc.integer({ min: 1, max: 3 }), { minKeys: 2 }),
+        others: fc.dictionary(sku, fc.integer({ min: 1, max: 3 }), { minKeys: 2 }),
+        changedBefore: fc.boolean(),
+        steps: fc.array(fc.tuple(fc.nat(30), fc.oneof({ weight: 5, arbitrary: statement }, savepoints)), {
+          minLength: 1,
+          maxLength: 5,
+        }),
+        end: fc.tuple(fc.nat(40), fc.constantFrom('commit', 'commit', 'rollback')),
+      });
+      await fc.assert(
+        fc.asyncProperty(session, async ({ prices, others, changedBefore, steps, end }) => {
+          const [one, other] = [await loadPartner(), await loadPartner(others)];
+          const ids = [one.partnerId, other.partnerId];
+          if (changedBefore) await service.db.raw(changePrice(one, 'B'));
+          const feed = await upload(one, prices);
+          const after = (count: number) => (_statement: string, counted: number) => counted >= count;
+          const sorted = steps.sort(([first], [second]) => first - second);
+
+          const overlap = await runBeside(feed, [
+            { sql: 'begin; savepoint one', isDue: after(sorted[0]![0]) },
+            ...sorted.map(([count, sql]) => ({
+              sql: typeof sql === 'string' ? sql : sql[1](ids[sql[0]]!),
+              isDue: after(count),
+            })),
+            { sql: end[1], isDue: after(end[0]) },
+          ]);
+
+          expect(overlap).toEqual(undisturbed);
+          await run(feed);
+          await run(other.feed);
+          expect(await pricesOf(one)).toMatchObject(prices);
+          expect(await pricesOf(other)).toMatchObject(others);
+          expect(await run(feed)).toMatchObject({ inserted: 0, updated: 0 });
+        }),
+        casesFor('manual changes beside runs', 25),
+      );
+    },
+    fuzzTimeout,
+  );
+});
+
+describe('a run beside an open manual transaction', () => {
+  it('of another partner ends, and trusts its digests before and after', async () => {
+    const [partner, other] = [await loadPartner(), await loadPartner()];
+    // So that the log has a row of the other partner.
+    await service.db.raw(changePrice(other, 'B'));
+    const session = await openSession();
+    await session.execute(`begin; ${changePrice(other, 'A')}`);
+    await changeSecretly(partner, 'A');
+
+    const stepped = await SteppedRun.start(service, partner.feed);
+    const { counters } = await stepped.finish();
+
+    expect(counters).toMatchObject({ updated: 0, unchanged: 4 });
+    await session.execute('commit');
+    expect(await run(partner.feed)).toMatchObject({ updated: 0, unchanged: 4 });
+  });
+
+  it('of the same partner ends, unless both change the same product', async () => {
+    const partner = await loadPartner();
+    const feed = await upload(partner, { A: 2, B: 1 });
+    // The log has a row of the partner, which the open transaction relies on.
+    await service.db.raw(changePrice(partner, 'C'));
+    const session = await openSession();
+    await session.execute(`begin; ${changePrice(partner, 'B')}`);
+
+    const stepped = await SteppedRun.start(service, feed);
+    const { counters } = await stepped.finish();
+
+    expect(counters).toMatchObject({ updated: 1, unchanged: 1 });
+    await session.execute('commit');
+    expect(await run(feed)).toMatchObject({ updated: 1, unchanged: 1 });
+    expect(await pricesOf(partner)).toMatchObject({ A: 2, B: 1 });
+  });
+
+  it.each([
+    ['A', 'B'],
+    ['B', 'A'],
+  ])(
+    'that changes the same products, %s before %s, ends as that does, without a deadlock',
+    async (first, second) => {
+      const partner = await loadPartner();
+      const feed = await upload(partner, { A: 2, B: 2, C: 1 });
+
+      const overlap = await runBeside(feed, [
+        { sql: `begin; ${changePrice(partner, first)}`, isDue: at('updating') },
+        // When the run waits for the product.
+        { sql: changePrice(partner, second), isDue: at('committing') },
+        { sql: changePrice(partner, 'C'), isDue: atOnce },
+        { sql: 'commit', isDue: atOnce },
+      ]);
+
+      expect(overlap).toEqual(undisturbed);
+      expect(await pricesOf(partner)).toMatchObject({ A: 2, B: 2 });
+      await run(feed);
+      expect(await pricesOf(partner)).toMatchObject({ A: 2, B: 2, C: 1 });
+    },
+  );
+});
+
+describe('other ways of changing products', () => {
+  it('a truncation beside a run is seen by the next run of every partner', async () => {
+    // It concerns every partner of the service.
+    service = await startTestService();
+    const [partner, other] = [await loadPartner(), await loadPartner()];
+    for (const phase of phaseNames) {
+      const overlap = await runBeside(partner.feed, [{ sql: 'truncate products cascade', isDue: at(phase) }]);
+
+      expect({ phase, ...overlap }).toEqual({ phase, ...undisturbed });
+      await run(partner.feed);
+      await run(other.feed);
+      expect([phase, await pricesOf(partner), await pricesOf(other)]).toEqual([phase, allAt1, allAt1]);
+    }
+  });
+
+  it('a run of release 1.2.0 counts as a manual change', async () => {
+    const partner = await loadPartner();
+    await service.db.raw(`begin; set local partner_catalog.run = 'on'; ${changePrice(partner, 'A')}; commit`);
+
+    expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
+    expect(await pricesOf(partner)).toMatchObject({ A: 1 });
+  });
+
+  it('what triggers were kept from seeing is seen once it is put into the log', async () => {
+    const partner = await loadPartner();
+    await service.db.raw(
+      `begin; set local session_replication_role = replica; ${changePrice(partner, 'A')}; commit`,
+    );
+    expect(await run(partner.feed)).toMatchObject({ updated: 0, unchanged: 4 });
+
+    await service.db.raw('insert into manual_changes (partner_id) select partner_id from partners');
+
+    expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
+  });
+});
+
+describe('the log of manual changes', () => {
+  const logged = ({ partnerId }: Partner) =>
+    service.db('manual_changes').where({ partner_id: partnerId }).pluck<number[]>('manual_change_id');
+
+  it('has one row of a partner, however many changes there are, and none after a run', async () => {
+    const partner = await loadPartner();
+    for (let price = 1; price <= 5; price++) await service.db.raw(changePrice(partner, 'A', price));
+    await service.db.transaction(async (trx) => {
+      for (let price = 1; price <= 5; price++) await trx.raw(changePrice(partner, 'B', price));
+    });
+    expect(await logged(partner)).toHaveLength(1);
+
+    await run(partner.feed);
+
+    expect(await logged(partner)).toEqual([]);
+  });
+
+  it('refuses no manual transaction with a snapshot from before a run', async () => {
+    const partner = await loadPartner();
+    await service.db.raw(changePrice(partner, 'A'));
+    const session = await openSession();
+    await session.execute('begin isolation level repeatable read; select from products');
+    await run(partner.feed);
+
+    await session.execute(`${changePrice(partner, 'C')}; commit`);
+
+    expect(session.errors).toEqual([]);
+    expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
+  });
+
+  it('needs no rights of who changes products', async () => {
+    const partner = await loadPartner();
+    const role = `clerk_${partner.partnerId}_${process.pid}`;
+    await service.db.raw(`create role ${role}; grant select, update on products to ${role}`);
+    try {
+      await service.db.raw(`begin; set local role ${role}; ${changePrice(partner, 'A')}; commit`);
+    } finally {
+      await service.db.raw(`drop owned by ${role}; drop role ${role}`);
+    }
+
+    expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
+  });
+});
+
+describe('a first load that goes straight into the products', () => {
+  it('is merged instead, when a manual transaction has inserted one of them', async () => {
+    const partnerName = `Partner ${++partners}`;
+    const feed = await service.api.uploadFeed(csvOf({ A: 1, B: 1 }), partnerName);
+    const { partner_id: partnerId } = await service
+      .db('partners')
+      .where({ partner_name: partnerName })
+      .first('partner_id');
+    const insert = `insert into products (feed_id, partner_id, sku, product_name, price)
+      select feed_id, partner_id, 'B', 'Name', 9 from feeds where partner_id = ${partnerId}`;
+
+    const overlap = await runBeside(
+      feed,
+      [
+        { sql: `begin; ${insert}`, isDue: (statement) => statement.includes('keeps_digests') },
+        { sql: 'commit', isDue: at('committing') },
+      ],
+      0,
+    );
+
+    expect(overlap).toEqual(undisturbed);
+    const partner = { partnerName, partnerId, feed };
+    expect(await pricesOf(partner)).toEqual({ A: 1, B: 1 });
+    expect(await run(feed)).toMatchObject({ inserted: 0, updated: 0, unchanged: 2 });
+  });
+});
