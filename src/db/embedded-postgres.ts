@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { limits } from '../limits';
+import type { Log } from '../log';
 import { clientConfig, isDatabaseUnavailable, type DatabaseAddress } from './database';
 import {
   binaries,
@@ -17,7 +18,8 @@ import {
   superuser,
   type Account,
 } from './embedded-files';
-import { declareDead, isPostmaster, killServer, readPidFile } from './postmaster';
+import { declareDead, isPostmaster, killRest, killServer, readPidFile } from './postmaster';
+import { RestartLoop, type Owner } from './restart-postgres';
 
 /** A PostgreSQL server of our own. */
 export interface EmbeddedPostgres {
@@ -38,6 +40,9 @@ interface Server {
 
 const databaseName = 'partner_catalog';
 
+/** Another process owns the server. */
+class AlreadyOwned extends Error {}
+
 /** Session lock that says which process owns the server; it goes when its owner does, however that ends. */
 const ownerLock = 0x6f776e72;
 
@@ -49,6 +54,7 @@ const ownerLock = 0x6f776e72;
  * account cannot reach is placed below a public folder: the binaries are copied, and `<dataDir>/postgres` becomes a link.
  * @param settings - additional server settings, for example `{ fsync: 'off' }` for tests
  * @param signal - gives up the start; no server of ours is left then
+ * @param log - the server is restarted when it dies, which is logged there; absent: it is not restarted
  * @throws Error with a readable line when another service owns the data, or the server does not start; the signal's
  *   reason
  */
@@ -56,6 +62,7 @@ export async function startEmbeddedPostgres(
   dataDir: string,
   settings: Record<string, string> = {},
   signal = new AbortController().signal,
+  log?: Log,
 ): Promise<EmbeddedPostgres> {
   const link = join(dataDir, 'postgres');
   const account = await serverAccount(link);
@@ -67,25 +74,45 @@ export async function startEmbeddedPostgres(
 
   const leftOver = await isRunning(server);
   signal.throwIfAborted();
-  if (!leftOver) await startServer(server, settings, signal);
+  if (!leftOver) {
+    await writeSettings(server, settings);
+    await startServer(server, signal);
+  }
   const address = await serverAddress(cluster);
   const owner = await becomeOwner(address, dataDir);
-  const stop = async (deadline?: number) => {
-    // Not awaited: a frozen server would not answer the goodbye.
-    owner.end().catch(() => undefined);
-    await stopServer(server, deadline);
-  };
   try {
     // Nobody else may use the server: sessions of the process that left it running still undo what it was doing.
-    if (leftOver) await endOtherSessions(owner);
-    await ensureDatabase(owner);
+    if (leftOver) await endOtherSessions(owner.client);
+    await ensureDatabase(owner.client);
     await removeUnfinishedClusters(dataDir);
     signal.throwIfAborted();
   } catch (error) {
-    await stop(Date.now() + limits.stopReserveMilliseconds);
+    leave(owner);
+    await stopServer(server, Date.now() + limits.stopReserveMilliseconds);
     throw error;
   }
+  const restart = async (stopping: AbortSignal) => {
+    if (!(await isRunning(server))) {
+      log!.error('embedded PostgreSQL has ended, restarting it');
+      await startServer(server, stopping);
+      log!.info('embedded PostgreSQL restarted');
+    }
+    return becomeOwner(address, dataDir, stopping);
+  };
+  const loop = log && new RestartLoop(owner, restart, log);
+  const stop = async (deadline?: number) => {
+    const last = loop ? await loop.stop() : { owner, failure: undefined };
+    if (last.failure instanceof AlreadyOwned && !last.owner) return;
+    if (last.owner) leave(last.owner);
+    await stopServer(server, deadline);
+    if (!last.owner) killRest(cluster);
+  };
   return { address: { ...address, database: databaseName }, stop };
+}
+
+/** Ends the session that owns a server; not awaited, because a frozen server would not answer. */
+function leave({ client }: Owner): void {
+  client.end().catch(() => undefined);
 }
 
 /** How to reach the server of these data, if one is running: that of a service, which owns it. */
@@ -105,14 +132,9 @@ async function isRunning({ cluster }: Server): Promise<boolean> {
   return false;
 }
 
-async function startServer(
-  server: Server,
-  settings: Record<string, string>,
-  signal: AbortSignal,
-): Promise<void> {
+async function startServer(server: Server, signal: AbortSignal): Promise<void> {
   const { cluster, pgCtl } = server;
   const startLog = join(cluster, 'start.log');
-  await writeSettings(server, settings);
   for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(200)) {
     signal.throwIfAborted();
     const before = (await readStartLog(startLog)).length;
@@ -135,7 +157,12 @@ async function startServer(
 async function unlessAborted(started: Promise<unknown>, server: Server, signal: AbortSignal): Promise<void> {
   let isOver = false as boolean;
   const over = started.catch(() => undefined).then(() => (isOver = true));
-  await Promise.race([over, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
+  const listening = new AbortController();
+  const aborted = new Promise((resolve) =>
+    signal.addEventListener('abort', resolve, { signal: listening.signal }),
+  );
+  await Promise.race([over, aborted]);
+  listening.abort();
   if (signal.aborted) {
     // A server shows only a moment after its start that it is there.
     while (!isOver) {
@@ -185,35 +212,47 @@ async function serverAddress(cluster: string): Promise<DatabaseAddress> {
 }
 
 /** Takes the owner's lock on a connection that stays open. A dead owner's lock goes as soon as the server notices. */
-async function becomeOwner(address: DatabaseAddress, dataDir: string): Promise<Client> {
-  const owner = await connectOwner(address);
+async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: AbortSignal): Promise<Owner> {
+  const owner = await connectOwner(address, signal);
   try {
-    for (const deadline = Date.now() + limits.databaseOwnerWaitMilliseconds; ; await sleep(100)) {
+    for (
+      const deadline = Date.now() + limits.databaseOwnerWaitMilliseconds;
+      ;
+      await sleep(100, undefined, { signal })
+    ) {
       const sql = 'select pg_try_advisory_lock($1) as mine';
-      const { rows } = await owner.query<{ mine: boolean }>(sql, [ownerLock]);
+      const { rows } = await owner.client.query<{ mine: boolean }>(sql, [ownerLock]);
       if (rows[0]!.mine) return owner;
       if (Date.now() > deadline) break;
     }
-    await owner.end();
+    await owner.client.end();
   } catch (error) {
+    leave(owner);
     // An owner that was faster has ended our session.
     if (!isDatabaseUnavailable(error)) throw error;
   }
-  throw new Error(`Another running service uses ${dataDir}. Stop it, or set DATA_DIR to another folder.`);
+  throw new AlreadyOwned(
+    `Another running service uses ${dataDir}. Stop it, or set DATA_DIR to another folder.`,
+  );
 }
 
 /** A server that another process has only just started takes no connections yet. */
-async function connectOwner(address: DatabaseAddress): Promise<Client> {
-  for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(100)) {
-    const owner = new Client({
+async function connectOwner(address: DatabaseAddress, signal?: AbortSignal): Promise<Owner> {
+  for (
+    const deadline = Date.now() + limits.databaseRestWaitMilliseconds;
+    ;
+    await sleep(100, undefined, { signal })
+  ) {
+    const client = new Client({
       ...clientConfig(address, 'owner'),
       query_timeout: limits.databaseQueryMilliseconds,
     });
-    // The server may be killed under us; the pools notice by themselves.
-    owner.on('error', () => undefined);
+    // The server may be killed; the pools notice it on their own.
+    client.on('error', () => undefined);
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
     try {
-      await owner.connect();
-      return owner;
+      await client.connect();
+      return { client, ended };
     } catch (error) {
       if ((error as { code?: string }).code !== '57P03' || Date.now() > deadline) throw error;
     }

@@ -49,9 +49,19 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
 
 /** Kills every process of the server over this cluster, frozen ones too. The next start recovers its data. */
 export function killServer(pid: number, cluster: string): void {
-  for (const each of [pid, ...processesIn(cluster)]) {
+  kill([pid]);
+  killRest(cluster);
+}
+
+/** Kills what is left of a server over this cluster that is dead. */
+export function killRest(cluster: string): void {
+  kill(processesIn(cluster));
+}
+
+function kill(pids: number[]): void {
+  for (const pid of pids) {
     try {
-      process.kill(each, 'SIGKILL');
+      process.kill(pid, 'SIGKILL');
     } catch {
       // It has ended meanwhile.
     }

@@ -9,15 +9,16 @@ import type { Log } from '../log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
 
-/** That of the settings, or of the embedded server, which this starts. */
+/** Returns the address of the settings, or that of the embedded server, which it starts, and restarts when it dies. */
 export async function databaseAddress(
   config: Config,
+  log: Log,
   cleanups: Cleanup[],
   signal: AbortSignal,
 ): Promise<DatabaseAddress> {
   if (config.databaseUrl) return { connectionString: config.databaseUrl };
   const settings = { max_connections: String(connectionsMax(config)) };
-  const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal);
+  const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal, log);
   cleanups.push({ what: 'PostgreSQL', undo: (deadline) => postgres.stop(deadline) });
   return postgres.address;
 }

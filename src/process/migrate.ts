@@ -6,7 +6,7 @@ import type { StartContext } from './start';
 export async function migrate({ config, log, cleanups, signal }: StartContext): Promise<void> {
   // An embedded server needs a place for its data.
   if (!config.databaseUrl) ensureDataDir(config);
-  const address = await databaseAddress(config, cleanups, signal);
+  const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, { ...config, migratesOnStart: true }, log, signal);
   log.info('the schema is up to date');
 }

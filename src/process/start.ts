@@ -41,7 +41,7 @@ export async function start(role: Role, context: StartContext): Promise<void> {
     config.metrics &&
     (await startOperatorServer(config.metrics, { config, readiness, log, cleanups, processes }));
   ensureDataDir(config);
-  const address = await databaseAddress(config, cleanups, signal);
+  const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, config, log, signal);
   const db = processes ? openUpkeepPool(address, cleanups) : openRequestPool(address, config, cleanups);
   if (role === 'api') await requireKey(db, config);

@@ -12,7 +12,6 @@ import { eventually } from '../support/eventually';
 import {
   databaseProcesses,
   embeddedAddress,
-  postmasters,
   signalDatabase,
   startService,
   startUsedService,
@@ -20,6 +19,7 @@ import {
 } from '../support/process';
 import { openTestS3Store } from '../support/s3-store';
 import { shared } from '../support/shared';
+import { TestServer } from '../support/replicated-postgres';
 
 const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n';
 const ok = { status: 'ok', database: 'connected' };
@@ -212,18 +212,20 @@ describe('a PostgreSQL that does not answer any more', () => {
   );
 });
 
-describe('a PostgreSQL that was killed', () => {
-  const killServer = async ({ api, dataDir }: ServiceProcess) => {
-    for (const pid of postmasters(dataDir)) process.kill(pid, 'SIGKILL');
-    await eventually('it is unreachable', async () => (await api.get('/health')).body.status === 'error');
-  };
-
+// The embedded one is restarted: restarted-postgres.test.ts.
+describe('a PostgreSQL of the operator that is killed', () => {
   it.concurrent('makes every request 503 that needs it; the service stays, and stops in order', async () => {
-    const service = await startUsedService();
+    const server = await TestServer.create();
+    await server.start();
+    await server.ask(`create database ${server.address.database}`, 'postgres');
+    const service = await startService({
+      env: { DATABASE_URL: databaseUrl(server.address), API_KEYS: `key-${randomUUID()}` },
+    });
     const { api } = service;
     await api.loadFeed(csv);
 
-    await killServer(service);
+    server.signal('SIGKILL');
+    await eventually('it is unreachable', async () => (await api.get('/health')).body.status === 'error');
 
     const form = () => api.upload({ csv, partnerName: 'Acme' });
     const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
@@ -250,23 +252,5 @@ describe('a PostgreSQL that was killed', () => {
     expect((await api.get('/health')).body).toEqual(unreachable);
     expect(service.isRunning).toBe(true);
     expect((await service.stop()).code).toBe(0);
-    expect(databaseProcesses(service.dataDir)).toEqual([]);
-  });
-
-  it.concurrent('amid a run makes the run 503, and the next start puts the job right', async () => {
-    const service = await startUsedService();
-    const feed = await service.api.uploadFeed(csv);
-    const held = await HeldProducts.of(embeddedAddress(service.dataDir));
-    const { answer } = await held.run(service.api, feed);
-
-    await killServer(service);
-
-    const response = await answer;
-    expect(response?.status).toBe(503);
-    expect(response?.headers.get('retry-after')).toMatch(/^\d+$/);
-    expect((await service.stop()).code).toBe(0);
-    const { api } = await startService({ env: { DATA_DIR: service.dataDir } });
-    expect((await api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
-    expect((await api.post(`/jobs/${feed.jobId}/run`)).body).toMatchObject({ status: 'completed' });
   });
 });
