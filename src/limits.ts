@@ -42,8 +42,6 @@ export const limits = {
    * 1.6 million products, in 80 MB. The records of further products travel to the database whenever they come.
    */
   digestBlocks: 200,
-  /** How many records the parser reads from where one is out of order: to begin costs as much as ten of them. */
-  recordsParsedAtOnce: 100,
   /** Row issues kept in full per run, errors before warnings; counts are exact beyond it. */
   issuesKept: 10_000,
   /** How many of the first rows with a code a job shows. */

@@ -2,17 +2,17 @@ import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
 import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { limits } from '../limits';
 import { newerLoadedFeed, type FeedToRun } from '../jobs/jobs.repository';
 import type { RunPhase } from '../jobs/run-progress.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
 import { productColumns } from './feed-format';
-import type { FeedHeader } from './header';
+import { headerNames, type FeedHeader } from './header';
 import { headerIssues } from './header-issues';
 import type { PartnerDigests } from './partner-digests';
 import { openRawFile } from './raw-file';
 import { RowIssueLog, type RecordPlace } from './row-issues';
+import { TextBatch } from './text-batch';
 import { transformRecord, type ProductValues } from './transform';
 
 /** What is known of the rows so far, and how far the run is. */
@@ -20,7 +20,7 @@ export class RunTally {
   phase: RunPhase = 'reading';
   /** Of the raw file. */
   bytesRead = 0;
-  issues = new RowIssueLog();
+  issues: RowIssueLog;
   /** Rows that were sent to the database. */
   copied = 0;
   rejected = 0;
@@ -28,6 +28,11 @@ export class RunTally {
   known = 0;
   /** Milliseconds per phase, for the log. */
   readonly milliseconds: Record<string, number> = {};
+
+  /** @param keepsIssues - whether issues are kept besides their counts */
+  constructor(private readonly keepsIssues = true) {
+    this.issues = new RowIssueLog(keepsIssues);
+  }
 
   /** How many were read. */
   get rows(): number {
@@ -38,7 +43,7 @@ export class RunTally {
   startOver(): void {
     this.phase = 'reading';
     this.bytesRead = 0;
-    this.issues = new RowIssueLog();
+    this.issues = new RowIssueLog(this.keepsIssues);
     this.copied = 0;
     this.rejected = 0;
     this.known = 0;
@@ -91,19 +96,20 @@ export async function copyRows(
   const newerFeed = await newerLoadedFeed(trx, feed);
   const { header, chunks, close } = await openRawFile(objectStore, feed, signal);
   const known = digests && (await tally.time('load digests', () => digests.load(header)));
-  const batch = new Batch();
-  const extractor = new RecordExtractor(
+  const batch = new TextBatch();
+  const extractor = new RecordExtractor<Buffer>(
     header,
-    (place) => {
-      for (const issue of headerIssues(place, header, newerFeed)) tally.issues.add(issue);
+    (place, text) => {
+      const names = headerNames(Buffer.from(text), header.delimiter) ?? [];
+      for (const issue of headerIssues(place, names, newerFeed)) tally.issues.add(issue);
       return null;
     },
     (record) => {
-      if (known?.isUnchanged(record.bytes, record)) {
+      if (!record.tooLong && known?.isUnchanged(record.bytes, record)) {
         tally.known++;
         return null;
       }
-      const { values, issues } = transformRecord(record.read(), header);
+      const { values, issues } = transformRecord(record, header);
       if (issues) for (const issue of issues) tally.issues.add(issue);
       if (!values) {
         tally.rejected++;
@@ -128,7 +134,7 @@ export async function copyRows(
       yield chunk;
     }
   }
-  async function* batches(): AsyncGenerator<string> {
+  async function* batches(): AsyncGenerator<Buffer> {
     yield* extractor.read(counted());
     yield batch.take();
   }
@@ -158,21 +164,4 @@ const copyEscapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '
 function copyText(value: string | null): string {
   if (value === null) return '\\N';
   return copySpecial.test(value) ? value.replace(/[\\\t\n\r]/g, (special) => copyEscapes[special]!) : value;
-}
-
-/** Texts that are handed on together: few writes, little memory. */
-class Batch {
-  private text = '';
-
-  /** @returns everything so far once there is enough, else null */
-  add(text: string): string | null {
-    this.text += text;
-    return this.text.length < limits.copyBatchCharacters ? null : this.take();
-  }
-
-  take(): string {
-    const { text } = this;
-    this.text = '';
-    return text;
-  }
 }

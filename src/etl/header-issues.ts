@@ -1,25 +1,22 @@
 import { formatId } from '../ids';
 import { isReportColumn, productColumns } from './feed-format';
-import type { FeedHeader } from './header';
 import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
 
 /**
  * What the header gives reason to say: once each, not once per row.
  * @param newerFeedId - a feed of the partner that was uploaded later and is loaded already
  */
-export function headerIssues(
+export function* headerIssues(
   place: RecordPlace,
-  { names }: FeedHeader,
+  names: readonly string[],
   newerFeedId: number | undefined,
-): RowIssue[] {
-  const issues: RowIssue[] = [];
+): Generator<RowIssue> {
   if (newerFeedId !== undefined) {
-    issues.push(rowIssue(place, null, { code: 'older_feed', value: formatId('FD', newerFeedId) }));
+    yield rowIssue(place, null, { code: 'older_feed', value: formatId('FD', newerFeedId) });
   }
   for (const [position, name] of names.entries()) {
     const isOurs = productColumns.some((column) => column === name.toLowerCase());
     if (isOurs || name === '' || isReportColumn(name)) continue;
-    issues.push(rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name }));
+    yield rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name });
   }
-  return issues;
 }

@@ -10,12 +10,14 @@ export const delimiters: readonly Delimiter[] = [',', ';', '\t'];
 /** What the header row of a feed says. */
 export interface FeedHeader {
   delimiter: Delimiter;
-  /** The names in the header row, trimmed. */
-  names: string[];
-  /** How many there are. */
   fieldCount: number;
   /** Where our columns stand, counted from 0; a column that the feed does not have is absent. */
   positions: Partial<Record<ProductColumn, number>>;
+}
+
+/** The same, with the names in the header row, trimmed: there may be hundreds of thousands, too many to keep for a run. */
+export interface NamedHeader extends FeedHeader {
+  names: string[];
 }
 
 /** csv-parse options that decide what a record is; the header and the rows are read alike. */
@@ -37,7 +39,7 @@ export function isBlankRecord(fields: readonly string[]): boolean {
  * @param prefix - the whole file, or more than `limits.headerRowBytes` of its beginning
  * @returns the header, or why the file is not acceptable (specification, section 7; the text is public)
  */
-export function readHeader(prefix: Buffer): FeedHeader | { problem: string } {
+export function readHeader(prefix: Buffer): NamedHeader | { problem: string } {
   const candidates = delimiters.map((delimiter) => ({ delimiter, names: headerNames(prefix, delimiter) }));
   const found = candidates.find(({ names }) => {
     const lowerCase = names?.map((name) => name.toLowerCase());
@@ -76,7 +78,7 @@ export function guessHeaderNames(prefix: Buffer): { delimiter: Delimiter; names:
 }
 
 /** The names of the header row, trimmed; undefined when it does not end within the prefix or limit. */
-function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | undefined {
+export function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | undefined {
   let records: { record: string[]; info: { bytes: number } }[];
   try {
     records = parse(prefix, {

@@ -11,22 +11,29 @@ const keepIssuesSql = `
   from (select * from feed_issues order by severity, line, position limit :issuesKept) as kept
 `;
 
+/** How many issues one statement takes: all of them would be several times in memory. */
+const issuesPerInsert = 500;
+
 /** Replaces the issues that are kept of the job's last run by those of this one, and those that SQL has filed. */
 export async function replaceRowIssues(
   trx: Knex.Transaction,
   jobId: number,
   issues: readonly RowIssue[],
 ): Promise<void> {
-  const rows = issues.map(({ lastLine, row, columnNumber, ...same }, position) => ({
-    ...same,
-    last_line: lastLine,
-    row_number: row,
-    position,
-    column_number: columnNumber,
-  }));
   await trx('row_issues').where('job_id', jobId).delete();
-  await trx.raw('insert into feed_issues select * from json_populate_recordset(null::feed_issues, ?)', [
-    JSON.stringify(rows),
-  ]);
+  for (let at = 0; at < issues.length; at += issuesPerInsert) {
+    const rows = issues
+      .slice(at, at + issuesPerInsert)
+      .map(({ lastLine, row, columnNumber, ...same }, position) => ({
+        ...same,
+        last_line: lastLine,
+        row_number: row,
+        position: at + position,
+        column_number: columnNumber,
+      }));
+    await trx.raw('insert into feed_issues select * from json_populate_recordset(null::feed_issues, ?)', [
+      JSON.stringify(rows),
+    ]);
+  }
   await trx.raw(keepIssuesSql, { jobId, issuesKept: limits.issuesKept });
 }

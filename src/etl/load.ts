@@ -60,12 +60,19 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
       order by line
     `,
     list: `
-      select row_number as row, line, feed_rows.sku, product_id is null as is_new,
-        ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
-      from feed_changes join feed_rows using (line) left join products using (product_id)
-      where row_number > :afterRow
-      order by row_number
-      limit :limit
+      with page as (
+        select row_number as row, line, feed_rows.sku, product_id is null as is_new,
+          ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
+        from feed_changes join feed_rows using (line) left join products using (product_id)
+        where row_number > :afterRow
+        order by row_number
+        limit :limit + 1
+      ), measured as (
+        select *, row_number() over (order by row) as place, count(*) over () as found,
+          sum(octet_length(cast(page as text))) over (order by row) as bytes
+        from page
+      )
+      select * from measured where place <= :limit and (place = 1 or bytes <= :bytesMax) order by row
     `,
   };
 }
@@ -158,15 +165,27 @@ export interface ProductChange {
   changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
 }
 
-/** The changes of the rows after `afterRow`, `limit` of them at most, in the order of the file. */
+/** A page of changes ends when its values have so many bytes: a thousand long descriptions would be 250 MB. */
+const pageBytesMax = 1024 * 1024;
+
+/**
+ * The changes of the rows after `afterRow`, in the order of the file: one at least, and as many as `limit` and
+ * `pageBytesMax` allow.
+ */
 export async function listChanges(
   trx: Knex.Transaction,
   { columns }: MergeTarget,
   page: { afterRow: number; limit: number },
-): Promise<ProductChange[]> {
-  type Row = { row: number; line: number; sku: string; is_new: boolean } & Record<string, FieldValue>;
-  const { rows } = await trx.raw<{ rows: Row[] }>(mergeSql(columns).list, page);
-  return rows.map((row) => ({
+): Promise<{ changes: ProductChange[]; hasMore: boolean }> {
+  type Row = { row: number; line: number; sku: string; is_new: boolean; found: number } & Record<
+    string,
+    FieldValue
+  >;
+  const { rows } = await trx.raw<{ rows: Row[] }>(mergeSql(columns).list, {
+    ...page,
+    bytesMax: pageBytesMax,
+  });
+  const changes = rows.map((row): ProductChange => ({
     row: row.row,
     line: row.line,
     sku: row.sku,
@@ -176,4 +195,5 @@ export async function listChanges(
       .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
       .filter(({ before, after }) => before !== after),
   }));
+  return { changes, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
 }

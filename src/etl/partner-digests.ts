@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import type { ClientBase } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { limits } from '../limits';
+import { BlockBudget } from './block-budget';
 import { digestContext } from './digest-context';
 import type { FeedHeader } from './header';
-import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
+import { RecordDigests, type DigestBlock } from './record-digests';
 
 /** Of the thread: the runs and plans at work share it. */
 const threadBudget = new BlockBudget(limits.digestBlocks);

@@ -10,7 +10,7 @@ import { failureReason, type RunContext } from './run-feed';
 import { compareFeed, foldFeed, stageFeed } from './stage-feed';
 import { failedCounters, type RunCounters } from './summary';
 
-/** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most. */
+/** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most, fewer when they are long. */
 export interface PlanPage {
   afterRow: number;
   limit: number;
@@ -23,6 +23,8 @@ export interface FeedPlan {
   counters: RunCounters;
   issueCounts: RowIssueCount[];
   changes: ProductChange[];
+  /** Whether there are changes behind these. */
+  hasMore: boolean;
 }
 
 /**
@@ -50,15 +52,15 @@ async function planWithin(
   page: PlanPage,
   objectStore: RunContext['objectStore'],
 ): Promise<FeedPlan> {
-  const tally = new RunTally();
+  const tally = new RunTally(false);
   const feed = await getFeedToRun(trx, jobId);
   const digests = new PartnerDigests(trx, feed.partnerId);
   try {
     const staged = await stageFeed(trx, { objectStore, feed, digests }, tally);
     const folded = await foldFeed(trx, staged, tally);
     const { counters } = await compareFeed(trx, staged, tally, folded);
-    const changes = await listChanges(trx, staged, page);
-    return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, changes };
+    const listed = await listChanges(trx, staged, page);
+    return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, ...listed };
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     return {
@@ -66,6 +68,7 @@ async function planWithin(
       counters: failedCounters(tally.rejected),
       issueCounts: tally.issues.countsByCode,
       changes: [],
+      hasMore: false,
     };
   } finally {
     digests.release();

@@ -84,13 +84,15 @@ async function readHeaderOf(source: AsyncGenerator<Buffer, undefined>): Promise<
     if (next.done) break;
     prefix = Buffer.concat([prefix, next.value]);
   }
-  const header = readHeader(prefix);
-  if ('problem' in header) {
+  const found = readHeader(prefix);
+  if ('problem' in found) {
     await source.return(undefined);
-    throw new FeedFailure(header.problem);
+    throw new FeedFailure(found.problem);
   }
+  const { names: _, ...header } = found;
   async function* chunks(): AsyncGenerator<Buffer> {
     yield prefix;
+    prefix = Buffer.alloc(0);
     yield* source;
   }
   return { header, chunks: chunks(), close: () => source.return(undefined) };

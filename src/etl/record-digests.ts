@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { BlockBudget } from './block-budget';
 import { digestBytes } from './digest-context';
 import type { RecordPlace } from './row-issues';
 
@@ -35,22 +36,6 @@ interface Block {
   /** Line, last line and row of the record that has left its product unchanged; made with the first one. */
   places: Uint32Array | undefined;
   changed: boolean;
-}
-
-/** How many blocks all runs of a thread may have in memory together, those included that are taken. */
-export class BlockBudget {
-  constructor(private free: number) {}
-
-  /** Takes room for one more block. @returns whether there is some */
-  take(): boolean {
-    if (this.free === 0) return false;
-    this.free--;
-    return true;
-  }
-
-  giveBack(blocks: number): void {
-    this.free += blocks;
-  }
 }
 
 /**

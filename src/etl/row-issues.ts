@@ -1,7 +1,7 @@
 import { limits } from '../limits';
-import { columnFormat, type ProductColumn } from './feed-format';
+import { columnFormat, productColumns, type ProductColumn } from './feed-format';
 import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from './issue-codes';
-import { shorten } from './text';
+import { ownText, shorten } from './text';
 
 /** Where a record stands in its file. */
 export interface RecordPlace {
@@ -35,7 +35,7 @@ export interface Fault {
 }
 
 /** What is wrong and what is expected, for people. */
-const messages: Record<RowIssueCode, (field: ProductColumn | null | undefined) => string> = {
+const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = {
   missing_required: (field) => `${field} is required and must not be empty.`,
   invalid_price: () =>
     'price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.',
@@ -43,7 +43,10 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null | undefined) =
   currency_conflict: () => 'price names another currency than the currency column.',
   too_many_fields: () =>
     'The row has more fields than the header. Put quotes around values that hold the delimiter.',
-  value_too_long: (field) => `${field} is longer than ${columnFormat(field!).maxLength} characters.`,
+  value_too_long: (field) =>
+    field
+      ? `${field} is longer than ${columnFormat(field).maxLength} characters.`
+      : `The row is longer than ${limits.recordBytes} bytes; perhaps a quote was left open.`,
   invalid_character: (field) => `${field} holds a NUL character.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
   duplicate_sku: () => 'A later valid row of this feed has the same sku; the last one is used.',
@@ -53,6 +56,14 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null | undefined) =
   older_feed: () =>
     'A feed that was uploaded later has been loaded already; this run may have put older values over its.',
 };
+
+/** One text for all issues of a code and a field: many are kept. */
+const messageTexts = new Map(
+  rowIssueCodes.map((code) => [
+    code,
+    new Map([null, ...productColumns].map((field) => [field, messages[code](field)])),
+  ]),
+);
 
 /** Makes an issue with the message of its code, and with values that fit a report. */
 export function rowIssue(
@@ -69,7 +80,7 @@ export function rowIssue(
     columnNumber,
     code,
     severity: issueCodes[code].severity,
-    message: messages[code](field),
+    message: messageTexts.get(code)!.get(field)!,
     value: value === null ? null : shorten(value, limits.issueValueCharacters),
   };
 }
@@ -85,15 +96,57 @@ export interface RowIssueCount {
   first_rows: FirstRow[];
 }
 
-/** Collects the issues of a run: exact counts per code, and of either severity the first `limits.issuesKept` in full. */
+/**
+ * How much memory the issues of a run that are kept in full may take: room for 10,000 of 240 characters each, half as many
+ * beyond ASCII. The runs at work hold theirs at the same time.
+ */
+const keptBytesMax = 4 * 1024 * 1024;
+
+/** The memory of an issue besides its own texts. */
+const bytesPerIssue = 176;
+
+const bytesOf = ({ sku, value }: RowIssue) => bytesPerIssue + textBytes(sku) + textBytes(value);
+
+/** In V8 a character takes one byte where all of the text can be written so; more than ASCII can, which is no matter here. */
+function textBytes(text: string | null): number {
+  if (text === null) return 0;
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
+}
+
+/**
+ * Collects the issues of a run: exact counts per code, and the first in full, errors before warnings, as many as
+ * `limits.issuesKept` and `keptBytesMax` allow.
+ */
 export class RowIssueLog {
   private readonly keptBySeverity: Record<IssueSeverity, RowIssue[]> = { error: [], warning: [] };
+  private keptBytes = 0;
+  /** Of which severity one was left out: so are all after it. */
+  private readonly isFull: Record<IssueSeverity, boolean>;
   private readonly counts = new Map<RowIssueCode, { count: number; firstRows: FirstRow[] }>();
+
+  /** @param keeps - whether issues are wanted in full */
+  constructor(keeps = true) {
+    this.isFull = { error: !keeps, warning: !keeps };
+  }
 
   add(issue: RowIssue): void {
     this.count(issue.code, 1, [issue]);
-    const kept = this.keptBySeverity[issue.severity];
-    if (kept.length < limits.issuesKept) kept.push(issue);
+    const { severity, sku, value } = issue;
+    if (this.isFull[severity]) return;
+    const kept = { ...issue, sku: sku && ownText(sku), value: value && ownText(value) };
+    this.keptBySeverity[severity].push(kept);
+    this.keptBytes += bytesOf(kept);
+    this.leaveOut();
+  }
+
+  /** Lets go of what is beyond the limits, the last warnings first. */
+  private leaveOut(): void {
+    const { error, warning } = this.keptBySeverity;
+    while (error.length + warning.length > limits.issuesKept || this.keptBytes > keptBytesMax) {
+      const severity = warning.length > 0 ? 'warning' : 'error';
+      this.keptBytes -= bytesOf(this.keptBySeverity[severity].pop()!);
+      this.isFull[severity] = true;
+    }
   }
 
   /** Counts issues that are reported by other means. @param first - the first of them, in the order of the file */
@@ -106,7 +159,7 @@ export class RowIssueLog {
       if (entry.firstRows.length >= limits.issueFirstRows) break;
       // A row may have the same fault in two cells; the header may have it in any number.
       if (row > 0 && entry.firstRows.at(-1)?.row === row) continue;
-      entry.firstRows.push({ line, row, sku, value });
+      entry.firstRows.push({ line, row, sku: sku && ownText(sku), value: value && ownText(value) });
     }
   }
 

@@ -22,6 +22,11 @@ export function isLongerThan(text: string, max: number): boolean {
   return false;
 }
 
+/** A copy of the text that shares no memory with another one: a part of a text keeps all of it. */
+export function ownText(text: string): string {
+  return Buffer.from(text).toString();
+}
+
 /** A text for a report: at most `max` characters and an ellipsis, with NUL (which PostgreSQL refuses) as a visible sign. */
 export function shorten(text: string, max: number): string {
   const cut = isLongerThan(text, max) ? `${[...text.slice(0, 2 * max)].slice(0, max).join('')}…` : text;

@@ -13,11 +13,17 @@ import type { FeedHeader } from './header';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue } from './row-issues';
 import { isLongerThan, trimText } from './text';
 
-/** One record of a feed, as the parser read it. */
+/** One record of a feed. Its texts may be parts of a larger one, which they keep in memory. */
 export interface FeedRecord extends RecordPlace {
-  fields: string[];
+  readonly fieldCount: number;
   /** Whether text follows a closing quote in it. */
-  misquoted: boolean;
+  readonly misquoted: boolean;
+  /** Whether it is larger than a record may be; then no field is there but, perhaps, the sku. */
+  readonly tooLong: boolean;
+  /** The field at one of the header's positions; undefined where the record has fewer. */
+  field(position: number): string | undefined;
+  /** The first fields, whatever their columns. Costs more. */
+  firstFields(max: number): string[];
 }
 
 /** The cleaned values of a row; null is an empty cell or a column that the feed does not have. Price is a decimal text. */
@@ -38,12 +44,16 @@ type FieldFault = Fault & { field: ProductColumn };
  * are given at once; a record that cannot be split into its columns gives just that reason.
  */
 export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutcome {
+  if (record.tooLong) {
+    const sku = clean.sku(record.field(header.positions.sku!) ?? '');
+    return { issues: [rowIssue(record, sku, { code: 'value_too_long' })] };
+  }
   if (record.misquoted) return unreadable(record, { code: 'invalid_quoting' });
-  if (record.fields.length > header.fieldCount) {
+  if (record.fieldCount > header.fieldCount) {
     return unreadable(record, { code: 'too_many_fields', columnNumber: header.fieldCount + 1 });
   }
 
-  const values = cleanValues(record.fields, header);
+  const values = cleanValues(record, header);
   const { sku } = values;
   const faults: FieldFault[] = [];
   checkTexts(values, faults);
@@ -65,12 +75,12 @@ function cellIssue(
 ): RowIssue {
   const position = positions[field];
   if (position === undefined) return rowIssue(record, sku, { code, field });
-  const value = trimText(record.fields[position] ?? '') || null;
+  const value = trimText(record.field(position) ?? '') || null;
   return rowIssue(record, sku, { code, field, columnNumber: position + 1, value });
 }
 
 function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
-  const value = record.fields.slice(0, limits.issueValueCharacters).join(' | ');
+  const value = record.firstFields(limits.issueValueCharacters).join(' | ');
   return { issues: [rowIssue(record, null, { ...fault, value })] };
 }
 
@@ -110,10 +120,10 @@ const clean = Object.fromEntries(feedColumns.map(({ name }) => [name, cleanerOf(
   Cleaner
 >;
 
-function cleanValues(fields: string[], { positions }: FeedHeader): ProductValues {
+function cleanValues(record: FeedRecord, { positions }: FeedHeader): ProductValues {
   const cell = (column: ProductColumn): string | null => {
     const position = positions[column];
-    const text = position === undefined ? undefined : fields[position];
+    const text = position === undefined ? undefined : record.field(position);
     return text === undefined ? null : clean[column](text);
   };
   return {

@@ -1,14 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import { limits } from '../limits';
 import { fileTooLarge, notCsv } from '../errors';
 import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/feed-failure';
 import { productColumns, type ProductColumn } from '../etl/feed-format';
 import { headerIssues } from '../etl/header-issues';
-import { guessHeaderNames, readHeader, type Delimiter, type FeedHeader } from '../etl/header';
-import { rowIssue, RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
+import { guessHeaderNames, readHeader, type Delimiter, type NamedHeader } from '../etl/header';
+import {
+  rowIssue,
+  RowIssueLog,
+  type RecordPlace,
+  type RowIssue,
+  type RowIssueCount,
+} from '../etl/row-issues';
 import { trimText } from '../etl/text';
-import { transformRecord, type FeedRecord, type LoadableValues } from '../etl/transform';
+import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
 import { fileHint, type FileHint } from './file-hint';
@@ -96,7 +103,7 @@ async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedIn
     delimiter: isReadable ? header.delimiter : (guess?.delimiter ?? null),
     lineEnds: lineEndsOf(text),
     headers: describeHeaders(isReadable ? header.names : (guess?.names ?? [])),
-    ...(isReadable ? await inspectRows(bytes, complete, header) : noRows),
+    ...(isReadable ? await oneAtATime(() => inspectRows(bytes, complete, header)) : noRows),
   };
 }
 
@@ -166,51 +173,56 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
   });
 }
 
+/** The rows of several files would be in memory together; one is no slower than several. */
+const oneAtATime = pLimit(1);
+
+/** What a row comes to, and where it stands. */
+type PlacedOutcome = RowOutcome & { place: RecordPlace };
+
 /** Reads the rows as a run would. The last one of a file that was cut off may be half, and is left out. */
-async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader): Promise<InspectedRows> {
+async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
   const log = new RowIssueLog();
   /** By sku, in the order of the file. */
-  const loaded = new Map<string, { record: FeedRecord; values: LoadableValues }>();
-  const superseded: { record: FeedRecord; values: LoadableValues }[] = [];
+  const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
+  const superseded: { place: RecordPlace; sku: string }[] = [];
   let rowCount = 0;
-  const look = (record: FeedRecord): void => {
+  const look = ({ place, values, issues = [] }: PlacedOutcome): void => {
     rowCount++;
-    const { values, issues = [] } = transformRecord(record, header);
     for (const issue of issues) log.add(issue);
     if (!values) return;
     const { sku } = values;
     const earlier = loaded.get(sku);
     if (earlier) {
-      superseded.push(earlier);
+      superseded.push({ place: earlier.place, sku });
       loaded.delete(sku);
     }
-    loaded.set(sku, { record, values });
+    loaded.set(sku, { place, values });
   };
-  const held: FeedRecord[] = [];
-  const extractor = new RecordExtractor(
+  let held: PlacedOutcome | undefined;
+  const extractor = new RecordExtractor<never>(
     header,
     (place) => {
-      for (const issue of headerIssues(place, header, undefined)) log.add(issue);
+      for (const issue of headerIssues(place, header.names, undefined)) log.add(issue);
       return null;
     },
     (record) => {
-      held.splice(0).forEach(look);
-      held.push(record.read());
+      if (held) look(held);
+      const { line, lastLine, row } = record;
+      held = { place: { line, lastLine, row }, ...transformRecord(record, header) };
       return null;
     },
   );
   const runFailure = await failureOf(extractor, bytes);
-  if (complete) held.forEach(look);
-  for (const { record, values } of superseded.sort((a, b) => a.record.row - b.record.row)) {
-    const columnNumber = header.positions.sku! + 1;
-    const { sku } = values;
-    log.add(rowIssue(record, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
+  if (complete && held) look(held);
+  const columnNumber = header.positions.sku! + 1;
+  for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
+    log.add(rowIssue(place, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
   }
   return {
     rowCount,
     rows: [...loaded.values()]
       .slice(0, limits.inspectRows)
-      .map(({ record: { line, row }, values }) => ({ line, row, values })),
+      .map(({ place: { line, row }, values }) => ({ line, row, values })),
     issues: inFileOrder(log.kept).slice(0, limits.inspectIssues),
     issueCounts: log.countsByCode,
     // A quote that is still open where the file was cut off may yet be closed.
@@ -218,7 +230,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: FeedHeader)
   };
 }
 
-async function failureOf(extractor: RecordExtractor, bytes: Buffer): Promise<string | null> {
+async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {
   try {
     for await (const _ of extractor.read(inPieces(bytes)));
     return null;

@@ -234,8 +234,7 @@ export async function planJob(
 ): Promise<JobPlan> {
   const afterRow = parsePosition(page.cursor);
   const { job, validationId } = await getJobToRun(db, id, scope);
-  const plan = await runner.plan(validationId, { afterRow, limit: page.limit + 1 });
-  const { items: changes, nextCursor } = toPage(plan.changes, page.limit, ({ row }) => String(row));
+  const plan = await runner.plan(validationId, { afterRow, limit: page.limit });
   return {
     jobId: job.jobId,
     feedId: job.feedId,
@@ -243,8 +242,8 @@ export async function planJob(
     message: endText(plan.failureReason, plan.counters),
     summary: plan.counters,
     issueCounts: plan.issueCounts,
-    changes,
-    nextCursor,
+    changes: plan.changes,
+    nextCursor: plan.hasMore ? String(plan.changes.at(-1)!.row) : undefined,
   };
 }
 

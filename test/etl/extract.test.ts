@@ -5,12 +5,12 @@ import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/feed-failure';
 import { readHeader, type FeedHeader } from '../../src/etl/header';
 import type { RecordPlace } from '../../src/etl/row-issues';
-import type { FeedRecord } from '../../src/etl/transform';
+import { copyRecord, type LongRecord, type PlainRecord } from '../support/records';
 
 /** What is read of a feed. */
 interface Extracted {
   headers: { place: RecordPlace; raw: string }[];
-  records: FeedRecord[];
+  records: (PlainRecord | LongRecord)[];
   /** The text of each record, as it stands in the file. */
   raw: string[];
 }
@@ -19,7 +19,7 @@ interface Extracted {
 async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted> {
   const bytes = Buffer.from(text);
   const extracted: Extracted = { headers: [], records: [], raw: [] };
-  const extractor = new RecordExtractor(
+  const extractor = new RecordExtractor<never>(
     readHeader(bytes) as FeedHeader,
     (place, text) => {
       extracted.headers.push({
@@ -29,7 +29,7 @@ async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted
       return null;
     },
     (record) => {
-      extracted.records.push(record.read());
+      extracted.records.push(copyRecord(record));
       extracted.raw.push(record.bytes.toString());
       return null;
     },
@@ -41,14 +41,19 @@ async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted
   return extracted;
 }
 
-async function extract(text: string, chunkBytes?: number): Promise<FeedRecord[]> {
-  return (await extractAll(text, chunkBytes)).records;
+/** Those of a feed in which none is too long. */
+async function extract(text: string, chunkBytes?: number): Promise<PlainRecord[]> {
+  const { records } = await extractAll(text, chunkBytes);
+  return records.map((record) => {
+    if ('tooLong' in record) throw new Error(`The record at line ${record.line} is too long.`);
+    return record;
+  });
 }
 
 const head = 'sku,product_name\n';
 
 /** A record on one line, or from the first to the last of two. */
-function row(lines: number | readonly [number, number], ...fields: string[]): Omit<FeedRecord, 'row'> {
+function row(lines: number | readonly [number, number], ...fields: string[]): Omit<PlainRecord, 'row'> {
   const [line, lastLine] = typeof lines === 'number' ? [lines, lines] : lines;
   return { line, lastLine, fields, misquoted: false };
 }
@@ -169,23 +174,96 @@ it('tells text after a closing quote with other delimiters too', async () => {
 it('takes a lone carriage return after the last closing quote for text that follows it', async () => {
   const { records, raw } = await extractAll(`${head}a,"b"\r\nc,"d"\r`);
 
-  expect(records.map(({ misquoted }) => misquoted)).toEqual([false, true]);
+  expect(records).toMatchObject([{ misquoted: false }, { misquoted: true }]);
   expect(raw).toEqual(['a,"b"', 'c,"d"\r']);
 });
 
 const recordBytes = 524_288;
 
-it.each([
-  ['without line breaks', 'x'],
-  ['of many lines', 'x\n'],
-  ['of doubled quotes', '""'],
-  ['of delimiters', '",'],
-])('gives up a record that is too large to be one, %s, and names its line', async (_, text) => {
-  const feed = `${head}a,b\nc,"${text.repeat(recordBytes + 1)}`;
+describe.each([1 << 10, 1 << 16, 1 << 22])(
+  'a record that is too long, in chunks of %i bytes,',
+  (chunkBytes) => {
+    it.each([
+      ['a quoted cell', `C,"${'x'.repeat(recordBytes)}"`, 1],
+      ['a quoted cell of many lines', `C,"${'x\n'.repeat(recordBytes)}"`, recordBytes + 1],
+      ['a quoted cell of CRLFs', `C,"${'\r\n'.repeat(recordBytes)}"`, recordBytes + 1],
+      ['doubled quotes', `C,"${'""'.repeat(recordBytes)}"`, 1],
+      ['a cell without quotes', `C,${'x'.repeat(recordBytes)}`, 1],
+      ['delimiters', `C${','.repeat(recordBytes)}`, 1],
+      ['empty quoted cells', `C${',""'.repeat(recordBytes)}`, 1],
+      ['text after a closing quote', `"C","x"${'y"\r'.repeat(recordBytes)}`, 1],
+      ['characters of four bytes', `C,${'\u{1F600}'.repeat(recordBytes)}`, 1],
+    ])('is one record without fields, and the next one is read: %s', async (_, record, lines) => {
+      const { records, raw } = await extractAll(`${head}a,b\n\n${record}\r\nd,e\n`, chunkBytes);
 
-  await expect(extract(feed)).rejects.toEqual(
-    new FeedFailure('The record at line 3 is larger than 524288 bytes; a quote may have been left open.'),
+      const lastLine = 3 + lines;
+      expect(records).toEqual([
+        { line: 2, lastLine: 2, row: 1, misquoted: false, fields: ['a', 'b'] },
+        { line: 4, lastLine, row: 2, tooLong: true, sku: 'C' },
+        { line: lastLine + 1, lastLine: lastLine + 1, row: 3, misquoted: false, fields: ['d', 'e'] },
+      ]);
+      expect(raw[1]).toBe('');
+    });
+
+    it('has its sku where that lies within the largest record, however the bytes come', async () => {
+      const { records } = await extractAll(
+        `product_name,sku\n"${'x'.repeat(recordBytes - 10)}","C",\n${'x'.repeat(recordBytes - 1)},C\n`,
+        chunkBytes,
+      );
+
+      expect(records).toEqual([
+        { line: 2, lastLine: 2, row: 1, misquoted: false, fields: expect.any(Array) as unknown },
+        { line: 3, lastLine: 3, row: 2, tooLong: true, sku: undefined },
+      ]);
+    });
+
+    it('may be as large as the limit with its line end, and no byte larger', async () => {
+      const { records } = await extractAll(
+        `${head}A,${'x'.repeat(recordBytes - 3)}\nB,${'x'.repeat(recordBytes - 2)}\nC,${'x'.repeat(recordBytes - 2)}`,
+        chunkBytes,
+      );
+
+      expect(records.map((record) => 'tooLong' in record)).toEqual([false, true, false]);
+    });
+
+    it('fails the feed where its quote never closes, with the line on which the record starts', async () => {
+      const feed = `${head}a,b\nc,"${'x\n""'.repeat(recordBytes)}`;
+
+      await expect(extractAll(feed, chunkBytes)).rejects.toEqual(
+        new FeedFailure('The quote that opens in the record at line 3 is never closed.'),
+      );
+    });
+  },
+);
+
+it('keeps nothing of a record that is too long', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const chunk = Buffer.alloc(64 * 1024, 'x');
+  const memory = () => {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  function* feed() {
+    yield Buffer.from(`${head}A,"`);
+    for (let at = 0; at < 1_000; at++) yield chunk;
+    peak = memory();
+    yield Buffer.from('"\nB,C\n');
+  }
+  const extractor = new RecordExtractor<string>(
+    readHeader(Buffer.from(head)) as FeedHeader,
+    () => null,
+    (record) => record.field(0)!,
   );
+  const before = memory();
+  let peak = 0;
+
+  const skus: string[] = [];
+  for await (const sku of extractor.read(Readable.from(feed()))) skus.push(sku);
+
+  expect(skus).toEqual(['A', 'B']);
+  expect(peak - before).toBeLessThan(4 * recordBytes);
 });
 
 it('takes a quote after a carriage return at the beginning of a row for a character', async () => {
@@ -244,7 +322,7 @@ it('reads a row of many quoted cells in a moment', async () => {
 it('takes a byte order mark amid the file for a character of its cell', async () => {
   const { records, raw } = await extractAll(`${head}\uFEFFa,b\n`);
 
-  expect(records.map(({ fields }) => fields)).toEqual([['\uFEFFa', 'b']]);
+  expect(records).toMatchObject([{ fields: ['\uFEFFa', 'b'] }]);
   expect(raw).toEqual(['\uFEFFa,b']);
 });
 
@@ -260,7 +338,7 @@ it('keeps no text that was read, however far the reader lags behind', async () =
     readHeader(Buffer.from(head)) as FeedHeader,
     () => null,
     // A text of its own, as those are that go to the database.
-    (record) => Buffer.from(record.read().fields[1]!).toString('latin1'),
+    (record) => Buffer.from(record.field(1)!).toString('latin1'),
   );
   collectGarbage();
   const before = process.memoryUsage().heapUsed;

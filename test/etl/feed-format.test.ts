@@ -3,6 +3,7 @@ import { isActiveCurrency } from '../../src/currency';
 import { productColumns } from '../../src/etl/feed-format';
 import { readHeader, type FeedHeader } from '../../src/etl/header';
 import { parsePrice, transformRecord } from '../../src/etl/transform';
+import { recordOf } from '../support/records';
 import { feedProfile } from '../../src/feeds/profile';
 
 const profile = feedProfile(1);
@@ -26,7 +27,7 @@ describe('what GET /feeds/profile says agrees with the code for any text:', () =
     const names = productColumns;
     const header = readHeader(Buffer.from(`${names.join(',')}\n`)) as FeedHeader;
     const fields = names.map((name) => cells[name] ?? '');
-    const record = { line: 2, lastLine: 2, row: 1, fields, misquoted: false };
+    const record = recordOf(fields, { line: 2, lastLine: 2, row: 1 });
     return transformRecord(record, header).issues ?? [];
   };
 

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { digestContext, rulesVersion } from '../../src/etl/digest-context';
 import type { FeedHeader } from '../../src/etl/header';
 import { PartnerDigests } from '../../src/etl/partner-digests';
-import { BlockBudget, RecordDigests, recordsPerBlock } from '../../src/etl/record-digests';
+import { BlockBudget } from '../../src/etl/block-budget';
+import { RecordDigests, recordsPerBlock } from '../../src/etl/record-digests';
 import { runFeed } from '../../src/etl/run-feed';
 import { createLog } from '../../src/log';
 import type { UploadedFeed } from '../support/api-client';
@@ -254,7 +255,6 @@ describe('a first load that goes straight into the products', () => {
 describe('digests of more products than there is room for', () => {
   const header: FeedHeader = {
     delimiter: ',',
-    names: ['sku', 'product_name'],
     fieldCount: 2,
     positions: { sku: 0, product_name: 1 },
   };
@@ -341,7 +341,6 @@ describe('digests of more products than there is room for', () => {
 describe('what a digest covers', () => {
   const header: FeedHeader = {
     delimiter: ',',
-    names: ['sku', 'product_name', 'price'],
     fieldCount: 3,
     positions: { sku: 0, product_name: 1, price: 2 },
   };

@@ -155,7 +155,7 @@ async function outcomesOf(feed: string): Promise<unknown[]> {
     header,
     () => null,
     (record) => {
-      const { values, issues } = transformRecord(record.read(), header);
+      const { values, issues } = transformRecord(record, header);
       outcomes.push(values && !issues ? productColumns.map((column) => values[column]) : null);
       return null;
     },

@@ -1,4 +1,5 @@
 import { readHeader, type FeedHeader } from '../../src/etl/header';
+import { recordOf } from '../support/records';
 import { parsePrice, transformRecord, type RowOutcome } from '../../src/etl/transform';
 
 const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';
@@ -10,7 +11,7 @@ function transform(cells: Record<string, string>, columns = fullHeader): RowOutc
   const header = readHeader(Buffer.from(`${columns}\n`)) as FeedHeader;
   const row = { sku: 'S1', product_name: 'Tent', ...cells } as Record<string, string>;
   const fields = columns.split(',').map((column) => row[column] ?? '');
-  return transformRecord({ ...place, fields, misquoted: false }, header);
+  return transformRecord(recordOf(fields, place), header);
 }
 
 const codes = (outcome: RowOutcome) => outcome.issues?.map((issue) => [issue.code, issue.field]);
@@ -72,7 +73,7 @@ describe('a row that is loaded', () => {
   it('may have fewer fields than the header', () => {
     const header = readHeader(Buffer.from(`${fullHeader}\n`)) as FeedHeader;
 
-    const { values } = transformRecord({ ...place, fields: ['S1', 'Tent'], misquoted: false }, header);
+    const { values } = transformRecord(recordOf(['S1', 'Tent'], place), header);
 
     expect(values).toMatchObject({ sku: 'S1', product_name: 'Tent', price: null, availability: null });
   });
@@ -220,7 +221,7 @@ describe('a row that is skipped', () => {
   it('has a place also for a cell that it is too short to have', () => {
     const header = readHeader(Buffer.from('product_name,x,sku\n')) as FeedHeader;
 
-    const { issues } = transformRecord({ ...place, lastLine: 4, fields: ['Tent'], misquoted: false }, header);
+    const { issues } = transformRecord(recordOf(['Tent'], { ...place, lastLine: 4 }), header);
 
     expect(issues).toEqual([
       {
@@ -248,15 +249,18 @@ describe('a row that is skipped', () => {
   });
 
   it.each([
-    ['too_many_fields', 3, { fields: ['S1', 'Tent', ''], misquoted: false }],
-    ['invalid_quoting', null, { fields: ['S1', '"a"b'], misquoted: true }],
-    ['invalid_quoting', null, { fields: ['S1', '"a"b', 'c'], misquoted: true }],
+    ['too_many_fields', 3, ['S1', 'Tent', ''], false],
+    ['invalid_quoting', null, ['S1', '"a"b'], true],
+    ['invalid_quoting', null, ['S1', '"a"b', 'c'], true],
   ])(
     'with %s is not looked at any further: its values may be in the wrong columns',
-    (code, columnNumber, record) => {
+    (code, columnNumber, fields, misquoted) => {
       const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
 
-      const { issues } = transformRecord({ ...place, line: 7, lastLine: 7, ...record }, header);
+      const { issues } = transformRecord(
+        recordOf(fields, { line: 7, lastLine: 7, row: 1 }, misquoted),
+        header,
+      );
 
       expect(issues).toEqual([
         {
@@ -269,7 +273,7 @@ describe('a row that is skipped', () => {
           code,
           severity: 'error',
           message: expect.stringMatching(/\.$/),
-          value: record.fields.join(' | '),
+          value: fields.join(' | '),
         },
       ]);
     },

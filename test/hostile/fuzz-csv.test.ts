@@ -4,35 +4,41 @@ import fc from 'fast-check';
 import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/feed-failure';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/etl/header';
-import type { FeedRecord } from '../../src/etl/transform';
 import { trimText } from '../../src/etl/text';
 import { anyBytes } from '../support/feed-arbitrary';
 import { casesFor, forgetAll, fuzzFor, fuzzTimeout } from '../support/fuzz';
+import { copyRecord, type LongRecord, type PlainRecord } from '../support/records';
 import { ReferenceExtractor } from '../support/reference-extractor';
 import { startTestService, type TestService } from '../support/service';
 
-/** What the extractor reads of bytes that come in chunks of these sizes. */
-async function extract(bytes: Buffer, sizes: number[]) {
+/** What the extractor reads of bytes that come in chunks of these sizes. @param recordBytesMax - absent: the service's */
+async function extract(bytes: Buffer, sizes: number[], recordBytesMax?: number) {
   const found = readHeader(bytes);
   if ('problem' in found) return undefined;
-  const records: FeedRecord[] = [];
+  const records: (PlainRecord | LongRecord)[] = [];
   const raw: string[] = [];
   const extractor = new RecordExtractor(
     found,
     () => null,
     (record) => {
-      records.push(record.read());
+      records.push(copyRecord(record, found.positions.sku));
       raw.push(record.bytes.toString());
       return null;
     },
+    recordBytesMax,
   );
   const failure = await failureOf(extractor.read(chunked(bytes, sizes)));
   return { header: found, records, raw, failure };
 }
 
 /** What csv-parse alone reads of them, as a stream. */
-async function extractByReference(header: FeedHeader, bytes: Buffer, sizes: number[]) {
-  const records: FeedRecord[] = [];
+async function extractByReference(
+  header: FeedHeader,
+  bytes: Buffer,
+  sizes: number[],
+  recordBytesMax?: number,
+) {
+  const records: (PlainRecord | LongRecord)[] = [];
   const raw: string[] = [];
   const extractor = new ReferenceExtractor(
     header,
@@ -42,6 +48,7 @@ async function extractByReference(header: FeedHeader, bytes: Buffer, sizes: numb
       raw.push(text());
       return null;
     },
+    recordBytesMax,
   );
   return { records, raw, failure: await failureOf(extractor.read(chunked(bytes, sizes))) };
 }
@@ -56,7 +63,7 @@ function chunked(bytes: Buffer, sizes: number[]): Readable {
   return Readable.from(chunks);
 }
 
-async function failureOf(texts: AsyncIterable<string>): Promise<string | undefined> {
+async function failureOf(texts: AsyncIterable<unknown>): Promise<string | undefined> {
   try {
     for await (const _ of texts);
     return undefined;
@@ -83,6 +90,7 @@ interface Summary {
   skipped: number;
 }
 
+const fieldsOf = (record: PlainRecord | LongRecord) => ('tooLong' in record ? [] : record.fields);
 const isBlankLine = (fields: string[]) =>
   fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '';
 
@@ -105,12 +113,14 @@ it(
           const rows = all
             .slice(all.findIndex((fields) => !isBlankRecord(fields)) + 1)
             .filter((fields) => !isBlankLine(fields));
-          expect(read.records.map(({ fields }) => fields)).toEqual(rows);
+          expect(read.records.map(fieldsOf)).toEqual(rows);
           const lines = bytes
             .toString()
             .replace(/^\uFEFF/, '')
             .split('\n');
-          for (const [at, { line, lastLine, row, fields }] of read.records.entries()) {
+          for (const [at, record] of read.records.entries()) {
+            const { line, lastLine, row } = record;
+            const fields = fieldsOf(record);
             const raw = read.raw[at]!;
             expect(row).toBe(at + 1);
             // What stands on its lines is its text, with or without the line end's first half.
@@ -123,6 +133,38 @@ it(
         },
       ),
       fuzzFor('the extractor'),
+    );
+  },
+  fuzzTimeout,
+);
+
+it(
+  'a record that is too long is one record without fields, and all others are those of csv-parse, whatever chunks they come in',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyBytes,
+        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 4, max: 40 }),
+        async (bytes, sizes, recordBytesMax) => {
+          const read = await extract(bytes, sizes, recordBytesMax);
+          if (!read) return;
+          const reference = await extractByReference(read.header, bytes, sizes, recordBytesMax);
+          const atOnce = (await extract(bytes, [bytes.length], recordBytesMax))!;
+
+          const withoutSku = (record: PlainRecord | LongRecord) =>
+            'tooLong' in record ? { ...record, sku: undefined } : record;
+          expect(read.failure).toBe(reference.failure);
+          expect(read.raw).toEqual(reference.raw);
+          expect(read.records.map(withoutSku)).toEqual(reference.records.map(withoutSku));
+          expect(read.records).toEqual(atOnce.records);
+          for (const [at, record] of read.records.entries()) {
+            if (!('tooLong' in record) || record.sku === undefined) continue;
+            expect(record.sku).toBe((reference.records[at] as LongRecord).sku);
+          }
+        },
+      ),
+      fuzzFor('records that are too long'),
     );
   },
   fuzzTimeout,

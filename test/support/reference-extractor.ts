@@ -5,7 +5,7 @@ import { FeedFailure } from '../../src/etl/feed-failure';
 import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from '../../src/etl/header';
 import { trimText } from '../../src/etl/text';
 import type { RecordPlace } from '../../src/etl/row-issues';
-import type { FeedRecord } from '../../src/etl/transform';
+import type { LongRecord, PlainRecord } from './records';
 
 /** How many texts that were read are kept before they are let go: moving the others costs. */
 const readTextsKept = 64;
@@ -21,8 +21,6 @@ export class ReferenceExtractor {
   /** The line on which the next record starts, blank lines before it not counted. */
   private line = 1;
   private blankLinesSeen = 0;
-  /** Those before the record at hand that its bytes show; the parser tells of them later. */
-  private blankLinesBefore = 0;
   private parserLine = 0;
   /** Offset in the file of the first byte after the record at hand. */
   private recordEnd = 0;
@@ -34,7 +32,8 @@ export class ReferenceExtractor {
   constructor(
     private readonly header: FeedHeader,
     private readonly onHeader: (place: RecordPlace, raw: RawRecord) => string | null,
-    private readonly onRecord: (record: FeedRecord, raw: RawRecord) => string | null,
+    private readonly onRecord: (record: PlainRecord | LongRecord, raw: RawRecord) => string | null,
+    private readonly recordBytesMax: number = limits.recordBytes,
   ) {}
 
   /**
@@ -75,24 +74,9 @@ export class ReferenceExtractor {
   /** Keeps the chunks whose records are not finished yet. */
   private async *watch(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of source) {
-      this.checkRecordSize(this.raw.end);
       this.raw.append(chunk);
       yield chunk;
     }
-    this.checkRecordSize(this.raw.end);
-  }
-
-  /**
-   * Of the record at hand, up to the offset `end`. The parser has a limit too, but counts neither delimiters nor doubled
-   * quotes: a row of commas would be an array of millions of fields.
-   * @throws FeedFailure
-   */
-  private checkRecordSize(end: number): void {
-    this.blankLinesBefore += this.raw.dropLineEnds(end);
-    if (end - this.raw.start <= limits.recordBytes) return;
-    throw new FeedFailure(
-      `The record at line ${this.line + this.blankLinesBefore} is larger than ${limits.recordBytes} bytes; a quote may have been left open.`,
-    );
   }
 
   /** A failure of the parser in terms of the feed; any other error as it is. */
@@ -118,8 +102,6 @@ export class ReferenceExtractor {
   }
 
   private take(fields: string[], info: { lines: number; empty_lines: number; bytes: number }): string | null {
-    this.checkRecordSize(info.bytes);
-    this.blankLinesBefore = 0;
     this.skipBlankLines(info.empty_lines);
     const line = this.line;
     // The parser counts a CRLF inside quotes twice, so its count only tells that there may be line breaks.
@@ -140,11 +122,14 @@ export class ReferenceExtractor {
       const raw = () => this.rawText().replace(/^\uFEFF(?:\r?\n)*/, '');
       return this.headerSeen ? this.onHeader({ line, lastLine, row: 0 }, raw) : null;
     }
+    const bytes = this.raw.slice(this.recordEnd).toString('latin1');
+    if (bytes.replace(/^(?:\r?\n)+/, '').length > this.recordBytesMax) {
+      const place = { line, lastLine, row: ++this.row };
+      return this.onRecord({ ...place, tooLong: true, sku: fields[this.header.positions.sku!] }, () => '');
+    }
     // A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes.
     if (fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '') return null;
-    const misquoted =
-      fields.some(startsWithQuote) &&
-      hasTextAfterClosingQuote(this.raw.slice(this.recordEnd), this.header.delimiter);
+    const misquoted = hasTextAfterClosingQuote(this.raw.slice(this.recordEnd), this.header.delimiter);
     this.row++;
     return this.onRecord({ line, lastLine, row: this.row, fields, misquoted }, this.rawText);
   }
@@ -174,20 +159,6 @@ class RawWindow {
     this.end += chunk.length;
   }
 
-  /** Releases line ends that nothing precedes, those of blank lines. @returns how many lines that are */
-  dropLineEnds(end: number): number {
-    let lines = 0;
-    while (this.start < end) {
-      const bytes = this.chunks[0]!;
-      const at = this.start - this.chunkStart;
-      const isCrlf = bytes[at] === carriageReturn && bytes[at + 1] === lineFeed;
-      if (!isCrlf && bytes[at] !== lineFeed) break;
-      lines++;
-      this.release(this.start + (isCrlf ? 2 : 1));
-    }
-    return lines;
-  }
-
   /** The bytes from the last release up to the offset `end`. Most records lie within one chunk, and are not copied. */
   slice(end: number): Buffer {
     const parts: Buffer[] = [];
@@ -209,18 +180,13 @@ class RawWindow {
   }
 }
 
-function startsWithQuote(field: string): boolean {
-  return field.charCodeAt(0) === 0x22;
-}
-
 function countLineBreaks(fields: string[]): number {
   return fields.reduce((count, field) => count + field.split('\n').length - 1, 0);
 }
 
 /**
  * Whether text follows a closing quote in the raw record. The parser, told to be lenient with quotes inside unquoted
- * fields, lets this pass too: `"a"b` and `"""a""b"` come out alike. So records in which a value starts with a quote are
- * read once more here.
+ * fields, lets this pass too: `"a"b` and `"""a""b"` come out alike. So each record is read once more here.
  */
 function hasTextAfterClosingQuote(record: Buffer, delimiter: Delimiter): boolean {
   const delimiterByte = delimiter.charCodeAt(0);
