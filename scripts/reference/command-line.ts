@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { adminProgram } from '../../src/admin/program';
-import { usage as feedUsage } from '../../src/client/arguments';
+import { usage as feedUsage } from '../../src/cli/arguments';
 import { code, codeBlock, page, table } from './markdown';
 
 /** The reference page of the commands. */

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import type { Exit } from './process';
 
-const entry = join(resolve(__dirname, '../..'), 'dist/src/feed-client.js');
+const entry = join(resolve(__dirname, '../..'), 'dist/src/cli/main.js');
 
 /** The command `npm run feed` as it was built, in a process of its own. */
 export class FeedCommand {

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
-import { issueTable, jobReport } from '../../src/client/report';
-import type { Job, RowIssue } from '../../src/client/jobs';
+import { issueTable, jobReport } from '../../src/cli/report';
+import type { Job, RowIssue } from '../../src/cli/jobs';
 
 const issue = (other: Partial<RowIssue>): RowIssue => ({
   line: 3,

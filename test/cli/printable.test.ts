@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { byteText, printable, printableJson } from '../../src/client/printable';
+import { byteText, printable, printableJson } from '../../src/cli/printable';
 
 describe('printable', () => {
   it('shows what would move the cursor, colour, hide or reorder text as its escape', () => {

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { ProgressView } from '../../src/client/progress-view';
+import { ProgressView } from '../../src/cli/progress-view';
 
 const escape = String.fromCharCode(27);
 

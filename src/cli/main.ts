@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 import { constants } from 'node:os';
-import { parseCommand, usage, type Command } from './client/arguments';
-import { exitCodes, Failure } from './client/failures';
-import { openFeedFile } from './client/feed-file';
-import { cancelJob, followRun, listIssues, runJob, type Job } from './client/jobs';
-import { printable, printableJson } from './client/printable';
-import { ProgressView } from './client/progress-view';
-import { issuesReport, jobReport } from './client/report';
-import { Service } from './client/service';
-import { uploadFeed, type Receipt } from './client/upload';
+import { parseCommand, usage, type Command } from './arguments';
+import { exitCodes, Failure } from './failures';
+import { openFeedFile } from './feed-file';
+import { cancelJob, followRun, listIssues, runJob, type Job } from './jobs';
+import { printable, printableJson } from './printable';
+import { ProgressView } from './progress-view';
+import { issuesReport, jobReport } from './report';
+import { Service } from './service';
+import { uploadFeed, type Receipt } from './upload';
 
 type ServiceCommand = Exclude<Command, { name: 'help' }>;
 
