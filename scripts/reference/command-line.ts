@@ -1,10 +1,11 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { adminProgram } from '../../src/admin/program';
-import { usage as feedUsage } from '../../src/cli/arguments';
-import { code, codeBlock, page, table } from './markdown';
+import { exitCodeMeanings, feedProgram } from '../../src/cli/program';
+import { code, page, table } from './markdown';
 
 /** The reference page of the commands. */
 export function commandLinePage(): string {
+  const feed = feedProgram({ npm_lifecycle_event: 'feed' }, () => Promise.resolve());
   return page(
     'Command line',
     'the --help texts of the commands',
@@ -12,7 +13,17 @@ export function commandLinePage(): string {
     '## npm run feed',
     'The client of partners. It uses the HTTP API only and needs no settings of the service. `npx partner-feed` is the same.' +
       ' [Use the command line](../how-to/use-the-command-line.md) has examples.',
-    codeBlock('text', feedUsage),
+    'Each command has a `--help`; a command is called as `npm run --silent feed -- upload spring.csv --partner NAME`.',
+    describeProgram(feed),
+    'Every command takes these options, too:',
+    table(
+      ['Option', 'What it does'],
+      feed.options.map((option) => [code(option.flags), describeOption(feed, option)]),
+    ),
+    'The result goes to standard output, progress and errors to standard error. An error with `--json` is' +
+      ' `{"error": {"message", "exit_code", …}}`, with `status`, `request_id` and the `response` of the service where there' +
+      ' is one, and the `inspection` of a refused file.',
+    table(['Exit code', 'Meaning'], exitCodeMeanings),
     '## npm run admin',
     "The operator's command. It uses the [settings](settings.md) of the service, and works while the service runs or is" +
       ' stopped.',
@@ -24,6 +35,9 @@ export function commandLinePage(): string {
       ' SIGTERM and SIGINT stop the first two, with exit code 0.',
   );
 }
+
+const describeOption = (command: Command, option: Option) =>
+  `${capitalize(command.createHelp().optionDescription(option))}.`;
 
 /** A table of the commands of a program that are not hidden, with their arguments and options. */
 function describeProgram(program: Command): string {

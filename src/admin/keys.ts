@@ -15,7 +15,7 @@ export function addKeys(program: Command): Command {
     .description('create a key and print it: it is shown only this once')
     .argument('<NAME>', 'tells the key from others, in logs too', keyName)
     .option('--partner <PARTNER>', 'limit the key to the data of this partner', partnerNameArgument)
-    .option('--read-only', 'let the key only read, inspect files and plan runs', false)
+    .option('--read-only', 'let the key only read, inspect files and plan runs')
     .option(
       '--expires <TIME>',
       'refuse the key from then on: 2027-01-31 (0:00 UTC) or 2027-01-31T18:00:00Z',
@@ -26,7 +26,7 @@ export function addKeys(program: Command): Command {
         .argParser(timeAfter)
         .conflicts('expires'),
     )
-    .action((name: string, { partner = null, readOnly, expires, expiresIn }: CreateOptions) =>
+    .action((name: string, { partner = null, readOnly = false, expires, expiresIn }: CreateOptions) =>
       withDatabase(({ db }) =>
         create(db, {
           key_name: name,
@@ -50,7 +50,7 @@ export function addKeys(program: Command): Command {
 
 interface CreateOptions {
   partner?: string | null;
-  readOnly: boolean;
+  readOnly?: boolean;
   expires?: Date;
   expiresIn?: Date;
 }

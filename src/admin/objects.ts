@@ -10,8 +10,8 @@ export function addObjects(program: Command): void {
   objects
     .command('clean')
     .description('remove stored files that no feed names, and abort multipart uploads that have stalled')
-    .option('--dry-run', 'only show what would be removed', false)
-    .action(({ dryRun }: { dryRun: boolean }) => withDatabase((context) => clean(context, dryRun)));
+    .option('--dry-run', 'only show what would be removed')
+    .action(({ dryRun = false }: { dryRun?: boolean }) => withDatabase((context) => clean(context, dryRun)));
 }
 
 async function clean({ db, config }: AdminContext, dryRun: boolean): Promise<void> {

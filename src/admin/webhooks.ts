@@ -135,7 +135,7 @@ async function create(
   const isNew = partner !== null && !(await partnerExists(db, partner));
   process.stderr.write(
     `This is the secret of webhook ${id}, with which the receiver verifies the signatures. Keep it now: it cannot be shown again.\n` +
-      `It is told of ${types?.join(', ') ?? 'everything'} of ${partner === null ? 'all partners' : `partner ${partner}`}.\n` +
+      `It gets ${types?.join(', ') ?? 'all events'} of ${partner === null ? 'all partners' : `partner ${partner}`}.\n` +
       (isNew ? 'There is no feed of this partner yet.\n' : ''),
   );
 }

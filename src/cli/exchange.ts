@@ -1,12 +1,13 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Readable } from 'node:stream';
 
-/** An answer of the service, whatever its status. */
-export interface Answer {
+/** A response of the service, whatever its status. */
+export interface ServiceResponse {
   status: number;
   /** By lower-case name. */
   headers: Record<string, string>;
-  /** Parsed JSON; undefined where there is none. */
+  /** Parsed JSON; undefined where there is none, and where the content was saved. */
   body: unknown;
 }
 
@@ -23,24 +24,32 @@ export interface Exchange {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: StreamedBody;
+  /** Takes the content of a response of 200 while it comes. */
+  save?: (content: Readable) => Promise<void>;
   signal: AbortSignal;
 }
 
 /** The body could not be read; `cause` says why. The exchange as such would have gone on. */
 export class BodyFailure extends Error {}
 
+/** The content could not be saved; `cause` says why. A part of it may be. */
+export class SaveFailure extends Error {}
+
 const connectMilliseconds = 10_000;
-/** Longer than the service holds an answer back, and than it takes to store the end of a large file. */
+/** Longer than the service holds a response back, and than it takes to store the end of a large file. */
 const silenceMilliseconds = 5 * 60_000;
 /** How long a server that knows nothing of `Expect` keeps us from sending the body. */
 const expectMilliseconds = 1_000;
 
 /**
- * Sends one request on a connection of its own. A body is sent when the server asks for it, or after a second; an answer
+ * Sends one request on a connection of its own. A body is sent when the server asks for it, or after a second; a response
  * that comes before its end counts, and the rest is not sent.
- * @throws when there is no whole answer: an error of the network, `BodyFailure`, or the signal's
+ * @throws when there is no whole response: an error of the network, `BodyFailure`, `SaveFailure`, or the signal's
  */
-export function exchange(target: URL, { method, headers, body, signal }: Exchange): Promise<Answer> {
+export function exchange(
+  target: URL,
+  { method, headers, body, save, signal }: Exchange,
+): Promise<ServiceResponse> {
   return new Promise((resolve, reject) => {
     const send = target.protocol === 'https:' ? httpsRequest : httpRequest;
     const request = send(target, {
@@ -60,7 +69,7 @@ export function exchange(target: URL, { method, headers, body, signal }: Exchang
     });
     request.on('error', reject);
     request.on('response', (response) => {
-      readAnswer(response)
+      readResponse(response, save)
         .then(resolve, reject)
         .finally(() => request.destroy());
     });
@@ -76,7 +85,7 @@ function bodyHeaders({ size }: StreamedBody): Record<string, string> {
   return { expect: '100-continue', ...(size !== undefined && { 'content-length': String(size) }) };
 }
 
-/** Sends the body as long as there is no answer. @throws what reading it throws; what the network says, the request tells */
+/** Sends the body as long as there is no response. @throws what reading it throws; what the network says, the request tells */
 async function sendBody(request: ClientRequest, body: StreamedBody): Promise<void> {
   let hasEnded = false;
   const isOver = () => hasEnded;
@@ -109,8 +118,15 @@ function bodyIsWanted(request: ClientRequest): Promise<void> {
   });
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
+async function readResponse(response: IncomingMessage, save: Exchange['save']): Promise<ServiceResponse> {
   const status = response.statusCode!;
+  const headers = response.headers as Record<string, string>;
+  if (save && status === 200) {
+    await save(response).catch((error: unknown) => {
+      throw new SaveFailure('the content could not be saved', { cause: error });
+    });
+    return { status, headers, body: undefined };
+  }
   const pieces: Buffer[] = [];
   try {
     for await (const piece of response) pieces.push(piece as Buffer);
@@ -120,7 +136,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   }
   return {
     status,
-    headers: response.headers as Record<string, string>,
+    headers,
     body: parseJson(Buffer.concat(pieces).toString('utf8')),
   };
 }

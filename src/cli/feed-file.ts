@@ -11,8 +11,13 @@ export interface FeedFile {
   size: number | undefined;
   /** Its bytes from the first on; undefined when they cannot be read again. @throws UsageFailure while they are read */
   read(): AsyncIterable<Buffer> | undefined;
+  /** Its first bytes, `beginningBytes` at most; of standard input, as many of them as were read. */
+  beginning(): Promise<Buffer>;
   close(): Promise<void>;
 }
+
+/** How much of a file an inspection looks at. */
+const beginningBytes = 256 * 1024;
 
 /** Opens a regular file, `-` for standard input. @throws UsageFailure */
 export async function openFeedFile(path: string): Promise<FeedFile> {
@@ -31,6 +36,11 @@ export async function openFeedFile(path: string): Promise<FeedFile> {
     name: basename(path),
     size: stat.size,
     read: () => readWhole(handle, path, stat.size),
+    async beginning() {
+      const length = Math.min(beginningBytes, stat.size);
+      const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(length), position: 0 });
+      return buffer.subarray(0, bytesRead);
+    },
     close: () => handle.close(),
   };
 }
@@ -58,6 +68,7 @@ const cannotRead = (path: string, error: unknown) =>
 
 function standardInput(input: Readable): FeedFile {
   let isUsed = false;
+  let beginning = Buffer.alloc(0);
   return {
     name: 'stdin.csv',
     size: undefined,
@@ -65,9 +76,14 @@ function standardInput(input: Readable): FeedFile {
       if (isUsed) return undefined;
       return (async function* () {
         isUsed = true;
-        yield* input as AsyncIterable<Buffer>;
+        for await (const piece of input as AsyncIterable<Buffer>) {
+          const rest = piece.subarray(0, beginningBytes - beginning.length);
+          if (rest.length > 0) beginning = Buffer.concat([beginning, rest]);
+          yield piece;
+        }
       })();
     },
+    beginning: () => Promise.resolve(beginning),
     close: () => Promise.resolve(void input.destroy()),
   };
 }

@@ -12,7 +12,7 @@ export function printable(text: string): string {
   });
 }
 
-/** A value as indented JSON, safe in the same way; whoever parses it gets the same value. */
+/** A value as indented JSON, safe in the same way; a parser gets the same value. */
 export function printableJson(value: unknown): string {
   const json = JSON.stringify(value, null, 2);
   return json.replace(/\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>

@@ -1,11 +1,11 @@
 import { SingleBar } from 'cli-progress';
 import { byteText } from './printable';
 
-/** What goes on at the moment. */
+/** The stage in progress. */
 export interface Stage {
   /** A word: "uploading". A new one begins a new stage. */
   name: string;
-  /** How far it is, where that can be said; `total` undefined where nobody knows it. */
+  /** How far it is, where that can be said; `total` undefined where it is unknown. */
   bytes?: { done: number; total: number | undefined };
   /** What else is to be said of it. */
   detail?: string;
@@ -23,7 +23,7 @@ export class ProgressView {
   private bar: SingleBar | undefined;
   private stage: Stage | undefined;
   private startedAt = 0;
-  /** How far the stage was when it was seen first: one may join a run that goes on. */
+  /** How far the stage was when it was seen first: one may join a run in progress. */
   private bytesAtStart = 0;
   private lineAt = 0;
   private readonly isTerminal: boolean;

@@ -1,29 +1,36 @@
 import { randomUUID } from 'node:crypto';
 import type { components } from '../../generated/openapi';
 import type { StreamedBody } from './exchange';
-import { exitCodes, Failure } from './failures';
 import type { FeedFile } from './feed-file';
 import { printable } from './printable';
-import type { ProgressView } from './progress-view';
-import type { Service } from './service';
+import { notOurs, type Request } from './service';
+import type { Session } from './session';
 
 export type Receipt = components['schemas']['FeedReceipt'];
 
-/**
- * Stores a file as a feed of the partner, once, however often it has to be sent.
- * @throws Failure
- */
-export async function uploadFeed(
-  service: Service,
+/** Stores a file as a feed of the partner, once, however often it has to be sent. @throws Failure */
+export async function uploadFeed(session: Session, file: FeedFile, partnerName: string): Promise<Receipt> {
+  const headers = { 'idempotency-key': randomUUID() };
+  // What was sent before the connection broke may still be in progress.
+  const request = { path: '/feeds/upload', headers, retriedStatuses: [409] };
+  const receipt = (await sendForm(session, 'the upload', request, file, partnerName)) as Receipt | undefined;
+  if (typeof receipt?.validation_job_id === 'string') return receipt;
+  throw notOurs('receipt');
+}
+
+/** Sends the form of an upload. @returns the JSON of the response. @throws Failure */
+export async function sendForm(
+  { service, view }: Session,
+  what: string,
+  request: Omit<Request, 'method' | 'body'>,
   file: FeedFile,
   partnerName: string,
-  view: ProgressView,
-): Promise<Receipt> {
+): Promise<unknown> {
   const form = new UploadForm(file, partnerName);
-  const answer = await service.ask('the upload', {
+  const response = await service.ask(what, {
+    ...request,
     method: 'POST',
-    path: '/feeds/upload',
-    headers: { 'content-type': form.contentType, 'idempotency-key': randomUUID() },
+    headers: { ...request.headers, 'content-type': form.contentType },
     body() {
       let done = 0;
       return form.body((bytes) => {
@@ -31,12 +38,8 @@ export async function uploadFeed(
         view.show({ name: 'uploading', bytes: { done, total: file.size }, detail: printable(file.name) });
       });
     },
-    // What was sent before the connection broke is still being looked at.
-    retriedStatuses: [409],
   });
-  const receipt = answer!.body as Receipt | undefined;
-  if (typeof receipt?.validation_job_id === 'string') return receipt;
-  throw new Failure(exitCodes.refused, 'The answer is no receipt. Is the address that of the service?');
+  return response!.body;
 }
 
 /** The form of an upload. */

@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** So that whoever finds a key, a secret scanner for example, knows whose it is. */
+/** Tells a secret scanner, for example, whose key it has found. */
 const prefix = 'pcis_';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 178 bits. */

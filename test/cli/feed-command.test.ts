@@ -19,6 +19,8 @@ TENT-2,Two-person tent,Camping/Tents,189.90,EUR,in stock
 LAMP-1,Head lamp,Camping/Lamps,"1.299,00",EUR,in stock
 `;
 
+const wrongUrl = 'Wrong URL of the service: it must be http://HOST or https://HOST, with a port or path.';
+
 /** @returns its path */
 function writeFeed(content: string, name = 'spring.csv'): string {
   const path = join(createTestFolder(), name);
@@ -160,7 +162,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /\nThe service answered the upload with 400: Invalid CSV file: Missing required CSV headers: product_name, sku \(request [0-9a-f-]{36}\)\n$/,
+      /\nThe service answered the upload with 400: Invalid CSV file: Missing required CSV headers: product_name, sku \(request [0-9a-f-]{36}\)\nHeader 'name' \(column 1\): rename it to product_name\.\n$/,
     );
     const blank = await runFeedCommand(['upload', writeFeed(csv), '--partner', ' '], settingsOf(service));
     expect(blank.code).toBe(1);
@@ -216,56 +218,75 @@ describe('npm run feed with a command line or settings that are wrong', () => {
   const file = () => writeFeed(csv);
   const key = { CATALOG_API_KEY: 'a-key' };
   it.concurrent.each<[string, (string | (() => string))[], Record<string, string>, string]>([
-    ['nothing', [], key, 'What is to be done?'],
-    ['an unknown command', ['download', 'x'], key, 'Unknown command: download'],
-    ['an unknown option', ['follow', 'JV1', '--all'], key, "Unknown option '--all'"],
-    ['no file', ['upload', '--partner', 'A'], key, 'Which FILE?'],
-    ['no partner', ['upload', file], key, 'Whose feed is it? --partner NAME'],
-    ['no job', ['follow'], key, 'Which JOB?'],
-    ['two files', ['upload', file, 'b.csv', '--partner', 'A'], key, 'Too many arguments: b.csv'],
-    [
-      'an option of another command',
-      ['cancel', 'JV1', '--strict'],
-      key,
-      '--strict belongs to upload and follow.',
-    ],
+    ['an unknown command', ['downlode', 'x'], key, 'Unknown command: downlode.'],
+    ['an unknown option', ['follow', 'JV1', '--all'], key, 'Unknown option: --all.'],
+    ['no file', ['upload', '--partner', 'A'], key, 'Missing argument: FILE.'],
+    ['no partner', ['upload', file], key, 'Missing option: --partner NAME.'],
+    ['no job', ['follow'], key, 'Missing argument: JOB.'],
+    ['an empty job', ['follow', ''], key, 'Wrong JOB: it must not be empty.'],
+    ['two files', ['upload', file, 'b.csv', '--partner', 'A'], key, 'Too many arguments.'],
+    ['an option of another command', ['cancel', 'JV1', '--strict'], key, 'Unknown option: --strict.'],
     [
       'a wrong number',
       ['follow', 'JV1', '--issues', '1e3'],
       key,
-      '--issues is a whole number from 0 to 1000.',
+      'Wrong --issues: it must be a whole number from 0 to 1000.',
+    ],
+    [
+      'a number that is too small',
+      ['follow', 'JV1', '--timeout', '0'],
+      key,
+      'Wrong --timeout: it must be a whole number from 1 to 1000000.',
     ],
     [
       'a number that is too large',
-      ['follow', 'JV1', '--timeout', '0'],
+      ['products', '--limit', '101'],
       key,
-      '--timeout is a whole number from 1 to ',
+      'Wrong --limit: it must be a whole number from 1 to 100.',
     ],
-    ['no address', ['follow', 'JV1', '--url', 'catalog'], key, 'The address of the service is http://HOST '],
+    ['no address', ['follow', 'JV1', '--url', 'catalog'], key, wrongUrl],
+    ['an address with a password', ['follow', 'JV1', '--url', 'http://a:b@c'], key, wrongUrl],
     [
-      'an address with a password',
-      ['follow', 'JV1', '--url', 'http://a:b@c'],
-      key,
-      'The address of the service is ',
+      'a key of two lines',
+      ['follow', 'JV1'],
+      { CATALOG_API_KEY: 'a\nb' },
+      'Wrong API key: it has a character that no key has.',
     ],
-    ['a key of two lines', ['follow', 'JV1'], { CATALOG_API_KEY: 'a\nb' }, 'The API key has a character '],
     [
       'no key, for a service of another machine',
       ['follow', 'JV1', '--url', 'http://192.0.2.1'],
       {},
-      'There is no API key: set CATALOG_API_KEY.',
+      'Missing API key: set CATALOG_API_KEY.',
     ],
-    ['no key', ['follow', 'JV1'], { DATA_DIR: '/nowhere' }, 'There is no API key: set CATALOG_API_KEY.'],
-  ])('(%s) says so, and exits with 2', async (_what, args, env, problem) => {
-    const { code, stdout, stderr } = await runFeedCommand(
-      args.map((arg) => (typeof arg === 'string' ? arg : arg())),
-      env,
-    );
+    ['no key', ['follow', 'JV1'], { DATA_DIR: '/nowhere' }, 'Missing API key: set CATALOG_API_KEY.'],
+  ])(
+    'says in two lines what is wrong and how to get help, and exits with 2: %s',
+    async (...[, args, env, problem]) => {
+      const { code, stdout, stderr } = await runFeedCommand(
+        args.map((arg) => (typeof arg === 'string' ? arg : arg())),
+        env,
+      );
+
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      const [first, second, ...more] = stderr.split('\n');
+      expect(first!.replace(/ \(Did you mean .*\)$/, '')).toBe(problem);
+      expect(second).toMatch(/^Help: npx partner-feed( (upload|follow|cancel|products))? --help$/);
+      expect(more).toEqual(['']);
+      expect(stderr).not.toMatch(/a-key|a\nb/);
+    },
+  );
+
+  it.concurrent('names the command as it was called', async () => {
+    const { stderr } = await runFeedCommand(['follow'], { npm_lifecycle_event: 'feed' });
+
+    expect(stderr).toBe('Missing argument: JOB.\nHelp: npm run --silent feed -- follow --help\n');
+  });
+
+  it.concurrent('shows its help as an error without a command', async () => {
+    const { code, stdout, stderr } = await runFeedCommand([], key);
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(problem);
-    expect(stderr).toMatch(/\nWhat it takes: npm run --silent feed -- --help\n$/);
-    expect(stderr).not.toMatch(/a-key|a\nb/);
+    expect(stderr).toMatch(/^Usage: npx partner-feed \[options\] \[command\]\n/);
   });
 
   it.concurrent.each([
@@ -288,12 +309,12 @@ describe('npm run feed -- --help', () => {
     const { code, stdout, stderr } = await new FeedCommand(['--help'], {}, ['--require', preload]).exit;
 
     expect(code).toBe(0);
-    for (const part of ['upload FILE --partner NAME', 'CATALOG_API_KEY', 'Exit codes:']) {
+    for (const part of ['upload [options] <FILE>', 'CATALOG_API_KEY', 'Exit codes:']) {
       expect(stdout).toContain(part);
     }
     const packages = new Set(stderr.match(/(?<=node_modules\/)(@[^/]+\/)?[^/]+/g));
     expect([...packages].sort()).toEqual(
-      expect.arrayContaining(['cli-progress', 'cli-table3', 'string-width']),
+      expect.arrayContaining(['cli-progress', 'cli-table3', 'commander', 'string-width']),
     );
     expect(packages.size).toBeLessThan(10);
     expect([...packages]).not.toContain('pg');
@@ -321,12 +342,12 @@ describe('npm run feed while a run goes on', () => {
       expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
       expect(stderr).toMatch(
         new RegExp(
-          `\\nInterrupted\\.\\nA run that has been asked for goes on\\. npm run --silent feed -- follow ${jobId} `,
+          `\\nInterrupted\\.\\nA run that was asked for continues: npx partner-feed follow ${jobId} `,
         ),
       );
       const impatient = await runFeedCommand(['follow', jobId, '--timeout', '1'], env);
       expect(impatient).toMatchObject({ code: 5, stdout: '' });
-      expect(impatient.stderr).toMatch(/^Not done within 1 s\.$/m);
+      expect(impatient.stderr).toMatch(/^Timed out after 1 s\.$/m);
 
       const follower = runFeedCommand(['follow', jobId, '--json'], env);
       await held.release();

@@ -177,7 +177,7 @@ describe('npm run feed through a network that fails', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: '',
-      stderr: `Nobody has asked for a run of job ${jobId}.
+      stderr: `No run of job ${jobId} was asked for.
 `,
     });
   });
@@ -258,7 +258,7 @@ describe('npm run feed through a network that fails', () => {
     ]) {
       const { code, stderr } = await runFeedCommand(args, env);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/The answer is no (receipt|job)\. Is the address that of the service\?\n$/);
+      expect(stderr).toMatch(/The response is no (receipt|job)\. Is the address that of the service\?\n$/);
     }
   });
 

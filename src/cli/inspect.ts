@@ -1,0 +1,142 @@
+import { Readable } from 'node:stream';
+import type { components } from '../../generated/openapi';
+import { exitCodes, Failure } from './failures';
+import { openFeedFile, type FeedFile } from './feed-file';
+import { countText, printable, printableJson } from './printable';
+import { issuesText, linesText } from './report';
+import { notOurs } from './service';
+import type { Session, Work } from './session';
+import { textTable } from './table';
+import { sendForm } from './upload';
+
+type FeedInspection = components['schemas']['FeedInspection'];
+
+/** Shows what an upload and a run would make of a file. */
+export function inspectFile(path: string, { partner, issues }: { partner: string; issues: number }): Work {
+  return async (session) => {
+    const file = await openFeedFile(path);
+    try {
+      const inspection = await inspect(session, file, partner);
+      session.view.clear();
+      process.stdout.write(
+        session.json ? `${printableJson(inspection)}\n` : inspectionReport(file.name, inspection, issues),
+      );
+      return inspection.accepted && inspection.run_failure === null ? exitCodes.done : exitCodes.refused;
+    } finally {
+      await file.close();
+    }
+  };
+}
+
+/**
+ * Adds what an inspection finds in the beginning of a file that an upload has refused.
+ * @throws the error, with what to do about the file where that is known
+ */
+export async function inspectRefused(
+  error: unknown,
+  session: Session,
+  file: FeedFile,
+  partnerName: string,
+): Promise<never> {
+  if (!(error instanceof Failure) || error.details.status !== 400) throw error;
+  const inspection = await inspect(
+    session,
+    wholeLinesOf(file.name, await file.beginning()),
+    partnerName,
+  ).catch(() => undefined);
+  const advice = inspection ? adviceOf(inspection) : [];
+  const message = [error.message, ...advice.map(printable)].join('\n');
+  throw new Failure(error.exitCode, message, { ...error.details, inspection });
+}
+
+async function inspect(session: Session, file: FeedFile, partnerName: string): Promise<FeedInspection> {
+  const request = { path: '/feeds/inspect' };
+  const inspection = (await sendForm(session, 'the inspection', request, file, partnerName)) as
+    FeedInspection | undefined;
+  if (typeof inspection?.accepted === 'boolean') return inspection;
+  throw notOurs('inspection');
+}
+
+/** The beginning of a file as a file, without a last line that may be cut. */
+function wholeLinesOf(name: string, beginning: Buffer): FeedFile {
+  const end = beginning.lastIndexOf('\n') + 1;
+  const content = end > 0 ? beginning.subarray(0, end) : beginning;
+  return {
+    name,
+    size: content.length,
+    read: () => Readable.from([content]),
+    beginning: () => Promise.resolve(content),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** What to do about a file, a line each. */
+function adviceOf({ hint, headers }: FeedInspection): string[] {
+  // What looks like headers in another format is none.
+  if (hint) return [hint.message];
+  return headers.flatMap(({ column_number, header, suggestion }) =>
+    suggestion ? [`Header '${header}' (column ${column_number}): rename it to ${suggestion}.`] : [],
+  );
+}
+
+function inspectionReport(fileName: string, inspection: FeedInspection, issuesShown: number): string {
+  const { accepted, refusal, run_failure, headers, rows, issues, issue_counts } = inspection;
+  const lines = [
+    accepted
+      ? `${fileName}: an upload would store it.`
+      : `${fileName}: an upload would refuse it. ${refusal ?? ''}`,
+    ...(run_failure === null ? [] : [`A run would fail. ${run_failure}`]),
+    ...adviceOf(inspection),
+    formOf(inspection),
+  ];
+  const shown = issues.slice(0, issuesShown);
+  return (
+    linesText(lines) +
+    (headers.length > 0 ? `\n${headerTable(headers)}` : '') +
+    (rows.length > 0 ? `\nThe first rows that a run would load:\n${rowTable(rows)}` : '') +
+    (issue_counts.length > 0 ? issuesText(issue_counts, shown) : '')
+  );
+}
+
+/** How the file is written, in a line. */
+function formOf({
+  encoding,
+  delimiter,
+  line_ends,
+  row_count,
+  complete,
+  inspected_bytes,
+}: FeedInspection): string {
+  const seen = complete ? '' : ` in the first ${countText(inspected_bytes)} bytes`;
+  const delimiterText = delimiter === null ? 'none' : JSON.stringify(delimiter);
+  return `Encoding ${encoding}, delimiter ${delimiterText}, line ends ${line_ends}, ${countText(row_count)} rows${seen}.`;
+}
+
+function headerTable(headers: FeedInspection['headers']): string {
+  return textTable(
+    [
+      ['column', 6],
+      ['header', 40],
+    ],
+    'read as',
+    headers.map(({ column_number, header, column, suggestion }) => [
+      String(column_number),
+      header,
+      column ?? (suggestion ? `ignored; perhaps ${suggestion}` : 'ignored'),
+    ]),
+  );
+}
+
+function rowTable(rows: FeedInspection['rows']): string {
+  return textTable(
+    [['line', 11]],
+    'values',
+    rows.map(({ line, values }) => [
+      String(line),
+      Object.entries(values)
+        .filter(([, value]) => value !== null)
+        .map(([column, value]) => `${column}: ${value}`)
+        .join('; '),
+    ]),
+  );
+}

@@ -1,0 +1,101 @@
+import { exitCodes, Failure } from './failures';
+import { openFeedFile } from './feed-file';
+import { inspectRefused } from './inspect';
+import { cancelJob, firstIssues, followRun, runJob, type Job } from './jobs';
+import { printable, printableJson } from './printable';
+import { issuesReport, jobReport } from './report';
+import type { Session, Work } from './session';
+import { uploadFeed, type Receipt } from './upload';
+
+/** How the end of a run is shown. */
+interface ResultOptions {
+  strict?: boolean;
+  /** How many. */
+  issues: number;
+}
+
+/** Stores a file as a feed, runs its job and shows the result. */
+export function upload(path: string, options: ResultOptions & { partner: string; run: boolean }): Work {
+  return async (session) => {
+    const receipt = await store(session, path, options.partner);
+    if (!options.run) return showReceipt(session, receipt);
+    const { validation_job_id: jobId } = receipt;
+    return showResult(session, options, await withRunHint(session, jobId, runJob(session, jobId)));
+  };
+}
+
+/** Follows the run of a job to its end and shows the result. */
+export function follow(jobId: string, options: ResultOptions): Work {
+  return async (session) =>
+    showResult(session, options, await withRunHint(session, jobId, followRun(session, jobId)));
+}
+
+/** Cancels the run of a job. */
+export function cancel(jobId: string): Work {
+  return async (session) => {
+    const job = await withRunHint(session, jobId, cancelJob(session, jobId));
+    session.view.clear();
+    process.stdout.write(session.json ? `${printableJson(job)}\n` : jobReport(job));
+    return job.status === 'failed' ? exitCodes.done : exitCodes.refused;
+  };
+}
+
+async function store(session: Session, path: string, partnerName: string): Promise<Receipt> {
+  const file = await openFeedFile(path);
+  try {
+    const receipt = await withHint('Nothing was run.', uploadFeed(session, file, partnerName)).catch(
+      (error: unknown) => inspectRefused(error, session, file, partnerName),
+    );
+    const { feed_id, validation_job_id, duplicate_of } = receipt;
+    const earlier = duplicate_of ? ` The same file was uploaded before, as feed ${duplicate_of}.` : '';
+    session.view.note(printable(`Stored as feed ${feed_id}, with job ${validation_job_id}.${earlier}`));
+    return receipt;
+  } finally {
+    await file.close();
+  }
+}
+
+function withRunHint<T>({ invocation }: Session, jobId: string, work: Promise<T>): Promise<T> {
+  const id = printable(jobId);
+  return withHint(`A run that was asked for continues: ${invocation} follow ${id} (or cancel ${id})`, work);
+}
+
+/** Adds what to do next to a failure after which the outcome is open. */
+async function withHint<T>(hint: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const isFinal =
+      !(error instanceof Failure) ||
+      [exitCodes.refused, exitCodes.usage].some((code) => code === error.exitCode);
+    throw isFinal ? error : new Failure(error.exitCode, `${error.message}\n${hint}`, error.details);
+  }
+}
+
+function showReceipt({ json }: Session, receipt: Receipt): number {
+  const { feed_id, validation_job_id } = receipt;
+  const text = `Feed ${feed_id} is stored, and not loaded: run job ${validation_job_id} for that.`;
+  process.stdout.write(`${json ? printableJson(receipt) : printable(text)}\n`);
+  return exitCodes.done;
+}
+
+async function showResult(
+  session: Session,
+  { strict, issues: count }: ResultOptions,
+  job: Job,
+): Promise<number> {
+  const { service, view, json } = session;
+  view.clear();
+  process.stdout.write(json ? `${printableJson(job)}\n` : jobReport(job));
+  if (!json && job.issue_counts.length > 0) {
+    // The run has ended, whatever becomes of this question.
+    const issues = await firstIssues(session, job.job_id, count).catch((error: unknown) => {
+      view.note((error as Error).message);
+      return [];
+    });
+    const url = (path: string) => service.urlOf(`/jobs/${encodeURIComponent(job.job_id)}/${path}`).href;
+    process.stdout.write(issuesReport(job, issues, url));
+  }
+  if (job.status !== 'completed') return exitCodes.refused;
+  return strict && (job.summary?.skipped ?? 0) > 0 ? exitCodes.rowsSkipped : exitCodes.done;
+}

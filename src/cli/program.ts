@@ -1,0 +1,190 @@
+import { resolve } from 'node:path';
+import { Argument, InvalidArgumentError, type Command } from 'commander';
+import document from '../../generated/openapi.json';
+import { CommandLine } from '../shared/command-line';
+import { exitCodes } from './failures';
+import { inspectFile } from './inspect';
+import { listIssues, listOrders, listProducts } from './lists';
+import { cancel, follow, upload } from './load';
+import { showPlan } from './plan';
+import { saveRejects } from './rejects';
+import { invocationOf, type GlobalOptions, type Work } from './session';
+
+/** What the exit codes mean, for the help text and the reference page. */
+export const exitCodeMeanings: [codes: string, meaning: string][] = [
+  [`${exitCodes.done}`, 'done; rows may have been skipped'],
+  [
+    `${exitCodes.refused}`,
+    'the service refused the request, the run failed or would fail, or an upload would be refused; of follow: no run was' +
+      ' asked for; of cancel: the run was over before',
+  ],
+  [`${exitCodes.usage}`, 'wrong command line or setting, or FILE cannot be read'],
+  [`${exitCodes.rowsSkipped}`, 'with --strict: loaded, but rows were skipped'],
+  [`${exitCodes.unavailable}`, 'the service was not reached, or had no room, after all retries'],
+  [`${exitCodes.timedOut}`, '--timeout is over; a run continues'],
+  ['130, 143', 'ended by Ctrl-C or SIGTERM; a run continues'],
+];
+
+/**
+ * The command of partners. Parsing a command line calls `run` with the work of the command that it names.
+ * @param env - tells how the command is called, and from which folder
+ */
+export function feedProgram(
+  env: NodeJS.ProcessEnv,
+  run: (work: Work, options: GlobalOptions) => Promise<void>,
+): CommandLine {
+  const program = new CommandLine(invocationOf(env));
+  program
+    .description('Upload feeds, load them and see what became of them.')
+    .version(document.info.version, '--version', 'show the version of the API that the client is made for')
+    .option('--url <URL>', 'address of the service; else CATALOG_URL, else http://127.0.0.1:8080')
+    .option(
+      '--key <KEY>',
+      'API key; better in CATALOG_API_KEY, because others can see a command line; without either, for a service on this' +
+        ' machine, the key that it has generated in DATA_DIR (.data)',
+    )
+    .option('--json', 'print the result, or the error, as one JSON document on standard output')
+    .option('--retries <N>', 'send a request again up to N times', wholeNumber('--retries', 0, 100), 4)
+    .option(
+      '--timeout <SECONDS>',
+      'end after so long; a run continues',
+      wholeNumber('--timeout', 1, 1_000_000),
+    )
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      'after',
+      `\nExit codes:\n${exitCodeMeanings.map((line) => `  ${line.join('  ')}\n`).join('')}`,
+    );
+  const start = (work: Work, command: Command) => run(work, command.optsWithGlobals());
+  addFileCommands(program, start, env);
+  addJobCommands(program, start, env);
+  addCatalogCommands(program, start);
+  return program;
+}
+
+type Start = (work: Work, command: Command) => Promise<void>;
+
+function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
+  const file = () =>
+    new Argument('<FILE>', 'a CSV file, - for standard input').argParser((path) =>
+      path === '-' ? path : resolve(callersFolder(env), path),
+    );
+  const partner = ['--partner <NAME>', 'whose feed it is'] as const;
+  program
+    .command('upload')
+    .description('store a CSV file, load it, show what became of it')
+    .addArgument(file())
+    .requiredOption(...partner)
+    .option('--no-run', 'store the file only')
+    .option(...strict)
+    .option(...firstIssues)
+    .action((path: string, options: Parameters<typeof upload>[1], command: Command) =>
+      start(upload(path, options), command),
+    );
+  program
+    .command('inspect')
+    .description('show what an upload and a run would make of a file, without storing it')
+    .addArgument(file())
+    .requiredOption(...partner)
+    .option(...firstIssues)
+    .action((path: string, options: Parameters<typeof inspectFile>[1], command: Command) =>
+      start(inspectFile(path, options), command),
+    );
+}
+
+function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
+  const ofJob = (name: string, description: string) =>
+    program
+      .command(name)
+      .description(description)
+      .argument('<JOB>', 'a validation job: JV00001', nonEmpty('JOB'));
+  ofJob('follow', 'follow a run to its end, or show how it has ended')
+    .option(...strict)
+    .option(...firstIssues)
+    .action((jobId: string, options: Parameters<typeof follow>[1], command: Command) =>
+      start(follow(jobId, options), command),
+    );
+  ofJob('cancel', 'stop a run: nothing of it is applied').action(
+    (jobId: string, _options, command: Command) => start(cancel(jobId), command),
+  );
+  ofJob('plan', 'show what a run would change (dry run)')
+    .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
+    .option(...cursor)
+    .action((jobId: string, options: Parameters<typeof showPlan>[1], command: Command) =>
+      start(showPlan(jobId, options), command),
+    );
+  ofJob('issues', 'list the row issues of the last run')
+    .option('--code <CODE>', 'only issues with this code')
+    .option('--severity <SEVERITY>', 'only errors, or only warnings: error, warning')
+    .option('--limit <N>', 'show N issues at most', wholeNumber('--limit', 1, 1000), 100)
+    .option(...cursor)
+    .action((jobId: string, options: Parameters<typeof listIssues>[1], command: Command) =>
+      start(listIssues(jobId, options), command),
+    );
+  ofJob('rejects', 'download the rows that the last run skipped, as CSV to mend and upload')
+    .option('--output <FILE>', 'write to FILE instead of standard output', (path) =>
+      resolve(callersFolder(env), path),
+    )
+    .action((jobId: string, options: Parameters<typeof saveRejects>[1], command: Command) =>
+      start(saveRejects(jobId, options), command),
+    );
+}
+
+function addCatalogCommands(program: Command, start: Start): void {
+  program
+    .command('products')
+    .description('list products of the catalog')
+    .option('--partner <NAME>', 'only products of this partner')
+    .option('--feed <FEED>', 'only products that this feed wrote last: FD00001')
+    .option('--sku <SKU>', 'only products with this sku')
+    .option('--brand <BRAND>', 'only products of this brand')
+    .option('--category <CATEGORY>', 'only products of this category')
+    .option('--availability <AVAILABILITY>', 'only products with this availability: in_stock')
+    .option('--sort-by <FIELD>', 'product_id, price, product_name, brand, category or created_at')
+    .option('--order <ORDER>', 'asc or desc')
+    .option('--limit <N>', 'show N products at most', wholeNumber('--limit', 1, 100), 10)
+    .option(...cursor)
+    .action((options: Parameters<typeof listProducts>[0], command: Command) =>
+      start(listProducts(options), command),
+    );
+  program
+    .command('orders')
+    .description('list orders, the newest first')
+    .option('--partner <NAME>', 'only orders of this partner')
+    .option('--limit <N>', 'show N orders at most', wholeNumber('--limit', 1, 100), 10)
+    .option(...cursor)
+    .action((options: Parameters<typeof listOrders>[0], command: Command) =>
+      start(listOrders(options), command),
+    );
+}
+
+const strict: [string, string] = ['--strict', `exit with ${exitCodes.rowsSkipped} when rows were skipped`];
+const firstIssues: [string, string, (text: string) => number, number] = [
+  '--issues <N>',
+  'show the first N issues',
+  wholeNumber('--issues', 0, 1000),
+  10,
+];
+const cursor: [string, string] = ['--cursor <CURSOR>', 'go on where the last page has ended'];
+
+/** Makes a parser of whole numbers. */
+function wholeNumber(option: string, min: number, max: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`Wrong ${option}: it must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Makes a parser that refuses an empty argument. */
+function nonEmpty(name: string): (text: string) => string {
+  return (text) => {
+    if (text) return text;
+    throw new InvalidArgumentError(`Wrong ${name}: it must not be empty.`);
+  };
+}
+
+/** npm starts scripts in the folder of the project, and says where it was called. */
+function callersFolder(env: NodeJS.ProcessEnv): string {
+  return (env.npm_lifecycle_event === 'feed' && env.INIT_CWD) || '.';
+}
