@@ -698,7 +698,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description The name of a partner; trimmed. It must not be blank nor hold control characters. Products are unique per partner and sku; analytics group orders by it.
+         * @description The name of a partner; trimmed, and in Unicode's normalization form NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 stays one of its own, which exactly that form names.) It must not be blank nor hold control characters. Products are unique per partner and sku; analytics group orders by it.
          * @example Acme Outdoor
          */
         PartnerName: string;

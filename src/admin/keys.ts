@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Database } from '../db/database';
 import { partnerExists } from '../feeds/feeds.repository';
+import { storedPartnerName } from '../feeds/stored-partner-name';
 import { digestOf, generateKey } from '../keys/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';
 import { partnerNameArgument } from './arguments';
@@ -27,10 +28,10 @@ export function addKeys(program: Command): Command {
         .conflicts('expires'),
     )
     .action((name: string, { partner = null, readOnly = false, expires, expiresIn }: CreateOptions) =>
-      withDatabase(({ db }) =>
+      withDatabase(async ({ db }) =>
         create(db, {
           key_name: name,
-          partner_name: partner,
+          partner_name: partner && (await storedPartnerName(db, partner)),
           is_read_only: readOnly,
           expires_at: expires ?? expiresIn ?? null,
         }),

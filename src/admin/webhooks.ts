@@ -4,6 +4,7 @@ import document from '../../generated/openapi.json';
 import { loadConfig } from '../config';
 import type { Database } from '../db/database';
 import { partnerExists } from '../feeds/feeds.repository';
+import { storedPartnerName } from '../feeds/stored-partner-name';
 import {
   deleteEndpoint,
   disableEndpoint,
@@ -43,7 +44,10 @@ export function addWebhooks(program: Command, { hidden = false } = {}): void {
     .action(async (text: string, { partner = null, events = null }: CreateOptions, command: Command) => {
       const config = loadConfig(process.env);
       const url = parseWebhookUrl(text, config.webhookPrivateAddresses, command);
-      await withDatabase(({ db }) => create(db, { url, partner_name: partner, event_types: events }), config);
+      await withDatabase(async ({ db }) => {
+        const partner_name = partner && (await storedPartnerName(db, partner));
+        await create(db, { url, partner_name, event_types: events });
+      }, config);
     });
   webhooks
     .command('list')

@@ -81,8 +81,8 @@ export function feedHandlers(
     },
 
     async inspectFeed({ form, caller, reply }) {
-      const { uploadBytesMax, uploadLimits } = context;
-      const inspection = await inspectFeed(form, uploadBytesMax, { caller, uploadLimits });
+      const { db, uploadBytesMax, uploadLimits } = context;
+      const inspection = await inspectFeed(form, uploadBytesMax, { db, caller, uploadLimits });
       return reply(200, inspectionBody(inspection));
     },
   };

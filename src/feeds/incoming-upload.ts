@@ -1,3 +1,4 @@
+import type { Database } from '../db/database';
 import { requestTimedOut } from '../errors';
 import { holderOf, type Caller } from '../keys/caller';
 import { TransferLimit } from '../shared/transfer-limit';
@@ -31,12 +32,13 @@ export function createUploadLimits(capacity: number): UploadLimits {
 
 /** Who uploads, and how many may at a time. */
 export interface UploadAdmission {
+  db: Database;
   caller: Caller;
   uploadLimits: UploadLimits;
 }
 
 /** Refuses an upload that cannot get a permit, whichever partner it names. @throws unavailable */
-export function requireRoom({ caller, uploadLimits }: UploadAdmission): void {
+export function requireRoom({ caller, uploadLimits }: Omit<UploadAdmission, 'db'>): void {
   uploadLimits.files.requireRoom(holderOf(caller).group);
 }
 
@@ -48,11 +50,11 @@ export function requireRoom({ caller, uploadLimits }: UploadAdmission): void {
  */
 export async function admitUpload<T>(
   body: MultipartBody,
-  { caller, uploadLimits: { forms, files } }: UploadAdmission,
+  { db, caller, uploadLimits: { forms, files } }: UploadAdmission,
   work: (upload: IncomingUpload) => Promise<T>,
 ): Promise<T> {
   const { parts, bytesReceived: bytes } = body;
-  const form = new UploadForm(caller.partnerName);
+  const form = new UploadForm(db, caller.partnerName);
   const evict = () => body.abort(requestTimedOut());
   try {
     const file = await forms.run({ ...holderOf(caller), bytes }, evict, () => readToFile(parts, form));
@@ -72,7 +74,7 @@ async function readToFile(
   for (;;) {
     const { value: part, done } = await parts.next();
     if (done) return undefined;
-    const file = form.take(part);
+    const file = await form.take(part);
     if (file) return file;
     await skip(part);
   }
@@ -80,7 +82,7 @@ async function readToFile(
 
 async function readRest(parts: AsyncGenerator<FormPart, void>, form: UploadForm): Promise<void> {
   for await (const part of parts) {
-    form.take(part);
+    await form.take(part);
     await skip(part);
   }
 }

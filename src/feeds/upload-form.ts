@@ -1,6 +1,8 @@
+import type { Database } from '../db/database';
 import { invalidShape, type ServiceError, type ShapeError } from '../errors';
 import { requirePartner, type PartnerScope } from '../keys/caller';
 import { parsePartnerName } from './partner-name';
+import { storedPartnerName } from './stored-partner-name';
 
 /** A part of an upload's form. A file's content must be read to its end before the next part comes. */
 export type FormPart =
@@ -36,10 +38,13 @@ export class UploadForm {
   partnerName: string | undefined;
 
   /** @param scope - whose feed it may be */
-  constructor(private readonly scope: PartnerScope) {}
+  constructor(
+    private readonly db: Database,
+    private readonly scope: PartnerScope,
+  ) {}
 
   /** Notes the part. @returns it if it is the file, to be received now. @throws partner_not_allowed */
-  take(part: FormPart): FilePart | undefined {
+  async take(part: FormPart): Promise<FilePart | undefined> {
     if (part.name !== 'partner_name' && part.name !== 'file') return undefined;
     const loc = ['body', part.name];
     const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
@@ -63,8 +68,9 @@ export class UploadForm {
     } else {
       const name = parsePartnerName(part.value);
       if (typeof name === 'string') {
-        requirePartner(this.scope, name);
-        this.partnerName = name;
+        const storedName = await storedPartnerName(this.db, name);
+        requirePartner(this.scope, storedName);
+        this.partnerName = storedName;
       } else this.errors.push(name);
     }
     return undefined;

@@ -1,5 +1,6 @@
 import type { Database } from '../db/database';
 import { orderWithoutItems } from '../errors';
+import { storedPartnerName } from '../feeds/stored-partner-name';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
 import { doOnce } from '../idempotency/idempotency.service';
@@ -16,7 +17,7 @@ export function orderHandlers(
   return {
     async createOrder({ body, sentBody, headers, caller, reply }) {
       const request = {
-        partnerName: body.partner_name,
+        partnerName: await storedPartnerName(db, body.partner_name),
         customerReference: body.customer_reference ?? null,
         items: body.items.map(({ product_id, quantity }) => ({ productId: product_id, quantity })),
         scope: caller.partnerName,
@@ -44,7 +45,7 @@ export function orderHandlers(
     async listOrders({ query, checked, caller, reply }) {
       const page = await listOrderPage(db, {
         scope: caller.partnerName,
-        partnerName: query.partner_name,
+        partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
         afterOrderId: checked,
         limit: defaulted(query.limit),
       });

@@ -1,6 +1,7 @@
 import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { listNamesOutsideNfc } from '../feeds/stored-partner-name';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { openObjectStore, StorageError, type ObjectStore } from '../storage/object-store';
@@ -86,8 +87,19 @@ async function startUpkeep(
   const sweep = new AbortController();
   cleanups.push({ what: 'sweep', undo: () => sweep.abort() });
   await startSweep(db, log, sweep.signal);
+  await reportNamesOutsideNfc(db, log);
   const salesRollup = startSalesRollup(address, log);
   cleanups.push({ what: 'sums of sales', undo: () => closeWithin(salesRollup.stop()) });
+}
+
+/** How many names are logged. */
+const loggedNames = 10;
+
+async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {
+  const names = await listNamesOutsideNfc(db);
+  if (names.length === 0) return;
+  const fields = { count: names.length, names: names.slice(0, loggedNames) };
+  log.warn(fields, 'partner names are not in NFC, they stay apart from those that look the same');
 }
 
 async function startProcesses(

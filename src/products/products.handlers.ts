@@ -1,5 +1,6 @@
 import type { components } from '../../generated/openapi';
 import type { Reads } from '../db/reads';
+import { storedPartnerName } from '../feeds/stored-partner-name';
 import { ageSecondsMaxOf } from '../http/cache-control';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { formatId } from '../ids';
@@ -27,6 +28,8 @@ export function productHandlers(
       const scope = caller.partnerName;
       const page = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
         if (isReplica) await requireProduct(db, checked.afterProductId, scope);
+        const { partner_name } = filter;
+        if (partner_name) filter.partner_name = await storedPartnerName(db, partner_name);
         return listCatalog(db, { scope, filter, start: checked, limit: defaulted(limit) });
       });
       return reply(200, toBodyPage(page));
