@@ -12,6 +12,7 @@ const root = join(__dirname, '..', '..', '..');
 
 /** Of a partner of its own. */
 const limitedKey = generateKey();
+const readOnlyKey = generateKey();
 
 const seededFeed =
   'sku,product_name,price,currency,availability\n' +
@@ -36,6 +37,7 @@ async function runDredd(
       ...process.env,
       DREDD_API_KEY: testKey,
       DREDD_LIMITED_KEY: limitedKey,
+      DREDD_READ_ONLY_KEY: readOnlyKey,
       DREDD_SEEDED_FEED: seededFeed,
       DREDD_SUBMISSION_TAG: submissionTag,
     },
@@ -63,6 +65,12 @@ describe('Dredd', () => {
       key_name: 'limited',
       key_digest: digestOf(limitedKey),
       partner_name: 'Other',
+    });
+    await insertKey(service.db, {
+      key_name: 'read-only',
+      key_digest: digestOf(readOnlyKey),
+      partner_name: null,
+      is_read_only: true,
     });
     // JV00002 is running, and the key `in use` is, as long as their claims are held.
     await service.db('validation_jobs').where('job_id', 2).update({ status: 'running' });
