@@ -2,10 +2,14 @@ import { Throughput } from '../../src/shared/throughput';
 import { eventually } from '../support/eventually';
 
 describe('Throughput', () => {
-  /** Measures readings of a counter that gives each of these in turn, and then the last one again. */
+  /** Measures a counter that gives each of these readings once. */
   function measure(readings: number[]) {
     let reads = 0;
-    const throughput = new Throughput(() => readings[Math.min(reads++, readings.length - 1)]!, 1);
+    const read = () => {
+      if (reads === readings.length) throw new Error('Every reading was taken.');
+      return readings[reads++]!;
+    };
+    const throughput = new Throughput(read, 1);
     return { throughput, allRead: () => eventually('all are read', () => reads >= readings.length) };
   }
 

@@ -3,6 +3,7 @@
  * What each transaction needs to get the response that it expects. The state behind it is seeded by dredd.test.ts, with
  * the identifiers of the document's examples.
  */
+const { Buffer } = require('node:buffer');
 const { readFileSync } = require('node:fs');
 const hooks = require('hooks');
 const { bodySchema, isJson } = require('./body-schema.cjs');
