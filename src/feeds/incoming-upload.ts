@@ -26,7 +26,9 @@ export const formsPerFile = 4;
 /** @param capacity - how many files are received at a time */
 export function createUploadLimits(capacity: number): UploadLimits {
   const forms = new TransferLimit({ capacity: formsPerFile * capacity, what: 'forms of uploads' });
-  const files = new TransferLimit({ capacity, what: 'uploads and inspections' });
+  // Whose form has come in can wait for a place.
+  const maxWaiting = formsPerFile * capacity;
+  const files = new TransferLimit({ capacity, maxWaiting, what: 'uploads and inspections' });
   return { forms, files };
 }
 
@@ -43,7 +45,7 @@ export function requireRoom({ caller, uploadLimits }: Omit<UploadAdmission, 'db'
 }
 
 /**
- * Takes a permit when the file of an upload begins, and does `work` with it. Of an upload whose partner_name comes after
+ * Takes a permit when the file of an upload begins, or waits for one, and does `work` with it. Of an upload whose partner_name comes after
  * the file, the permit counts for the API key alone.
  * @throws request_timeout when another caller gets the permit; unavailable, invalid_shape, partner_not_allowed; whatever
  *   the body and `work` throw

@@ -89,13 +89,13 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Refuses what `acquire` would refuse now to any holder of the group: a holder alone, or one without a permit.
+   * Refuses where `acquire` would grant no permit now to any holder of the group: a holder alone, or one without a permit.
    * @throws unavailable
    */
   requireRoom(group: string): void {
     const isAtShare = this.permitsOf(group) >= this.maxPerHolder;
     const isGrantable = this.permits.size < this.capacity || this.findVictim({ holder: group }) !== undefined;
-    if (isAtShare || !isGrantable) this.findDisplaced(group);
+    if (isAtShare || !isGrantable) throw this.refusal();
   }
 
   /** Does `work` with a permit. @throws as `acquire`; whatever `work` throws */

@@ -13,6 +13,9 @@ export interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'>
   bytes: () => number;
 }
 
+/** An upload that has begun cannot be sent again by every client; the place that it waits for may be free in a moment. */
+const waitMilliseconds = 5_000;
+
 /** Why the stream of a download ends early: its permit was needed for another holder. */
 export class TransferEvicted extends Error {
   constructor() {
@@ -28,14 +31,18 @@ export class TransferLimit {
     this.limit = new ConcurrencyLimit(options);
   }
 
-  /** Refuses what `acquire` would refuse to any holder of the group. @throws unavailable */
+  /** Refuses where no holder of the group would get a permit now. @throws unavailable */
   requireRoom(group: string): void {
     this.limit.requireRoom(group);
   }
 
-  /** Does `work` with a permit. @param evict - aborts the transfer. @throws unavailable; whatever `work` throws */
+  /**
+   * Does `work` with a permit, for which it waits `waitMilliseconds` at most.
+   * @param evict - aborts the transfer
+   * @throws unavailable; whatever `work` throws
+   */
   async run<T>(request: TransferRequest, evict: () => void, work: () => Promise<T>): Promise<T> {
-    const release = await this.acquire(request, evict);
+    const release = await this.acquire(request, evict, AbortSignal.timeout(waitMilliseconds));
     try {
       return await work();
     } finally {
@@ -61,18 +68,22 @@ export class TransferLimit {
     throw unavailable(new TransferEvicted());
   }
 
-  private async acquire({ bytes, ...request }: TransferRequest, evict: () => void): Promise<Release> {
+  private async acquire(
+    { bytes, ...request }: TransferRequest,
+    evict: () => void,
+    signal?: AbortSignal,
+  ): Promise<Release> {
     const throughput = new Throughput(bytes);
     const eviction = { evict, progress: () => throughput.bytesPerSecond() };
     try {
-      const release = await this.limit.acquire({ ...request, eviction });
+      const release = await this.limit.acquire({ ...request, eviction, signal });
       return () => {
         throughput.stop();
         release();
       };
     } catch (error) {
       throughput.stop();
-      throw error;
+      throw signal?.aborted ? unavailable(error) : error;
     }
   }
 }

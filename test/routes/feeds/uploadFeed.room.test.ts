@@ -53,6 +53,22 @@ describe('POST /feeds/upload', () => {
       expect((await service.api.upload({ csv: goodCsv, partnerName: 'Acme' })).status).toBe(201);
     });
 
+    it('does not come when more files begin at once than there are places: they wait for one another', async () => {
+      const uploads = [];
+      for (const partner of ['Acme', 'Birch', 'Cedar', 'Daisy']) {
+        const form = formOf(partner);
+        const fileBegins = form.indexOf('filename');
+        const upload = new OpenUpload(service, { expect: '100-continue' });
+        await upload.continued;
+        await upload.write(form.subarray(0, fileBegins));
+        uploads.push({ upload, rest: form.subarray(fileBegins) });
+      }
+
+      for (const { upload, rest } of uploads) void upload.write(rest).then(() => upload.end());
+
+      for (const { upload } of uploads) expect((await upload.response).status).toBe(201);
+    });
+
     it('ends when a client goes away, and leaves nothing behind', async () => {
       const before = await stored(service);
       const uploads = await fillRoom();
