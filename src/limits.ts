@@ -229,8 +229,11 @@ export const limits = {
   readinessHoldsMilliseconds: 1_000,
   /** An S3 connection that is not open by then is tried again. */
   s3ConnectMilliseconds: 5_000,
-  /** An S3 connection that is silent for this long is given up. The SDK has no limit by default. */
-  s3IdleMilliseconds: 60_000,
+  /**
+   * A request to S3 fails, and is not repeated, when nothing moves on its connection for this long. A store that is slow
+   * does send something: S3 sends white space while it copies an object or joins its parts.
+   */
+  s3IdleMilliseconds: 20_000,
   /**
    * How long an attempt may take from its start to the head of its answer, however steadily something comes or goes: the
    * largest that is sent is a part of an upload, 5 MiB.

@@ -12,7 +12,8 @@ type Row = [what: string, value: string, beyond: string, reason: string];
 /** The default of a setting, with its name. */
 const setting = (name: string, value: string) => `${value}: ${code(name)}`;
 
-const slowBody = `${bytes((limits.bytesPerSecondMin * limits.requestIdleMilliseconds) / 1000)} within ${duration(limits.requestIdleMilliseconds)}`;
+const leastWithin = (milliseconds: number) =>
+  `${bytes((limits.bytesPerSecondMin * milliseconds) / 1000)} within ${duration(milliseconds)}`;
 
 const groups: Record<string, Row[]> = {
   'Requests and responses': [
@@ -48,7 +49,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Throughput of a request body, at least',
-      slowBody,
+      leastWithin(limits.requestIdleMilliseconds),
       '408',
       'A slow upload occupies a slot. Pauses of the service do not count.',
     ],
@@ -178,11 +179,11 @@ const groups: Record<string, Row[]> = {
       'Connect; idle connection; response; attempts',
       `${duration(limits.s3ConnectMilliseconds)}; ${duration(limits.s3IdleMilliseconds)}; ${duration(limits.s3AnswerMilliseconds)}; ${limits.s3Attempts}`,
       '503',
-      'The AWS SDK has no limits by default.',
+      'A frozen store must hold neither a request nor a place. An idle connection is not tried again.',
     ],
     [
       'Throughput of an object that is read, at least',
-      slowBody,
+      leastWithin(limits.s3IdleMilliseconds),
       'The run fails, a download is cut',
       'Its reader occupies a transaction or a slot.',
     ],

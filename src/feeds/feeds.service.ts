@@ -8,7 +8,7 @@ import { insertJobs } from '../jobs/jobs.repository';
 import type { PartnerScope } from '../keys/caller';
 import type { Log } from '../log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
-import { StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
+import { cleanUpMilliseconds, StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
 import { isCsvFile } from './csv-file-type';
 import { FeedFile } from './feed-file';
 import {
@@ -244,7 +244,7 @@ async function writeFeed(
 
 async function discard(key: string, { objectStore, log }: ReceiveContext): Promise<void> {
   try {
-    await objectStore.delete(key);
+    await objectStore.delete(key, AbortSignal.timeout(cleanUpMilliseconds));
   } catch (error) {
     log.warn({ err: error, key }, 'the object of a refused upload is left behind');
   }

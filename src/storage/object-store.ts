@@ -44,8 +44,8 @@ export interface ObjectStore {
    * @param range - must lie within the object; absent: all of it
    */
   get(key: string, range?: ByteRange): Promise<Readable>;
-  /** Removes the object; nothing happens when it is not there. */
-  delete(key: string): Promise<void>;
+  /** Removes the object; nothing happens when it is not there. `signal` aborts it. */
+  delete(key: string, signal?: AbortSignal): Promise<void>;
   /** The objects whose key begins with `prefix`, in no particular order. */
   list(prefix: string): AsyncIterable<ListedObject>;
   /** What is being put now, here or elsewhere, and what killed processes have left. */
@@ -53,6 +53,9 @@ export interface ObjectStore {
   /** Gives up the connections that the store holds open. */
   close(): void;
 }
+
+/** How long a caller that has failed waits for the removal of what it has stored; `clean-objects` removes the rest. */
+export const cleanUpMilliseconds = 3_000;
 
 /** The store failed. `missing` tells an object that is not there from a store that cannot be reached or refuses. */
 export class StorageError extends Error {

@@ -18,6 +18,7 @@ import { ConfigError, type S3Config } from '../config';
 import { limits } from '../limits';
 import { sendingPace, watchPace } from '../pace';
 import {
+  cleanUpMilliseconds,
   storeErrors,
   watchErrors,
   type ByteRange,
@@ -57,6 +58,21 @@ export class S3Store implements ObjectStore {
         httpsAgent: { maxSockets: Infinity },
       }),
     });
+    this.client.middlewareStack.add(
+      (next) => async (args) => {
+        const startedAt = performance.now();
+        try {
+          return await next(args);
+        } catch (error) {
+          const isStalled = performance.now() - startedAt >= limits.s3IdleMilliseconds;
+          // The SDK repeats what ends with a TimeoutError: the caller would wait three times as long.
+          throw (error as Error).name === 'TimeoutError' && isStalled
+            ? new Error(`It stalled. ${(error as Error).message}`)
+            : error;
+        }
+      },
+      { step: 'deserialize', name: 'failOnStall', priority: 'low' },
+    );
   }
 
   /**
@@ -91,19 +107,26 @@ export class S3Store implements ObjectStore {
         yield chunk;
       }
     })();
+    const upload = new Upload({
+      client: this.client,
+      params: {
+        Bucket: this.bucket,
+        Key: key,
+        Body: Readable.from(counted, { objectMode: false }),
+        ContentType: contentType,
+      },
+      partSize: limits.s3PartBytes,
+      queueSize: limits.s3PartsInFlight,
+      // It would wait for the removal of the parts without a limit.
+      leavePartsOnError: true,
+    });
     try {
-      const upload = new Upload({
-        client: this.client,
-        params: {
-          Bucket: this.bucket,
-          Key: key,
-          Body: Readable.from(counted, { objectMode: false }),
-          ContentType: contentType,
-        },
-        partSize: limits.s3PartBytes,
-        queueSize: limits.s3PartsInFlight,
-      });
-      await upload.done();
+      try {
+        await upload.done();
+      } catch (error) {
+        if (upload.uploadId) await this.abort(key, upload.uploadId, cleanUpSignal()).catch(() => undefined);
+        throw error;
+      }
       await this.verify(key, bytes);
     } catch (error) {
       throw bodyError ?? failed(`store ${key}`, error);
@@ -116,7 +139,7 @@ export class S3Store implements ObjectStore {
       this.client.send(new CopyObjectCommand({ Bucket: this.bucket, Key: toKey, CopySource: source })),
     );
     // The object is at its new key, which is what was asked for. `make clean-objects` removes what no row names.
-    await this.delete(fromKey).catch(() => undefined);
+    await this.delete(fromKey, cleanUpSignal()).catch(() => undefined);
   }
 
   async get(key: string, range?: ByteRange): Promise<Readable> {
@@ -135,10 +158,9 @@ export class S3Store implements ObjectStore {
     return watchStore(content);
   }
 
-  async delete(key: string): Promise<void> {
-    await guard(`delete ${key}`, () =>
-      this.client.send(new DeleteObjectCommand({ Bucket: this.bucket, Key: key })),
-    );
+  async delete(key: string, signal?: AbortSignal): Promise<void> {
+    const command = new DeleteObjectCommand({ Bucket: this.bucket, Key: key });
+    await guard(`delete ${key}`, () => this.client.send(command, { abortSignal: signal }));
   }
 
   async *list(prefix: string): AsyncGenerator<ListedObject> {
@@ -187,10 +209,10 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  private async abort(key: string, uploadId: string): Promise<void> {
+  private async abort(key: string, uploadId: string, signal?: AbortSignal): Promise<void> {
     const command = new AbortMultipartUploadCommand({ Bucket: this.bucket, Key: key, UploadId: uploadId });
     try {
-      await this.client.send(command);
+      await this.client.send(command, { abortSignal: signal });
     } catch (error) {
       if ((error as Error).name !== 'NoSuchUpload') throw failed(`abort the upload of ${key}`, error);
     }
@@ -209,7 +231,7 @@ export class S3Store implements ObjectStore {
         `${bytes} bytes were sent and ${ContentLength} stored; S3_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED may help.`,
       );
     } catch (error) {
-      await this.delete(key).catch(() => undefined);
+      await this.delete(key, cleanUpSignal()).catch(() => undefined);
       throw error;
     }
   }
@@ -239,6 +261,8 @@ function watchStore(content: Readable): Readable {
   pipeline(content, watched, endWatch);
   return watched;
 }
+
+const cleanUpSignal = () => AbortSignal.timeout(cleanUpMilliseconds);
 
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
