@@ -1,6 +1,7 @@
 import { CommandLine } from '../shared/command-line';
 import { addKeys } from './keys';
 import { addObjects } from './objects';
+import { addPartners } from './partners';
 import { addSales } from './sales';
 import { addWebhooks } from './webhooks';
 
@@ -13,6 +14,7 @@ export function adminProgram(): CommandLine {
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
   addObjects(program);
+  addPartners(program);
   addSales(program);
   return program;
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
+import { FeedFailure } from './feed-failure';
 import { productColumns, type ProductColumn } from './feed-format';
 
 /** What the staged rows mean for the partner's products. */
@@ -88,9 +89,16 @@ export interface MergeTarget {
 /**
  * Lets one run at a time touch the partner's products, until the transaction ends. Nobody else inserts or updates them,
  * so an anti-join is enough to find what is new, and no product id is drawn for a row that exists.
+ * @throws FeedFailure when the partner no longer exists
  */
 export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw('select from partners where partner_id = ? for no key update', [partnerId]);
+  const { rows } = await trx.raw<{ rows: unknown[] }>(
+    'select from partners where partner_id = ? for no key update',
+    [partnerId],
+  );
+  if (rows.length === 0) {
+    throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
+  }
 }
 
 /** Notes what the staged rows would change, in place of what was noted before. @returns what the changes come to */

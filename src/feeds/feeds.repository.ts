@@ -93,7 +93,7 @@ export async function drawFeedId(db: Database): Promise<number> {
   return rows[0]!.feed_id;
 }
 
-/** The partner with this name, created if it is new. Safe at once from several processes. */
+/** The partner with this name, created if it is new, and locked against its removal. Safe at once from several processes. */
 export async function getOrInsertPartner(db: Database, partnerName: string): Promise<number> {
   const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
     `with created as (
@@ -101,13 +101,15 @@ export async function getOrInsertPartner(db: Database, partnerName: string): Pro
        select :partnerName where not exists (select from partners where partner_name = :partnerName)
        on conflict do nothing
        returning partner_id
+     ), existing as (
+       select partner_id from partners where partner_name = :partnerName for key share
      )
      select partner_id from created
      union all
-     select partner_id from partners where partner_name = :partnerName`,
+     select partner_id from existing`,
     { partnerName },
   );
-  // Created by another transaction between the two looks of the statement: it is there now.
+  // Created or merged into another partner by another transaction during the statement: the next one sees that.
   return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
 }
 

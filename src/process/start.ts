@@ -99,7 +99,7 @@ async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {
   const names = await listNamesOutsideNfc(db);
   if (names.length === 0) return;
   const fields = { count: names.length, names: names.slice(0, loggedNames) };
-  log.warn(fields, 'partner names are not in NFC, they stay apart from those that look the same');
+  log.warn(fields, 'partner names are not in NFC, they stay apart: npm run admin -- partners merge');
 }
 
 async function startProcesses(

@@ -10,7 +10,8 @@ describe('npm run admin', () => {
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: npm run --silent admin -- \[options\] \[command\]\n/);
-    for (const group of ['keys', 'webhooks', 'objects', 'sales']) expect(stdout).toContain(`\n  ${group} `);
+    for (const group of ['keys', 'webhooks', 'objects', 'partners', 'sales'])
+      expect(stdout).toContain(`\n  ${group} `);
   });
 
   it.concurrent.each([[[]], [['keys']]])('shows its help as an error without a command: %j', async (args) => {

@@ -1,0 +1,102 @@
+import type { Knex } from 'knex';
+
+/** How many rows a merge of two partners changes. */
+export interface PartnerMerge {
+  feeds: number;
+  /** Products that only the merged partner had. */
+  products: number;
+  /** Products that both had: one of the two is removed. */
+  duplicates: number;
+  /** Those of them that get the values of the merged partner's product. */
+  replaced: number;
+  orders: number;
+  keys: number;
+  webhooks: number;
+}
+
+/** How long the merge waits for runs of the two partners. */
+const lockSeconds = 30;
+
+const lockSql = `
+  select partner_id, partner_name from partners where partner_name in (:from, :into) order by partner_id for update
+`;
+
+/** What `products` contains besides its keys: a product keeps its number and the time of its creation. */
+const values = [
+  'feed_id',
+  'product_name',
+  'description',
+  'brand',
+  'category',
+  'price',
+  'currency',
+  'availability',
+];
+
+const duplicates = `
+  products as kept join products as removed using (sku) where kept.partner_id = :intoId and removed.partner_id = :fromId
+`;
+
+const steps: Record<string, string> = {
+  replaced: `
+    update products as kept set ${values.map((column) => `${column} = removed.${column}`).join(', ')}
+    from products as removed
+    where kept.partner_id = :intoId and removed.partner_id = :fromId and kept.sku = removed.sku
+      and removed.feed_id > kept.feed_id`,
+  orderedDuplicates: `
+    update order_items set product_id = duplicate.kept_id
+    from (select kept.product_id as kept_id, removed.product_id as removed_id from ${duplicates}) as duplicate
+    where product_id = removed_id`,
+  duplicates: `
+    delete from products where product_id in (select removed.product_id from ${duplicates})`,
+  products: 'update products set partner_id = :intoId where partner_id = :fromId',
+  feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
+  digests: 'delete from digest_blocks where partner_id in (:fromId, :intoId)',
+  earlierDigests: 'delete from record_digests where partner_id in (:fromId, :intoId)',
+  manualChanges: 'delete from manual_changes where partner_id = :fromId',
+  partner: 'delete from partners where partner_id = :fromId',
+};
+
+const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
+  orders: 'update orders set partner_name = :into where partner_name = :from',
+  keys: 'update api_keys set partner_name = :into where partner_name = :from',
+  webhooks: 'update webhook_endpoints set partner_name = :into where partner_name = :from',
+};
+
+/**
+ * Merges a partner into another one: its feeds, products, orders, keys and webhooks. Without the other one, renames it.
+ *
+ * Of two products with one sku, the one of the other partner stays, with its number. It has the values of the product that
+ * the later feed wrote, and the items of orders for either name it. Holds both partners' locks: runs wait, and a run of the
+ * merged partner that is in progress fails. Sales figures follow by the triggers of orders.
+ * @throws for an unknown partner; what the database throws, also after 30 s of waiting for runs; the transaction must end then
+ */
+export async function mergePartners(
+  trx: Knex.Transaction,
+  from: string,
+  into: string,
+): Promise<PartnerMerge> {
+  const run = async (sql: string, bindings: object) =>
+    (await trx.raw<{ rowCount: number }>(sql, bindings as never)).rowCount;
+  await trx.raw(`set local lock_timeout = '${lockSeconds}s'`);
+  const { rows } = await trx.raw<{ rows: { partner_id: number; partner_name: string }[] }>(lockSql, {
+    from,
+    into,
+  });
+  const idOf = (name: string) => rows.find(({ partner_name }) => partner_name === name)?.partner_id;
+  const [fromId, intoId] = [idOf(from), idOf(into)];
+  const merge = { feeds: 0, products: 0, duplicates: 0, replaced: 0, orders: 0, keys: 0, webhooks: 0 };
+  if (fromId !== undefined && intoId === undefined) {
+    await run('update partners set partner_name = :into where partner_id = :fromId', { into, fromId });
+  } else if (fromId !== undefined) {
+    const counts: Record<string, number> = {};
+    for (const [step, sql] of Object.entries(steps)) counts[step] = await run(sql, { fromId, intoId });
+    const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
+    Object.assign(merge, { feeds, products, duplicates, replaced });
+  }
+  for (const what of ['orders', 'keys', 'webhooks'] as const)
+    merge[what] = await run(renames[what], { from, into });
+  const isKnown = fromId !== undefined || merge.orders + merge.keys + merge.webhooks > 0;
+  if (!isKnown) throw new Error(`Unknown partner: ${from}.`);
+  return merge;
+}
