@@ -6,7 +6,10 @@ REDOCLY := REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redo
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz mock bench load audit clean-objects clean
+# Contract 1.2.0. Of the next release: its commit, when it is made.
+last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
+
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz test-release mock bench load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +64,9 @@ load: node_modules/.installed-all dist/.built ## keep the service busy with a mi
 unit-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (FILES=…, all by default)
 	TEST_POOLER=1 $(BIN)/jest $(FILES)
 
+test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back
+	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest test/release
+
 fuzz: node_modules/.installed-all ## make up hostile files and forms (SECONDS=n for each of three kinds, FUZZ_SEED=n to repeat)
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/jest test/hostile/fuzz
 
@@ -87,4 +93,15 @@ node_modules/.installed-all: package.json package-lock.json
 
 dist/.built: $(sources) tsconfig.json tsconfig.build.json | node_modules/.installed
 	$(BIN)/tsc -p tsconfig.build.json
+	touch $@
+
+# The last release, from the history, with the packages of this one.
+dist/last-release/.built: | node_modules/.installed-all
+	@git cat-file -e '$(last_release)^{commit}' 2> /dev/null || { \
+		echo 'The last release ($(last_release)) is not here: this needs a clone with the full history (git fetch --unshallow).' >&2; exit 1; }
+	rm -rf dist/last-release
+	mkdir -p dist/last-release
+	git archive $(last_release) | tar -x -C dist/last-release
+	ln -s ../../node_modules dist/last-release/node_modules
+	$(BIN)/tsc -p dist/last-release/tsconfig.build.json
 	touch $@

@@ -44,7 +44,11 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  testPathIgnorePatterns: withBrowser ? [] : ['<rootDir>/test/browser/'],
+  testPathIgnorePatterns: [
+    ...(withBrowser ? [] : ['<rootDir>/test/browser/']),
+    // It needs the last release, built: `make test-release`.
+    ...(process.env.LAST_RELEASE ? [] : ['<rootDir>/test/release/']),
+  ],
   transform: { '^.+\\.ts$': ['ts-jest', { diagnostics: false }] },
   // TypeScript wants the ending of the compiled file in a dynamic import; here there is only the source.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -30,6 +30,8 @@ export interface ProcessOptions {
   cwd?: string;
   /** Its argument: `worker` works on queued runs only. */
   role?: string;
+  /** The folder of the project that was built; absent: this one. */
+  root?: string;
 }
 
 /** A process of the built service. It is killed after the file, with its PostgreSQL. */
@@ -124,8 +126,9 @@ export function spawnService({
   account,
   cwd = project,
   role,
+  root = project,
 }: ProcessOptions = {}): ServiceProcess {
-  const main = join(project, 'dist/src/main.js');
+  const main = join(root, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
   const child = spawn(process.execPath, [...nodeFlags, main, ...(role ? [role] : [])], {
