@@ -3,8 +3,6 @@ import { Client } from 'pg';
 import { isActiveCurrency } from './currency';
 import { ConfigError, settingsReader, type Settings, type SettingValues } from './shared/settings';
 
-export { ConfigError } from './shared/settings';
-
 const integer = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum }) as const;
 const text = { type: 'string' } as const;
 const onOff = { enum: ['on', 'off'] } as const;
@@ -245,12 +243,6 @@ const readSettings = settingsReader(settings, {
 
 /** The settings of one process. */
 export type Config = ReturnType<typeof loadConfig>;
-/** Where raw files are kept when it is an S3 store. */
-export type S3Config = NonNullable<Config['s3']>;
-/** The replica of the database that serves reads. */
-export type ReplicaConfig = NonNullable<Config['replica']>;
-/** How many requests one API key may make in a window of time. */
-export type RateLimit = NonNullable<Config['rateLimit']>;
 
 /**
  * Reads the settings from `env`; an empty variable counts as unset.

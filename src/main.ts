@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError, loadConfig, type Config } from './config';
+import { loadConfig, type Config } from './config';
+import { ConfigError } from './shared/settings';
 import { limits } from './limits';
 import { createLog, withPid } from './log';
 import { startApiProcess, tellFailure } from './process/api-process';

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
-import { ConfigError, loadConfig, settingGroups, settingNames } from '../src/config';
+import { loadConfig, settingGroups, settingNames } from '../src/config';
+import { ConfigError } from '../src/shared/settings';
 import type { Setting } from '../src/shared/settings';
 
 type Env = Record<string, string>;

@@ -1,4 +1,4 @@
-import { ConfigError } from '../config';
+import { ConfigError } from '../shared/settings';
 import { UsageError, usageExitCode } from '../shared/command-line';
 import { adminProgram } from './program';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { cleanObjects } from '../feeds/clean-objects';
 import { limits } from '../limits';
-import { openObjectStore } from '../storage/object-store';
+import { openObjectStore } from '../storage/open-store';
 import { withDatabase, type AdminContext } from './context';
 
 /** Adds the group of commands that manage the object store. */

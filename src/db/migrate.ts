@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import document from '../../generated/openapi.json';
 import { migrations, type MarkedMigration, type Version } from '../../migrations';
-import { ConfigError } from '../config';
+import { ConfigError } from '../shared/settings';
 import { migrateQueue, queueVersion } from '../queue/queue';
 import type { Database, DatabaseAddress } from './database';
 

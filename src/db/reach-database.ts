@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, type Config } from '../config';
+import type { Config } from '../config';
+import { ConfigError } from '../shared/settings';
 import type { DatabaseAddress } from './database';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres';
 

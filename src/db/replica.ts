@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ReplicaConfig } from '../config';
 import type { Log } from '../log';
 import { openDatabase, queryRows, type Database, type DatabaseAddress } from './database';
 import { LagMeter } from './lag-meter';
 import { poolUse, type PoolUse } from './pool-use';
+
+/** Where the replica is, and how it is used. */
+export interface ReplicaConfig {
+  url: string;
+  connections: number;
+  /** A replica that is further behind serves no reads. */
+  lagSeconds: number;
+}
 
 /** How often both servers are asked for their positions. */
 const lookMilliseconds = 1_000;

@@ -1,11 +1,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
-import { type Config } from '../config';
 import { limits } from '../limits';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { poolUse, SharedPoolUse } from '../db/pool-use';
 import { createLog, withPid } from '../log';
-import { openObjectStore } from '../storage/object-store';
+import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from './feed-failure';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
 import { openRejects, type RejectsRequest } from './rejects';
@@ -15,7 +14,7 @@ import { sendThrough } from './thread-stream';
 /** What the thread is told when it starts. */
 export interface WorkerSettings {
   address: DatabaseAddress;
-  store: Pick<Config, 's3' | 'dataDir'>;
+  store: StoreConfig;
   logLevel: string;
   /** Whether the lines of its log have the number of the process. */
   logsPid?: boolean;

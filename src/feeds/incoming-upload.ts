@@ -1,8 +1,9 @@
 import type { Database } from '../db/database';
 import { requestTimedOut } from '../errors';
+import type { FormPart, MultipartBody } from '../http/multipart';
 import { holderOf, type Caller } from '../keys/caller';
 import { TransferLimit } from '../shared/transfer-limit';
-import { drain, UploadForm, type FilePart, type FormPart, type MultipartBody } from './upload-form';
+import { drain, UploadForm, type FilePart } from './upload-form';
 
 /** An upload that has come in up to its file. */
 export interface IncomingUpload {

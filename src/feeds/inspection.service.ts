@@ -21,7 +21,8 @@ import { FeedFile } from './feed-file';
 import { fileHint, type FileHint } from './file-hint';
 import { suggestColumn } from './header-suggestion';
 import { admitUpload, requireRoom, type UploadAdmission } from './incoming-upload';
-import type { FilePart, MultipartBody } from './upload-form';
+import type { MultipartBody } from '../http/multipart';
+import type { FilePart } from './upload-form';
 
 /** A cell of a header row, and what it stands for. */
 export interface InspectedHeader {

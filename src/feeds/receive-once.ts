@@ -15,7 +15,8 @@ import {
   type ReceivedUpload,
 } from './feeds.service';
 import { admitUpload, requireRoom, type IncomingUpload, type UploadAdmission } from './incoming-upload';
-import { drain, type MultipartBody } from './upload-form';
+import type { MultipartBody } from '../http/multipart';
+import { drain } from './upload-form';
 
 /** What receiving a feed at most once needs. */
 export interface ReceiveOnceContext extends ReceiveContext, UploadAdmission {

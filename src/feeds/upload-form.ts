@@ -1,31 +1,9 @@
 import type { Database } from '../db/database';
 import { invalidShape, type ServiceError, type ShapeError } from '../errors';
+import type { FormPart } from '../http/multipart';
 import { requirePartner, type PartnerScope } from '../keys/caller';
 import { parsePartnerName } from './partner-name';
 import { storedPartnerName } from './stored-partner-name';
-
-/** A part of an upload's form. A file's content must be read to its end before the next part comes. */
-export type FormPart =
-  /** `value`: null when its character set is unknown, or it is not of that. */
-  | { kind: 'field'; name: string; value: string | null }
-  | {
-      kind: 'file';
-      name: string;
-      fileName: string | undefined;
-      /** Without parameters; undefined where the part names none. */
-      mediaType: string | undefined;
-      content: AsyncIterable<Buffer>;
-    };
-
-/** A multipart body. */
-export interface MultipartBody {
-  /** To be read once, one part after the other; the body is dropped when it is left early. */
-  parts: AsyncGenerator<FormPart, void>;
-  /** How many bytes have come in; Infinity when all have. */
-  bytesReceived: () => number;
-  /** Ends the parts, and the content of a file, with the error. */
-  abort: (error: ServiceError) => void;
-}
 
 /** The file of a form: its content is still to be read. */
 export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };

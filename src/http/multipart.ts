@@ -4,11 +4,33 @@ import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { limits } from '../limits';
 import { fileTooLarge, malformedRequest, ServiceError } from '../errors';
-import type { FormPart, MultipartBody } from '../feeds/upload-form';
 import { askForBody } from './expected-body';
 import { Delimiters } from './multipart-delimiters';
 import { hasBody } from './request-body';
 import { watchSender } from './slow-client';
+
+/** A part of a form. A file's content must be read to its end before the next part comes. */
+export type FormPart =
+  /** `value`: null when its character set is unknown, or it is not of that. */
+  | { kind: 'field'; name: string; value: string | null }
+  | {
+      kind: 'file';
+      name: string;
+      fileName: string | undefined;
+      /** Without parameters; undefined where the part names none. */
+      mediaType: string | undefined;
+      content: AsyncIterable<Buffer>;
+    };
+
+/** A multipart body. */
+export interface MultipartBody {
+  /** To be read once, one part after the other; the body is dropped when it is left early. */
+  parts: AsyncGenerator<FormPart, void>;
+  /** How many bytes have come in; Infinity when all have. */
+  bytesReceived: () => number;
+  /** Ends the parts, and the content of a file, with the error. */
+  abort: (error: ServiceError) => void;
+}
 
 /**
  * Opens a multipart/form-data body. A file's content must be read to its end before the next part is asked for. A request

@@ -1,8 +1,13 @@
 import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { RateLimit } from '../config';
 import { rateLimited, unavailable } from '../errors';
 import type { Caller } from '../keys/caller';
 import { limits } from '../limits';
+
+/** How many requests one API key may make in a window of time. */
+export interface RateLimit {
+  requests: number;
+  seconds: number;
+}
 
 /** Counts a request of the caller. @throws rate_limited; unavailable when it cannot be counted */
 export type CountRequest = (caller: Caller) => Promise<void>;

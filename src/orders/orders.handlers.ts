@@ -8,6 +8,13 @@ import { requirePartner } from '../keys/caller';
 import { orderBody } from './orders.body';
 import { createOrder, getOrder, listOrderPage, orderTogether, resolveOrderCursor } from './orders.service';
 
+declare module '../http/contract' {
+  interface CheckResults {
+    /** The order that the cursor names. */
+    listOrders: number | undefined;
+  }
+}
+
 /** The operations of orders. @param defaultCurrency - what a product without a currency counts as */
 export function orderHandlers(
   db: Database,

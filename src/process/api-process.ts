@@ -1,5 +1,5 @@
 import type { DatabaseAddress } from '../db/database';
-import { openObjectStore } from '../storage/object-store';
+import { openObjectStore } from '../storage/open-store';
 import type { Metrics } from '../telemetry/metrics';
 import { addressVariable, isMetricsQuestion, type ApiProcessMessage } from './messages';
 import { openRequestPool, serve } from './serve';

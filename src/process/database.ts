@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError, type Config } from '../config';
+import type { Config } from '../config';
+import { ConfigError } from '../shared/settings';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { startEmbeddedPostgres } from '../db/embedded-postgres';
 import { migrateToLatest, waitForMigrations } from '../db/migrate';

@@ -4,7 +4,8 @@ import { openDatabase, type Database, type DatabaseAddress } from '../db/databas
 import { listNamesOutsideNfc } from '../feeds/stored-partner-name';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { openObjectStore, StorageError, type ObjectStore } from '../storage/object-store';
+import { StorageError, type ObjectStore } from '../storage/object-store';
+import { openObjectStore } from '../storage/open-store';
 import { Readiness } from '../telemetry/readiness';
 import { ApiProcesses } from './api-processes';
 import type { Cleanup } from './cleanups';

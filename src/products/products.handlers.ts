@@ -13,8 +13,15 @@ import {
   parseProductCursor,
   requireProduct,
   resolveListingOrder,
+  type ListingStart,
   type ProductPage,
 } from './products.service';
+
+declare module '../http/contract' {
+  interface CheckResults {
+    listProducts: ListingStart;
+  }
+}
 
 type Product = components['schemas']['Product'];
 

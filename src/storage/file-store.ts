@@ -4,7 +4,7 @@ import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises
 import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ConfigError } from '../config';
+import { ConfigError } from '../shared/settings';
 import { limits } from '../limits';
 import {
   StorageError,

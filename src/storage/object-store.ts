@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import type { Config } from '../config';
 
 /** Bytes of an object, from `start` to `end`, both included; the first one is 0. */
 export interface ByteRange {
@@ -83,16 +82,6 @@ export function storeErrors(store: string, isMissing: (error: unknown) => boolea
       }
     },
   };
-}
-
-/** The store that the configuration names. Only that one's code is loaded: the SDK is large. */
-export async function openObjectStore(config: Pick<Config, 's3' | 'dataDir'>): Promise<ObjectStore> {
-  if (config.s3) {
-    const { S3Store } = await import('./s3-store.js');
-    return new S3Store(config.s3);
-  }
-  const { FileStore } = await import('./file-store.js');
-  return new FileStore(config.dataDir);
 }
 
 /** The same chunks; `onError` learns of an error of the body, so that it can be told from one of the store. */

@@ -11,10 +11,11 @@ import {
   paginateListParts,
   S3Client,
   S3ServiceException,
+  type S3ClientConfig,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { ConfigError, type S3Config } from '../config';
+import { ConfigError } from '../shared/settings';
 import { limits } from '../limits';
 import { sendingPace, watchPace } from '../pace';
 import {
@@ -34,6 +35,15 @@ const { guard, failed } = storeErrors(
   'S3',
   (error) => error instanceof S3ServiceException && error.name === 'NoSuchKey',
 );
+
+/** Where the bucket is, and how it is reached. */
+export interface S3Config {
+  bucket: string;
+  endpoint: string | undefined;
+  region: string | undefined;
+  forcePathStyle: boolean;
+  requestChecksumCalculation: S3ClientConfig['requestChecksumCalculation'];
+}
 
 /** Objects in a bucket of S3, or of a store that speaks its protocol. Credentials come from the SDK's own chain. */
 export class S3Store implements ObjectStore {

@@ -1,6 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from '../../src/config';
+import { loadConfig } from '../../src/config';
+import { ConfigError } from '../../src/shared/settings';
 import { ensureDataDir } from '../../src/process/data-dir';
 import { createTestFolder } from '../support/folder';
 

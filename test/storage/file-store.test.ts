@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ConfigError } from '../../src/config';
+import { ConfigError } from '../../src/shared/settings';
 import { FileStore } from '../../src/storage/file-store';
 import { StorageError } from '../../src/storage/object-store';
 import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';

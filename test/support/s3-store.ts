@@ -1,4 +1,4 @@
-import type { S3Config } from '../../src/config';
+import type { S3Config } from '../../src/storage/s3-store';
 import { S3Store } from '../../src/storage/s3-store';
 import { afterFile } from './after-file';
 import { shared } from './shared';
