@@ -15,7 +15,7 @@ import { connectTo, median, startServiceProcess } from './service-process';
 
 const minutes = Number(process.argv[2] ?? 30);
 const clients = Number(process.argv[3] ?? 12);
-const key = 'load';
+const key = 'key-of-the-load-test';
 const sampleMilliseconds = Math.min(5_000, (minutes * 60_000) / 60);
 /** What the process may have at the end more than before: a fifth, and what a few requests more take. */
 const growthMax = { rss: [1.2, 20], handles: [1.2, 10], connections: [1.2, 5] } as const;

@@ -6,7 +6,7 @@ import { ask } from './measure';
 import type { BenchContext, Measurement } from './report';
 import { fillCatalog, fillOrders } from './sales-history';
 
-const headers = { 'x-api-key': 'bench' };
+const headers = { 'x-api-key': 'key-of-the-benchmark' };
 const target = { kind: 'at most', value: 50 } as const;
 
 const questions = {

@@ -6,7 +6,7 @@ import { measureListing } from './catalog-listing';
 import { measureThroughput } from './catalog-throughput';
 import type { BenchContext, Measurement } from './report';
 
-const key = 'bench';
+const key = 'key-of-the-benchmark';
 
 /** The catalog of the whole service (embedded PostgreSQL), filled by SQL. */
 export async function measureCatalog(context: BenchContext): Promise<Measurement[]> {

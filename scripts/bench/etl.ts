@@ -11,7 +11,7 @@ import { writeFeeds, type Feeds } from './etl-feeds';
 import { ask, psqlVersion, quantile, startPacedRequests, timed, watchMemory, withPriority } from './measure';
 import type { BenchContext, Measurement } from './report';
 
-const headers = { 'x-api-key': 'bench' };
+const headers = { 'x-api-key': 'key-of-the-benchmark' };
 
 /** The service of one round, and what is known of it. */
 interface Round {

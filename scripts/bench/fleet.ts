@@ -5,7 +5,7 @@ import type { Client } from 'pg';
 import { connectTo, startServiceProcess, startWorkerProcess, type WorkerProcess } from '../service-process';
 import { ask } from './measure';
 
-const headers = { 'x-api-key': 'bench' };
+const headers = { 'x-api-key': 'key-of-the-benchmark' };
 /** How often the database is asked how far things are: that is what times are exact to. */
 const lookMilliseconds = 10;
 const patienceMilliseconds = 300_000;

@@ -6,7 +6,7 @@ import { writeFeeds } from './etl-feeds';
 import { ask, timed } from './measure';
 import type { BenchContext, Measurement } from './report';
 
-const headers = { 'x-api-key': 'bench' };
+const headers = { 'x-api-key': 'key-of-the-benchmark' };
 /** How often each page is asked for. */
 const asked = 20;
 

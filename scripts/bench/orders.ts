@@ -7,7 +7,7 @@ import { sendOrders } from './order-load';
 import type { BenchContext, Measurement } from './report';
 import { fillCatalog, fillOrders, partners, products } from './sales-history';
 
-const apiKey = 'bench';
+const apiKey = 'key-of-the-benchmark';
 const connections = 16;
 const target = { kind: 'at least', value: 0.8 } as const;
 

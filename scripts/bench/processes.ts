@@ -8,7 +8,7 @@ import { randomOrder } from './orders';
 import type { BenchContext, Measurement } from './report';
 import { fillCatalog, fillOrders, products } from './sales-history';
 
-const apiKey = 'bench';
+const apiKey = 'key-of-the-benchmark';
 const connections = 32;
 /** To PostgreSQL, of both services: what more of them change is no matter of processes. */
 const databaseConnections = 20;

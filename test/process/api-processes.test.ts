@@ -19,6 +19,7 @@ import {
 import { project } from '../support/project';
 import { sendRaw } from '../support/raw-request';
 import { samples } from '../support/samples';
+import { testKey } from '../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
 const two = { API_PROCESSES: '2' };
@@ -64,7 +65,7 @@ async function spawnTwo(
 ): Promise<{ service: ServiceProcess; barrier: string }> {
   const { barrier, env } = barred(changed);
   if (atStart !== undefined) writeFileSync(barrier, atStart);
-  const database = { DATABASE_URL: databaseUrl(await createEmptyDatabase()), API_KEYS: 'key' };
+  const database = { DATABASE_URL: databaseUrl(await createEmptyDatabase()), API_KEYS: testKey };
   return { service: spawnService({ env: { ...database, ...env, ...settings } }), barrier };
 }
 
@@ -190,7 +191,7 @@ describe('several processes', () => {
     const { service } = await startTwo({ RATE_LIMIT_REQUESTS: '5' }, { rateLimitMilliseconds: 1_000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     afterFile(() => agent.destroy());
-    const request = { method: 'GET', path: '/orders', headers: { 'x-api-key': 'key' }, agent };
+    const request = { method: 'GET', path: '/orders', headers: { 'x-api-key': testKey }, agent };
     expect((await sendRaw(service.url!, request)).status).toBe(200);
 
     service.kill('SIGSTOP');

@@ -32,7 +32,7 @@ async function external(): Promise<{ env: Record<string, string>; address: Datab
     address,
     env: {
       DATABASE_URL: databaseUrl(address),
-      API_KEYS: `key-${randomUUID()},second-key`,
+      API_KEYS: `key-${randomUUID()},second-key-of-this-test`,
       S3_BUCKET: shared().s3Bucket,
       S3_ENDPOINT: shared().s3Endpoint,
     },
@@ -56,7 +56,7 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
     const { feedId, job } = await api.loadFeed(csv, partnerName);
 
     expect(job).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
-    const { body: products } = await api.withKey('second-key').get('/products');
+    const { body: products } = await api.withKey('second-key-of-this-test').get('/products');
     expect(products).toMatchObject({
       count: 1,
       items: [{ sku: 'TENT-2', price: 189.9, partner_name: partnerName }],
@@ -69,7 +69,7 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
 
     const { code, stdout, stderr } = await service.stop();
     expect(code).toBe(0);
-    for (const secret of [firstKey(env), 'second-key', env.DATABASE_URL!, 'API key']) {
+    for (const secret of [firstKey(env), 'second-key-of-this-test', env.DATABASE_URL!, 'API key']) {
       expect(stdout + stderr).not.toContain(secret);
     }
     expect(existsSync(join(service.dataDir, 'postgres'))).toBe(false);

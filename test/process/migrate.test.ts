@@ -6,6 +6,7 @@ import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
 import { spawnService, startService } from '../support/process';
 import { project } from '../support/project';
+import { testKey } from '../support/service';
 
 async function missing(address: DatabaseAddress): Promise<string[]> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
@@ -99,7 +100,11 @@ describe('a database that a newer version has migrated', () => {
     'is served when it was only expanded, with one line of the log that says so: MIGRATE_ON_START=%s',
     async (migratesOnStart) => {
       const address = await createEmptyDatabase();
-      const env = { DATABASE_URL: databaseUrl(address), API_KEYS: 'key', MIGRATE_ON_START: migratesOnStart };
+      const env = {
+        DATABASE_URL: databaseUrl(address),
+        API_KEYS: testKey,
+        MIGRATE_ON_START: migratesOnStart,
+      };
       await spawnService({ role: 'migrate', env }).exit;
       await migrateFurther(address, 'alter table partners add column note text');
 
@@ -120,7 +125,11 @@ describe('a database that a newer version has migrated', () => {
     'is refused after a contract step with one line that names the version needed: MIGRATE_ON_START=%s',
     async (migratesOnStart) => {
       const address = await createEmptyDatabase();
-      const env = { DATABASE_URL: databaseUrl(address), API_KEYS: 'key', MIGRATE_ON_START: migratesOnStart };
+      const env = {
+        DATABASE_URL: databaseUrl(address),
+        API_KEYS: testKey,
+        MIGRATE_ON_START: migratesOnStart,
+      };
       await spawnService({ role: 'migrate', env }).exit;
       await migrateFurther(address, "update schema_compatibility set compatible_from = '99.1.0'");
       const line =
@@ -138,7 +147,7 @@ describe('a database that a newer version has migrated', () => {
 describe('MIGRATE_ON_START=off', () => {
   it('leaves the schema alone: waits, alive and not ready, until somebody has migrated', async () => {
     const address = await createEmptyDatabase();
-    const env = { DATABASE_URL: databaseUrl(address), API_KEYS: 'key' };
+    const env = { DATABASE_URL: databaseUrl(address), API_KEYS: testKey };
     const service = spawnService({ env: { ...env, MIGRATE_ON_START: 'off', METRICS_PORT: '0' } });
     await eventually(
       'it says that it waits',

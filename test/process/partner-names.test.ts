@@ -1,6 +1,7 @@
 import { createTestDatabase } from '../support/database';
 import { databaseUrl } from '../support/empty-database';
 import { startService } from '../support/process';
+import { testKey } from '../support/service';
 
 it('a start logs the partner names that are not in NFC, once: their number, and some of them', async () => {
   const { db, address } = await createTestDatabase();
@@ -9,7 +10,7 @@ it('a start logs the partner names that are not in NFC, once: their number, and 
   await db('orders').insert({ partner_name: 'Z\u0301', currency: 'EUR', total_amount: '0' });
 
   const service = await startService({
-    env: { DATABASE_URL: databaseUrl(address), API_KEYS: 'a-key-for-this-test-1' },
+    env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey },
   });
   const { stdout } = await service.stop();
 

@@ -3,6 +3,7 @@ import type { ApiClient, ApiResponse } from '../support/api-client';
 import { eventually } from '../support/eventually';
 import { spawnService, startService, type ServiceProcess } from '../support/process';
 import { startReplicatedPostgres, type ReplicatedPostgres } from '../support/replicated-postgres';
+import { testKey } from '../support/service';
 
 const noCache = { 'cache-control': 'no-cache' };
 /** What may be read from a replica. */
@@ -28,7 +29,7 @@ beforeAll(async () => {
 const settings = (more: Record<string, string> = {}) => ({
   DATABASE_URL: databaseUrl(postgres.primary.address),
   DATABASE_REPLICA_URL: databaseUrl(postgres.replica.address),
-  API_KEYS: 'a-key',
+  API_KEYS: testKey,
   METRICS_PORT: '0',
   ...more,
 });

@@ -8,6 +8,7 @@ import { administer, createEmptyDatabase, databaseUrl } from '../support/empty-d
 import { createTestFolder } from '../support/folder';
 import { databaseProcesses, spawnService } from '../support/process';
 import { shared } from '../support/shared';
+import { testKey } from '../support/service';
 
 type Env = Record<string, string>;
 
@@ -29,7 +30,7 @@ async function urlWithoutRights(): Promise<string> {
 const emptyDatabase = async () => databaseUrl(await createEmptyDatabase());
 const on = async (database: Promise<string> | string): Promise<Env> => ({
   DATABASE_URL: await database,
-  API_KEYS: 'a-key',
+  API_KEYS: testKey,
 });
 const closed = async (host: string) => `postgresql://user:secret@${host}:${await closedPort()}/catalog`;
 

@@ -20,6 +20,7 @@ import {
   startUsedService,
   type ServiceProcess,
 } from '../support/process';
+import { testKey } from '../support/service';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
 
@@ -114,7 +115,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
     const address = await createEmptyDatabase();
     const [other, observer] = await Promise.all([openSession(address), openSession(address)]);
     await other.query("begin; select pg_advisory_xact_lock(x'70636174'::int)");
-    const service = spawnService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: 'key' } });
+    const service = spawnService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey } });
     await eventually('it waits', async () => {
       const { rowCount } = await observer.query(
         "select from pg_stat_activity where datname = current_database() and application_name = 'migration'",

@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually';
 import { createTestFolder } from '../support/folder';
 import { project } from '../support/project';
 import { startService, spawnService, type ServiceProcess } from '../support/process';
+import { testKey } from '../support/service';
 
 /** The folders of this version and of the last release, both built. */
 const roots = { 'this version': project, 'the last release': process.env.LAST_RELEASE! };
@@ -66,7 +67,7 @@ describe('the last release', () => {
   it('starts on a schema that this version has made', async () => {
     const env = {
       DATABASE_URL: databaseUrl(await createEmptyDatabase()),
-      API_KEYS: 'key-of-sixteen-characters',
+      API_KEYS: testKey,
     };
     await spawnService({ role: 'migrate', env }).exit;
 
@@ -85,7 +86,7 @@ describe('the last release', () => {
   it('works beside this version on one database', async () => {
     const env = {
       DATABASE_URL: databaseUrl(await createEmptyDatabase()),
-      API_KEYS: 'key-of-sixteen-characters',
+      API_KEYS: testKey,
       DATA_DIR: `${createTestFolder()}/data`,
     };
     const older = await start(last!, env);
@@ -110,7 +111,7 @@ describe('the last release', () => {
 
     const { code, stderr } = await spawnService({
       root: roots[last!],
-      env: { DATABASE_URL: databaseUrl(address), API_KEYS: 'key-of-sixteen-characters' },
+      env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey },
     }).exit;
 
     expect(code).toBe(1);

@@ -40,9 +40,9 @@ export interface TestService {
   runQueued: (jobId: number) => Promise<RunOutcome>;
 }
 
-export const testKey = 'test-key';
+export const testKey = 'a-key-of-the-tests';
 /** Another key that is as good. */
-export const otherKey = 'other-test-key';
+export const otherKey = 'another-key-of-the-tests';
 
 /**
  * Starts the application on a free port; it is stopped after the file. Responses that break the document become 500s.

@@ -10,7 +10,7 @@ import {
   type RawPart,
 } from '../../support/multipart';
 import { OpenUpload } from '../../support/open-upload';
-import { startTestService, type TestService } from '../../support/service';
+import { startTestService, testKey, type TestService } from '../../support/service';
 import { expectRefusal, rawFilePath, stored, storedFeed } from '../../support/stored';
 
 let service: TestService;
@@ -243,7 +243,15 @@ describe('POST /feeds/upload', () => {
 
   describe('401', () => {
     const unauthorized = { detail: 'Invalid or missing API key' };
-    const keys = [undefined, '', 'wrong', 'TEST-KEY', 'test-ke', 'test-key2', 'test-key,test-key'];
+    const keys = [
+      undefined,
+      '',
+      'wrong',
+      testKey.toUpperCase(),
+      testKey.slice(0, -1),
+      `${testKey}2`,
+      `${testKey},${testKey}`,
+    ];
 
     it.each(keys)('refuses the key %j and stores nothing', async (key) => {
       const api = service.api.withKey(key);

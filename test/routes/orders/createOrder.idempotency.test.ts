@@ -4,7 +4,7 @@ import { holdOrders } from '../../support/held-products';
 import { expectReplay, leaveAnsweredLongAgo } from '../../support/idempotency';
 import { withStoredKey } from '../../support/partner-keys';
 import { loadProducts } from '../../support/products';
-import { otherKey, startTestService, type TestService } from '../../support/service';
+import { otherKey, startTestService, testKey, type TestService } from '../../support/service';
 import { cutConnection, whileWritesDo } from '../../support/write-trigger';
 
 let service: TestService;
@@ -45,7 +45,7 @@ async function orderCount(): Promise<number> {
 async function bodyText(key: string, body: unknown): Promise<string> {
   const response = await fetch(`${service.url}/orders`, {
     method: 'POST',
-    headers: { 'x-api-key': 'test-key', 'content-type': 'application/json', 'idempotency-key': key },
+    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'idempotency-key': key },
     body: JSON.stringify(body),
   });
   return response.text();
