@@ -39,7 +39,7 @@ const keys = {
     ...text,
     pattern: '[^\\s,]',
     unset: 'a generated key, with the embedded database',
-    description: 'Comma-separated API keys, for a small installation.',
+    description: 'Comma-separated API keys of at least 16 characters, for a small installation.',
     expected: 'it must be a comma-separated list of keys',
     page: 'how-to/manage-api-keys.md',
   },

@@ -2,6 +2,7 @@ import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { listNamesOutsideNfc } from '../feeds/stored-partner-name';
+import { refuseShortKeys } from '../keys/short-keys';
 import { limits } from '../limits';
 import type { Log } from '../log';
 import { StorageError, type ObjectStore } from '../storage/object-store';
@@ -46,7 +47,10 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, config, log, signal);
   const db = processes ? openUpkeepPool(address, cleanups) : openRequestPool(address, config, cleanups);
-  if (role === 'api') await requireKey(db, config);
+  if (role === 'api') {
+    await requireKey(db, config);
+    await refuseShortKeys(db, config.apiKeys, log);
+  }
   await startUpkeep(address, db, log, cleanups);
 
   const objectStore = await openObjectStore(config);

@@ -1,0 +1,33 @@
+import { ConfigError } from '../shared/settings';
+import type { Database } from '../db/database';
+import type { Log } from '../log';
+
+/** How many characters a key of `API_KEYS` has at least. */
+export const keyCharactersMin = 16;
+
+/**
+ * Refuses short keys of `API_KEYS`; only warns of them, in this release, where the database has partners or orders.
+ * @throws ConfigError
+ */
+export async function refuseShortKeys(db: Database, apiKeys: readonly string[], log: Log): Promise<void> {
+  const short = apiKeys.flatMap((key, index) => (key.length < keyCharactersMin ? [index + 1] : []));
+  if (short.length === 0) return;
+  if (await hasData(db)) {
+    log.warn(
+      { short_keys: short, characters_min: keyCharactersMin },
+      'API_KEYS has short keys: replace them, the next release refuses to start with them',
+    );
+    return;
+  }
+  throw new ConfigError(
+    `Wrong setting API_KEYS: a key must have at least ${keyCharactersMin} characters, and number ${short.join(', ')} has ` +
+      'fewer. Make one with: openssl rand -hex 24.',
+  );
+}
+
+async function hasData(db: Database): Promise<boolean> {
+  const { rows } = await db.raw<{ rows: [{ hasData: boolean }] }>(
+    'select exists (select from partners) or exists (select from orders) as "hasData"',
+  );
+  return rows[0].hasData;
+}
