@@ -2425,7 +2425,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The API key is missing or not valid. */
+        /** @description The API key is missing or not valid. Many wrong keys from one address are answered with a delay. */
         Unauthorized: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];

@@ -15,6 +15,7 @@ import { limitRate } from './http/rate-limit';
 import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
 import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
+import { delayWrongKeys, type DelayWrongKey } from './http/wrong-keys';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import type { FeedRunner } from './jobs/jobs.service';
 import { waitingRejectsMax } from './jobs/rejects.service';
@@ -48,6 +49,8 @@ export interface AppDependencies {
   runner: FeedRunner;
   /** Downloads of rejects at a time; default: as many as the runner has connections for. */
   concurrentRejects?: number;
+  /** Delays the refusal of a wrong key; default: where one address sends many. */
+  delayWrongKey?: DelayWrongKey;
   /** Whether other processes answer on the same port: they count requests together. */
   sharesPort?: boolean;
   log: Log;
@@ -78,6 +81,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     objectStore,
     runner,
     concurrentRejects = limits.concurrentRejects,
+    delayWrongKey = delayWrongKeys(),
     sharesPort,
     log,
     observeRequest,
@@ -114,6 +118,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     handlers,
     checks,
     authenticate,
+    delayWrongKey,
     countRequest: limitRate(config.rateLimit, sharesPort),
     uploadBytesMax: config.uploadBytesMax,
     verifyResponses,

@@ -1,6 +1,7 @@
 import { settingGroups } from '../../src/config';
 import { formsPerFile } from '../../src/feeds/incoming-upload';
 import { waitingRejectsMax } from '../../src/jobs/rejects.service';
+import { wrongKeyLimits } from '../../src/http/wrong-keys';
 import { limits } from '../../src/limits';
 import { bytes, code, count, duration, page, table } from './markdown';
 
@@ -76,6 +77,12 @@ const groups: Record<string, Row[]> = {
       `${capacity.RATE_LIMIT_REQUESTS.unset}: ${code('RATE_LIMIT_REQUESTS')}`,
       '429 before the body is read',
       'Only the operator knows how many are fair.',
+    ],
+    [
+      'Wrong API keys of one address (IPv6: /64), per process',
+      `${wrongKeyLimits.undelayedMax} within ${duration(wrongKeyLimits.countMilliseconds)}`,
+      `401 after ${duration(wrongKeyLimits.delayMilliseconds)}, for ${wrongKeyLimits.delayedMax} requests at a time`,
+      'Guesses take time. Behind a proxy all clients have its address: valid keys are never delayed.',
     ],
   ],
   Feeds: [

@@ -33,6 +33,7 @@ import { prepareReply, sendReply, type Prepared } from './send-reply';
 import { bytesTaken } from './slow-client';
 import { onePerPlace, toShapeErrors } from './shape-errors';
 import { toWellFormed } from './well-formed';
+import type { DelayWrongKey } from './wrong-keys';
 
 /** What the pipeline needs to know. */
 export interface PipelineOptions {
@@ -41,6 +42,7 @@ export interface PipelineOptions {
   handlers: ServedHandlers;
   checks: AllChecks;
   authenticate: Authenticate;
+  delayWrongKey: DelayWrongKey;
   countRequest: CountRequest;
   uploadBytesMax: number;
   /** Checks every response against the document, and turns one that breaks it into a 500. For tests. */
@@ -124,11 +126,13 @@ function onlyReads(method: string, { operationId }: Route): boolean {
 }
 
 /** @throws unauthorized; whatever the database throws */
-async function authenticate({ headers }: IncomingMessage, options: Options): Promise<Caller> {
+async function authenticate({ headers, socket }: IncomingMessage, options: Options): Promise<Caller> {
   const key = headers['x-api-key'];
-  const caller = typeof key === 'string' ? await options.authenticate(key) : undefined;
-  if (!caller) throw unauthorized();
-  return caller;
+  if (typeof key !== 'string') throw unauthorized();
+  const caller = await options.authenticate(key);
+  if (caller) return caller;
+  await options.delayWrongKey(socket.remoteAddress);
+  throw unauthorized();
 }
 
 /** Reads a JSON body; a form is read by its handler. @throws unsupported_media_type, too_large, malformed_request */

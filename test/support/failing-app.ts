@@ -23,6 +23,7 @@ export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
     handlers: handlers as unknown as Handlers,
     checks: {} as AllChecks,
     authenticate: authenticateConfigured([testKey]),
+    delayWrongKey: () => Promise.resolve(),
     countRequest: () => Promise.resolve(),
     uploadBytesMax: 1024 * 1024,
     verifyResponses: true,

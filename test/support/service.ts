@@ -8,6 +8,7 @@ import { runFeed, type RunContext, type RunOutcome } from '../../src/etl/run-fee
 import { loadConfig } from '../../src/config';
 import type { RateLimit } from '../../src/http/rate-limit';
 import { createHttpServer, type ServerOptions } from '../../src/http/server';
+import type { DelayWrongKey } from '../../src/http/wrong-keys';
 import { authenticateAny } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/log';
 import { startRunWorker } from '../../src/queue/run-worker';
@@ -61,6 +62,8 @@ export async function startTestService(
     concurrentUploads?: number;
     concurrentDownloads?: number;
     concurrentRejects?: number;
+    /** Absent: wrong keys are not delayed. */
+    delayWrongKey?: DelayWrongKey;
     server?: ServerOptions;
     /** How many queued runs it works on at a time; absent: none. */
     queuedRuns?: number;
@@ -105,6 +108,7 @@ export async function startTestService(
       rejects: (request) => openRejects(request, context),
     },
     concurrentRejects: options.concurrentRejects,
+    delayWrongKey: options.delayWrongKey ?? (() => Promise.resolve()),
     log,
     verifyResponses: true,
   });
