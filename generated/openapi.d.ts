@@ -224,12 +224,20 @@ export interface paths {
          *
          *     Why a row is skipped: see `RowIssueCode`.
          *
+         *     **Waiting runs**
+         *
+         *     A run waits in a queue until there is a slot for it; a request that waits for its run goes ahead of the others. Its
+         *     job is `queued` meanwhile, and its `message` says that the run starts by itself; `POST /jobs/{job_id}/cancel` takes it
+         *     out. A second request for a waiting run is 409 where its client would wait for it too, and is 503 where too many wait:
+         *     half of the places at most wait for runs and plans of one partner.
+         *
          *     **Without waiting**
          *
-         *     With `Prefer: respond-async` the run is put into a queue, and the answer is 202 at once; `GET /jobs/{job_id}` says
+         *     With `Prefer: respond-async` the run is put into the queue, and the answer is 202 at once; `GET /jobs/{job_id}` says
          *     how it goes on. `Prefer: respond-async, wait=10` waits up to ten seconds for its end, which is 200 then, as without
          *     the header. A job that waits in the queue already keeps its place. The runs of one partner come one after the other,
-         *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all.
+         *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all; one whose
+         *     client waited for it has failed.
          */
         post: operations["runJob"];
         delete?: never;
@@ -275,12 +283,11 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Stops a run that waits in the queue or goes on. Nothing of it is applied: the job has failed, with the reason
-         *     `The run was cancelled.`, and can be run again. Whoever waits for the run is told the same.
+         * @description Stops a run that waits or goes on, with or without a client that waits for it. Nothing of it is applied: the job has
+         *     failed, with the reason `The run was cancelled.`, and can be run again. Whoever waits for the run is told the same.
          *
          *     The answer comes when the run has ended, which takes a second or two. Where it does not stop within ten seconds, the
-         *     answer is 202; it stops as soon as it can, and is not applied. A run that has ended already is 409,
-         *     and so is one that was asked for without `respond-async` and still waits for its turn.
+         *     answer is 202; it stops as soon as it can, and is not applied. A run that has ended already is 409.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -3411,18 +3418,13 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The job is running already. */
+            /** @description The job is running already, or another client waits for a run that has not begun. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Job JV00001 is already running."
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };

@@ -245,6 +245,9 @@ create table validation_jobs (
   queued_at timestamp with time zone,
   progress jsonb,
   cancel_requested boolean not null default false,
+  run_requested_at timestamp with time zone,
+  attempts_left smallint not null default 0,
+  run_partner_id bigint,
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint validation_jobs_queued_until_it_runs CHECK (((queued_at IS NULL) OR (status = 'queued'::text))),
   constraint validation_jobs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
@@ -254,6 +257,8 @@ create table validation_jobs (
   constraint validation_jobs_pkey PRIMARY KEY (job_id),
   constraint validation_jobs_feed_id_key UNIQUE (feed_id)
 );
+CREATE INDEX validation_jobs_in_queue ON public.validation_jobs USING btree (run_requested_at, job_id) WHERE ((run_requested_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
+CREATE INDEX validation_jobs_of_partner_in_queue ON public.validation_jobs USING btree (run_partner_id, run_requested_at, job_id) WHERE ((run_requested_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX validation_jobs_queued ON public.validation_jobs USING btree (queued_at) WHERE (queued_at IS NOT NULL);
 CREATE INDEX validation_jobs_running ON public.validation_jobs USING btree (job_id) WHERE (status = 'running'::text);
 

@@ -16,6 +16,7 @@ import * as correctSales from './20261122100100_correct_sales';
 import * as retireRecordDigests from './20261122110000_retire_record_digests';
 import * as logManualChanges from './20261122110100_log_manual_changes';
 import * as createWebhookDeliveries from './20261122120000_create_webhook_deliveries';
+import * as queueRunsInTheirJobs from './20261122120100_queue_runs_in_their_jobs';
 import * as limitApiKeys from './20261122130000_limit_api_keys';
 
 /** A version of the service: `info.version` of the document. */
@@ -67,5 +68,6 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261122110000_retire_record_digests': expand(retireRecordDigests),
   '20261122110100_log_manual_changes': expand(logManualChanges),
   '20261122120000_create_webhook_deliveries': expand(createWebhookDeliveries),
+  '20261122120100_queue_runs_in_their_jobs': expand(queueRunsInTheirJobs),
   '20261122130000_limit_api_keys': expand(limitApiKeys),
 };

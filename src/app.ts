@@ -17,13 +17,15 @@ import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
 import { delayWrongKeys, type DelayWrongKey } from './http/wrong-keys';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
-import type { FeedRunner } from './jobs/jobs.service';
+import { JobWatch } from './jobs/job-watch';
 import { waitingRejectsMax } from './jobs/rejects.service';
 import type { Authenticate } from './keys/caller';
 import { limits } from './limits';
 import type { Log } from './log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
 import { productChecks, productHandlers } from './products/products.handlers';
+import { runChecks, runHandlers } from './runs/runs.handlers';
+import type { RunWorker } from './runs/worker';
 import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 
@@ -46,8 +48,8 @@ export interface AppDependencies {
   /** A pool of its own for the keys of uploads, see `receiveFeedOnce`. */
   claims: Database;
   objectStore: ObjectStore;
-  runner: FeedRunner;
-  /** Downloads of rejects at a time; default: as many as the runner has connections for. */
+  runWorker: RunWorker;
+  /** Downloads of rejects at a time; default: as many as the worker has connections for. */
   concurrentRejects?: number;
   /** Delays the refusal of a wrong key; default: where one address sends many. */
   delayWrongKey?: DelayWrongKey;
@@ -79,7 +81,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     reads = readsFrom(db),
     claims,
     objectStore,
-    runner,
+    runWorker: worker,
     concurrentRejects = limits.concurrentRejects,
     delayWrongKey = delayWrongKeys(),
     sharesPort,
@@ -88,6 +90,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     verifyResponses = false,
   } = dependencies;
   const inFlight = new InFlight();
+  const watch = new JobWatch(db);
   let draining = false;
 
   const uploadLimits = createUploadLimits(config.concurrentUploads);
@@ -98,20 +101,22 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ),
     ...jobHandlers(
       db,
-      runner,
+      watch,
+      worker,
       new TransferLimit({
         capacity: concurrentRejects,
         maxWaiting: waitingRejectsMax,
         what: 'downloads of rejects',
       }),
     ),
+    ...runHandlers({ db, watch, worker }),
     ...productHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(reads),
     ...healthHandlers(address),
     ...(config.servicePages && docsHandlers()),
   };
-  const checks: AllChecks = { ...jobChecks, ...productChecks(reads), ...orderChecks(db) };
+  const checks: AllChecks = { ...jobChecks, ...runChecks, ...productChecks(reads), ...orderChecks(db) };
   const requestLog = new RequestLog(log, Object.keys(document.paths), observeRequest);
   const route = await createPipeline({
     document: document as unknown as Document,

@@ -26,6 +26,7 @@ export type ErrorCode =
   | 'ordered_product_not_found'
   | 'product_not_available'
   | 'job_already_running'
+  | 'job_already_waiting'
   | 'no_finished_run'
   | 'raw_file_unusable'
   | 'idempotent_request_in_progress'
@@ -99,6 +100,9 @@ export const rawFileUnusable = (why: string, cause: unknown) =>
   new ServiceError('raw_file_unusable', why, { cause });
 export const jobAlreadyRunning = (id: string) =>
   new ServiceError('job_already_running', `Job ${id} is already running.`);
+
+export const jobAlreadyWaiting = (id: string) =>
+  new ServiceError('job_already_waiting', `Job ${id} is already waiting to run.`);
 
 export const idempotentRequestInProgress = () =>
   new ServiceError(

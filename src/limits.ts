@@ -137,31 +137,11 @@ export const limits = {
   /** Orders that one statement creates, and their items: none of them waits much longer than for its own. */
   ordersTogether: 50,
   orderItemsTogether: 1_000,
-  /** How often a process, of several on one port the first, looks for runs whose process has died. */
-  interruptedRunsMilliseconds: 5_000,
   /**
    * How often orders are added to the sums of sales. Until then their items are counted when figures are asked for, which
    * takes 5 ms for a thousand orders.
    */
   salesRollupMilliseconds: 2_000,
-  /** A feed of this size or more cannot take the place that each process keeps for smaller ones in the queue. */
-  largeFeedBytes: 16 * 1024 * 1024,
-  /** How often a queued run is begun, should its process die or the database go away each time. */
-  queuedRunAttempts: 5,
-  /** A worker that has taken a run from the queue and gives no sign for so long is dead; it gives one every so often. */
-  queuedRunOverdueMilliseconds: 30_000,
-  queuedRunSignMilliseconds: 5_000,
-  /** How often the queue is asked, in case that its notifications do not come through: not through every pooler do they. */
-  queuePollMilliseconds: 1_000,
-  /**
-   * How often lanes of the queue are removed in which nothing waits: one for each partner, some for each endpoint, and all
-   * of them are looked at whenever somebody asks for work.
-   */
-  idleLanesMilliseconds: 3600 * 1000,
-  /** How long that may take: nothing can be put into the queue meanwhile. */
-  idleLanesLockMilliseconds: 1_000,
-  /** Connections that take runs out of the queue and give them back, besides one for each place, which listens. */
-  queueConnections: 2,
   /**
    * Events that a process sends at a time: they wait for receivers, in the main thread. Of those, so many to one endpoint,
    * on all processes together: some slow receivers leave places for others.
@@ -191,16 +171,12 @@ export const limits = {
   webhookDeadMilliseconds: 5 * 24 * 3600 * 1000,
   /** At shutdown, how long an event that is being sent may take; then another worker sends it. */
   deliveryStopMilliseconds: 5_000,
-  /** After how many seconds a client that has queued a run is told to look. */
-  queuedRunRetrySeconds: 1,
   /** How often a process looks whether the jobs have changed for which somebody waits, with one statement for all. */
   jobWatchMilliseconds: 200,
   /** How many may wait for a job to change. */
   jobWatchers: 1_000,
   /** The longest that an answer is held until a run ends, or a job changes. */
   jobWaitSecondsMax: 60,
-  /** How often a worker looks again whether it can begin a run that somebody holds for a moment. */
-  heldRunMilliseconds: 200,
   /** How often a run tells how far it is, and looks whether it is to stop. */
   progressMilliseconds: 500,
   /** Of so many of these looks its rates are made: five seconds. */

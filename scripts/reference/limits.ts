@@ -3,6 +3,7 @@ import { formsPerFile } from '../../src/feeds/incoming-upload';
 import { waitingRejectsMax } from '../../src/jobs/rejects.service';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
 import { limits } from '../../src/limits';
+import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
@@ -100,7 +101,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Attempts of a queued run whose process dies',
-      String(limits.queuedRunAttempts),
+      String(queuedRunAttempts),
       'The job fails',
       'A run that ends its process each time must not block the queue.',
     ],

@@ -3,8 +3,7 @@ import type { Knex } from 'knex';
 import document from '../../generated/openapi.json';
 import { migrations, type MarkedMigration, type Version } from '../../migrations';
 import { ConfigError } from '../shared/settings';
-import { migrateQueue, queueVersion } from '../queue/queue';
-import type { Database, DatabaseAddress } from './database';
+import type { Database } from './database';
 
 /** The oldest version that has all that our statements use, as `server_version_num` writes it. */
 const oldestVersion = { number: 150_000, name: '15' };
@@ -62,7 +61,7 @@ export function migratorConfigs({ migrations: known }: KnownSchema): Knex.Migrat
 }
 
 /**
- * Brings the schema up to date, and that of the queue. Safe to call at once from several processes: one works, the others
+ * Brings the schema up to date. Safe to call at once from several processes: one works, the others
  * wait and find nothing to do.
  * @param signal - ends the wait for another process; a migration that has begun is finished
  * @returns the migrations of newer versions that the database has besides
@@ -76,7 +75,7 @@ export async function migrateToLatest(
   known = currentSchema,
 ): Promise<string[]> {
   // Asked for again and again: a wait in the server could not be ended from here. In a transaction of its own each time:
-  // those who wait within one could keep all connections of a small pooler, and the one who works needs three.
+  // those who wait within one could keep all connections of a small pooler, and the one who works needs two.
   for (;;) {
     const newer = await migrateAlone(db, known, signal);
     if (newer) return newer;
@@ -98,7 +97,6 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
       await db.migrate.forceFreeMigrationsLock(config);
       await db.migrate.latest({ ...config, afterEach });
     }
-    await migrateQueue((db.client as { config: { connection: DatabaseAddress } }).config.connection);
     return newer;
   });
 }
@@ -158,16 +156,10 @@ async function hasTable(db: Database, name: string): Promise<boolean> {
 export const isOlder = (first: string, second: string) => byNumber.compare(first, second) < 0;
 const byNumber = new Intl.Collator('en', { numeric: true });
 
-/** Reads the same, with the step of the queue's own schema. @throws as `migrateToLatest` */
+/** Reads the same of a server that can be used. @throws as `migrateToLatest` */
 async function readState(db: Database, known: KnownSchema): Promise<SchemaState> {
   await checkServer(db);
-  const { missing, newer } = await readSchema(db, known);
-  const hasQueue = await hasTable(db, 'graphile_worker.migrations');
-  const versions = hasQueue ? await db<{ id: number }>('graphile_worker.migrations').pluck('id') : [];
-  return {
-    missing: versions.includes(queueVersion) ? missing : [...missing, `queue ${queueVersion}`],
-    newer,
-  };
+  return readSchema(db, known);
 }
 
 /**

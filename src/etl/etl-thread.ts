@@ -6,8 +6,9 @@ import { limits } from '../limits';
 import type { Database } from '../db/database';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../errors';
-import { endInterruptedRun } from '../jobs/left-runs.repository';
 import type { Log } from '../log';
+import type { Claim } from '../runs/queue.repository';
+import { recoverRuns } from '../runs/recovery';
 import { FeedFailure } from './feed-failure';
 import type { FeedPlan, PlanPage } from './plan-feed';
 import type { RejectsRequest } from './rejects';
@@ -16,8 +17,8 @@ import type { Outcome, WorkerSettings } from './worker';
 
 /** The worker thread that reads feeds; it starts with the first task and ends when idle. */
 export interface EtlThread {
-  /** Runs one job. A run whose thread dies fails, or returns to the queue it came from. */
-  run(jobId: number, isQueued: boolean): Promise<RunReport>;
+  /** Runs one job. A run whose thread dies fails, or returns to the queue. */
+  run(claim: Claim): Promise<RunReport>;
   /** @throws FeedFailure; unavailable, also when the thread dies */
   plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
   /** Sends the rejects of a run through `port`. @throws as `plan` */
@@ -50,13 +51,14 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   let stopping = false;
 
   return {
-    async run(jobId, isQueued) {
+    async run(claim) {
       try {
-        return (await threads.run({ jobId, isQueued }, { name: 'run' })) as RunReport;
+        return (await threads.run(claim, { name: 'run' })) as RunReport;
       } catch (error) {
         if (stopping) return { outcome: 'unavailable' };
-        log.error({ err: error, job_id: jobId }, 'ETL thread failed');
-        return { outcome: await failDeadRun(db, jobId) };
+        log.error({ err: error, ...('jobId' in claim && { job_id: claim.jobId }) }, 'ETL thread failed');
+        // Nobody waits for a run that was the next one: it is recovered like those of a process that has died.
+        return { outcome: 'jobId' in claim ? await recoverDeadRun(db, claim.jobId) : 'unavailable' };
       }
     },
 
@@ -89,11 +91,12 @@ async function valueOf<T>(task: Promise<unknown>): Promise<T> {
 }
 
 /** Marks the run of a dead thread as failed, or queued again, once PostgreSQL has rolled it back. */
-async function failDeadRun(db: Database, jobId: number): Promise<RunOutcome> {
+async function recoverDeadRun(db: Database, jobId: number): Promise<RunOutcome> {
   const deadline = Date.now() + limits.deadRunWaitMilliseconds;
   while (Date.now() < deadline) {
-    const end = await endInterruptedRun(db, jobId);
-    if (end) return end === 'failed' ? 'failed' : 'unavailable';
+    const { failed, requeued } = await recoverRuns(db, jobId);
+    if (failed.length > 0) return 'failed';
+    if (requeued.length > 0) return 'not_claimed';
     await sleep(100);
   }
   return 'unavailable';

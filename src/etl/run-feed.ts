@@ -1,16 +1,10 @@
 import type { Knex } from 'knex';
 import { isDatabaseUnavailable, type Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import {
-  claimRun,
-  completeRun,
-  failRun,
-  getFeedToRun,
-  markLoading,
-  markRunning,
-} from '../jobs/jobs.repository';
-import { cancelledReason } from '../jobs/run-progress.repository';
+import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
+import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 import type { Log } from '../log';
+import { claimRun, markRunning, type Claim } from '../runs/queue.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RunTally, type RowSource } from './copy-rows';
 import { FeedFailure } from './feed-failure';
@@ -34,10 +28,10 @@ export interface RunContext {
 }
 
 /**
- * How a run ended; the job's row has the rest. `not_queued`: it was to come from the queue, and the job does not wait there
- * any more. `unavailable`: the database went away, and nothing could be recorded.
+ * How a run ended; the job's row has the rest. `not_claimed`: there was none to claim, or it no longer waited. `unavailable`:
+ * the database went away, and nothing could be recorded.
  */
-export type RunOutcome = 'completed' | 'failed' | 'already_running' | 'not_queued' | 'unavailable';
+export type RunOutcome = 'completed' | 'failed' | 'not_claimed' | 'unavailable';
 
 /** What a run came to. */
 export interface RunReport {
@@ -49,7 +43,7 @@ export interface RunReport {
 /** The fields of the log line of a run; the reference of the log is generated from them. */
 export const runLogFields = {
   job_id: 'Number of the validation job: 1 is `JV00001`.',
-  outcome: '`completed`, `failed`, `already_running`, `not_queued` or `unavailable`.',
+  outcome: '`completed`, `failed` or `unavailable`: PostgreSQL could not be reached.',
   counters: 'The counters of the job, as in its `summary`; absent where the run recorded none.',
   copied: 'Rows that were copied to PostgreSQL.',
   known: 'Rows that were unchanged by their digest, and not copied.',
@@ -58,34 +52,32 @@ export const runLogFields = {
 } as const;
 
 /**
- * Runs a validation job: reads the raw file of its feed, stages the good rows, merges them into the partner's products,
- * and records what became of every row. One transaction holds it all, the claim on the job too: products, issues,
- * counters and the final states appear together, and whatever kills this process or the connection undoes the rest and
- * frees the job.
+ * Runs a validation job that waits in the queue: claims it, reads the raw file of its feed, stages the good rows, merges them
+ * into the partner's products, and records what became of every row. One transaction holds it all, the claim too: products,
+ * issues, counters and the final states appear together, and whatever kills this process or the connection undoes the rest
+ * and frees the job.
  *
- * Safe to call at once for any jobs: of two runs of one job the second is told `already_running`; runs of one partner
- * wait for each other where they touch its products. Safe to repeat.
- * @param isQueued - whether it comes from the queue, and is only to be run if it still does when it begins
+ * Safe to call at once for any jobs: a job is run by one at a time; runs of one partner wait for each other where they touch
+ * its products. Safe to repeat.
  */
 export async function runFeed(
-  jobId: number,
+  claim: Claim,
   { db, objectStore, log, firstLoadBytes }: RunContext,
-  isQueued = false,
 ): Promise<RunReport> {
   const tally = new RunTally();
-  let run: number | undefined;
+  let begun: RunNumber | undefined;
   let reporter: RunReporter | undefined;
   // Whatever else fails when a run is cancelled does so because of that.
   const reasonOf = (error: unknown): unknown =>
     reporter?.signal.aborted ? (reporter.signal.reason as unknown) : error;
   try {
     const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
-      if (!(await claimRun(trx, jobId))) return { outcome: 'already_running' };
-      const feed = await getFeedToRun(trx, jobId);
-      // On a connection of its own: callers see the state while the transaction goes on.
-      run = await markRunning(db, jobId, isQueued);
-      if (run === undefined) return { outcome: 'not_queued' };
-      reporter = await startReporter(trx, db, { jobId, run, bytesTotal: feed.sizeBytes }, tally, log);
+      const feed = await claimRun(trx, claim);
+      const run = feed && (await markRunning(db, feed.jobId));
+      if (!feed || run === undefined) return { outcome: 'not_claimed' };
+      const at = { jobId: feed.jobId, run };
+      begun = at;
+      reporter = startReporter(db, at, feed, tally, log);
       const { signal } = reporter;
       try {
         // A savepoint: what fails is undone, while the claim on the job stays until the failure is recorded.
@@ -95,19 +87,18 @@ export async function runFeed(
         return { outcome: 'completed', counters };
       } catch (error) {
         await reporter.stop();
-        log.warn({ job_id: jobId, err: reasonOf(error) }, 'run failed');
-        return await recordFailure(trx, { jobId, run }, reasonOf(error), tally);
+        log.warn({ job_id: at.jobId, err: reasonOf(error) }, 'run failed');
+        return await recordFailure(trx, at, reasonOf(error), tally);
       } finally {
         await reporter.stop();
       }
     });
     const { copied, rejected, known, milliseconds } = tally;
-    const line = { job_id: jobId, counters: undefined, ...report, copied, known, rejected, ms: milliseconds };
-    log.info(line satisfies Record<keyof typeof runLogFields, unknown>, 'run');
+    if (begun) log.info({ job_id: begun.jobId, ...report, copied, known, rejected, ms: milliseconds }, 'run');
     return report;
   } catch (error) {
-    log.error({ job_id: jobId, err: error }, 'run could not be committed');
-    return await recordLostRun(db, { jobId, run }, reasonOf(error), tally, log);
+    log.error({ job_id: begun?.jobId, err: error }, 'run could not be committed');
+    return await recordLostRun(db, begun, reasonOf(error), tally, log);
   }
 }
 
@@ -166,7 +157,7 @@ export function failureReason(error: unknown): string {
 /** Says in the job that its run failed, and what it had skipped until then, unless another run has taken over by now. */
 async function recordFailure(
   trx: Knex.Transaction,
-  at: { jobId: number; run: number },
+  at: RunNumber,
   error: unknown,
   { rejected, issues }: RunTally,
 ): Promise<RunReport> {
@@ -181,16 +172,16 @@ async function recordFailure(
 /** The transaction is lost, and with it the claim. */
 async function recordLostRun(
   db: Database,
-  { jobId, run }: { jobId: number; run: number | undefined },
+  begun: RunNumber | undefined,
   error: unknown,
   tally: RunTally,
   log: Log,
 ): Promise<RunReport> {
   try {
-    if (run === undefined) throw error;
-    return await inTransaction(db, 'bulk', (trx) => recordFailure(trx, { jobId, run }, error, tally));
+    if (begun === undefined) throw error;
+    return await inTransaction(db, 'bulk', (trx) => recordFailure(trx, begun, error, tally));
   } catch (second) {
-    log.error({ job_id: jobId, err: second }, 'failure could not be recorded');
+    log.error({ job_id: begun?.jobId, err: second }, 'failure could not be recorded');
     if (isDatabaseUnavailable(second)) return { outcome: 'unavailable' };
     throw second;
   }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import {
   cancelledReason,
@@ -9,6 +8,7 @@ import {
 } from '../jobs/run-progress.repository';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import type { ClaimedRun } from '../runs/queue.repository';
 import type { RunTally } from './copy-rows';
 import { FeedFailure } from './feed-failure';
 
@@ -27,21 +27,20 @@ export interface RunReporter {
  * Reports on a run every half second, on another connection than the run's, whose transaction nobody sees before its end.
  * A run that is to stop is amid its file or amid a statement: both are given up.
  */
-export async function startReporter(
-  trx: Knex.Transaction,
+export function startReporter(
   db: Database,
-  at: RunNumber & { bytesTotal: number },
+  at: RunNumber,
+  { backend, sizeBytes }: Pick<ClaimedRun, 'backend' | 'sizeBytes'>,
   tally: RunTally,
   log: Log,
-): Promise<RunReporter> {
-  const backend = await backendOf(trx);
+): RunReporter {
   const cancelling = new AbortController();
   const stopping = new AbortController();
   const measureRates = startRates();
 
   async function report(): Promise<void> {
     const { phase, rows, bytesRead } = tally;
-    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: at.bytesTotal };
+    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: sizeBytes };
     if (!(await reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) }))) return;
     // Each time: between two statements the server has none to give up.
     await cancelStatementOf(db, backend);
@@ -69,11 +68,6 @@ export async function startReporter(
       return ended;
     },
   };
-}
-
-async function backendOf(trx: Knex.Transaction): Promise<number> {
-  const { rows } = await trx.raw<{ rows: { pid: number }[] }>('select pg_backend_pid() as pid');
-  return rows[0]!.pid;
 }
 
 /** @returns what has come per second since about five seconds ago, given what has come in all */

@@ -4,6 +4,7 @@ import { limits } from '../limits';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { poolUse, SharedPoolUse } from '../db/pool-use';
 import { createLog, withPid } from '../log';
+import type { Claim } from '../runs/queue.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from './feed-failure';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
@@ -19,7 +20,6 @@ export interface WorkerSettings {
   /** Whether the lines of its log have the number of the process. */
   logsPid?: boolean;
   concurrentRuns: number;
-  concurrentRunsOfPartner: number;
   /** Where the thread notes the use of its pool. */
   poolUse: SharedPoolUse['memory'];
 }
@@ -46,8 +46,8 @@ function getContext(): Promise<RunContext> {
 }
 
 /** A task of the ETL thread: runs one job, beside others. */
-export async function run({ jobId, isQueued }: { jobId: number; isQueued: boolean }): Promise<RunReport> {
-  return runFeed(jobId, await getContext(), isQueued);
+export async function run(claim: Claim): Promise<RunReport> {
+  return runFeed(claim, await getContext());
 }
 
 /** A task of the ETL thread: plans one job, beside others. */

@@ -49,7 +49,7 @@ export async function findFeed(db: Database, feedId: number, scope: PartnerScope
       db.raw(duplicateOf),
       'validation_jobs.job_id',
       'validation_jobs.status',
-      'validation_jobs.queued_at',
+      'validation_jobs.run_requested_at',
       'validation_jobs.failure_reason',
       'validation_jobs.processed',
       'validation_jobs.inserted',
@@ -145,7 +145,7 @@ const tellOfFeedSql = publishEventsSql(`
   select 'feed.uploaded' as event_type, partner_name, to_json(feed) as content
   from (
     select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
-      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, ${duplicateOf}, job_id, job.status, queued_at,
+      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, ${duplicateOf}, job_id, job.status, run_requested_at,
       failure_reason, processed, inserted, updated, unchanged, skipped
     from feeds join partners using (partner_id) join validation_jobs as job using (feed_id)
     where feed_id = ?

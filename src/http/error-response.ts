@@ -23,6 +23,7 @@ const statusOf: Record<ErrorCode, number> = {
   ordered_product_not_found: 404,
   product_not_available: 409,
   job_already_running: 409,
+  job_already_waiting: 409,
   no_run: 409,
   no_finished_run: 409,
   raw_file_unusable: 409,

@@ -1,24 +1,23 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import { removeFromQueue, takeBack } from '../queue/queued-runs';
-import { claimRun, type ValidationJobRow } from './jobs.repository';
-import { failUnheldRun } from './left-runs.repository';
+import { lockJob } from '../runs/queue.repository';
+import { failLockedRun } from '../runs/recovery';
+import type { ValidationJobRow } from './jobs.repository';
 import { cancelledReason, type RunNumber } from './run-progress.repository';
 
 /** What a cancellation has met: a run that it has ended, one that goes on and was told to stop, or none. */
 export type Cancellation = 'ended' | 'none' | { run: number } | 'about to change';
 
 /**
- * Ends the run of a job that waits in the queue, or whose process has died; asks one that goes on to stop. Safe to call
- * at once, and again.
+ * Ends the run of a job that waits, or whose process has died; asks one that is in progress to stop. Safe to call at once,
+ * and again.
  */
 export async function requestCancel(trx: Knex.Transaction, jobId: number): Promise<Cancellation> {
-  if (await claimRun(trx, jobId)) {
+  if (await lockJob(trx, jobId)) {
     const job = await trx<ValidationJobRow>('validation_jobs').where('job_id', jobId).forUpdate().first();
-    if (job?.status !== 'running' && !job?.queued_at) return 'none';
-    await takeBack(trx, jobId, 'anybody');
-    await removeFromQueue(trx, jobId);
-    await failUnheldRun(trx, jobId, cancelledReason);
+    const isWaiting = job?.status === 'queued' && job.run_requested_at !== null;
+    if (job?.status !== 'running' && !isWaiting) return 'none';
+    await failLockedRun(trx, jobId, cancelledReason);
     return 'ended';
   }
   const { rows } = await trx.raw<{ rows: { run: number }[] }>(

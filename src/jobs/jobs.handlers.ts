@@ -6,40 +6,24 @@ import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
 import { entityTagOf, hasCopy } from '../http/entity-tag';
 import { parsePrefer } from '../http/prefer';
-import { formatId } from '../ids';
 import type { Caller } from '../keys/caller';
 import { limits } from '../limits';
+import type { RunWorker } from '../runs/worker';
 import type { TransferLimit } from '../shared/transfer-limit';
-import { cancelRun } from './cancel.service';
 import { followJob } from './follow.service';
 import { jobEvents, type JobState } from './job-events';
-import { JobWatch } from './job-watch';
+import type { JobWatch } from './job-watch';
 import { jobBody } from './jobs.body';
-import {
-  getJob,
-  hasEnded,
-  listJobIssues,
-  parsePosition,
-  planJob,
-  queueJob,
-  runJob,
-  type FeedRunner,
-  type Job,
-  type JobPlan,
-} from './jobs.service';
+import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
 import { openRejects } from './rejects.service';
 
-/** The operations of jobs; `runner` does the work, `downloads` limits those of rejects. */
+/** The operations that show jobs; `worker` makes the rejects, `downloads` limits those. */
 export function jobHandlers(
   db: Database,
-  runner: FeedRunner,
+  watch: JobWatch,
+  worker: Pick<RunWorker, 'rejects'>,
   downloads: TransferLimit,
-): Pick<
-  Handlers,
-  'getJob' | 'streamJobEvents' | 'runJob' | 'cancelJob' | 'planJob' | 'listJobIssues' | 'downloadJobRejects'
-> {
-  const watch = new JobWatch(db);
-
+): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues' | 'downloadJobRejects'> {
   return {
     async getJob({ path, headers, caller, isGivenUp, reply }) {
       const { wait } = parsePrefer(headers.Prefer);
@@ -70,39 +54,6 @@ export function jobHandlers(
       return reply(200, Readable.from(events, { objectMode: false }), { 'X-Accel-Buffering': 'no' });
     },
 
-    async runJob({ path, headers, caller, isGivenUp, reply }) {
-      const { respondAsync, wait } = parsePrefer(headers.Prefer);
-      if (!respondAsync) {
-        return reply(200, jobBody(await runJob(db, runner, path.job_id, caller.partnerName)));
-      }
-      await queueJob(db, path.job_id, caller.partnerName);
-      const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
-      let state: JobState;
-      for await (state of statesOf(path.job_id, caller, overIn(seconds ?? 0, isGivenUp))) {
-        if (hasEnded(state.job)) return reply(200, jobBody(state.job));
-      }
-      return reply(202, jobBody(state!.job), {
-        Location: `/jobs/${path.job_id}`,
-        'Retry-After': limits.queuedRunRetrySeconds,
-        'Preference-Applied': seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`,
-      });
-    },
-
-    async cancelJob({ path, caller, isGivenUp, reply }) {
-      const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isGivenUp);
-      const { job } = cancelled;
-      if (cancelled.hasEnded) return reply(200, jobBody(job));
-      return reply(202, jobBody(job), {
-        Location: `/jobs/${job.jobId}`,
-        'Retry-After': limits.queuedRunRetrySeconds,
-      });
-    },
-
-    async planJob({ path, query, caller, reply }) {
-      const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      return reply(200, planBody(await planJob(db, runner, path.job_id, caller.partnerName, page)));
-    },
-
     async listJobIssues({ path, query, caller, reply }) {
       const filter = { code: query.code, severity: query.severity };
       const page = await listJobIssues(db, path.job_id, caller.partnerName, filter, {
@@ -118,7 +69,7 @@ export function jobHandlers(
     },
 
     async downloadJobRejects({ path, caller, bytesTaken: bytes, reply }) {
-      const rejects = await openRejects({ db, runner, downloads }, path.job_id, { caller, bytes });
+      const rejects = await openRejects({ db, worker, downloads }, path.job_id, { caller, bytes });
       return reply(200, rejects, {
         'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });
@@ -139,34 +90,21 @@ function stateOf(job: Job): JobState {
   return { job, text, tag: entityTagOf(Buffer.from(text)) };
 }
 
-const boundedWait = (seconds: number) => Math.min(seconds, limits.jobWaitSecondsMax);
+/** How long a response is held at most. */
+export const boundedWait = (seconds: number) => Math.min(seconds, limits.jobWaitSecondsMax);
 
 /** Says when the wait is over: after so many seconds, or when nobody waits any more. */
-function overIn(seconds: number, isGivenUp: () => boolean): () => boolean {
+export function overIn(seconds: number, isGivenUp: () => boolean): () => boolean {
   const until = performance.now() + seconds * 1000;
   return () => performance.now() >= until || isGivenUp();
 }
 
-const checkCursor = ({ query }: RawRequest) => {
+/** A cursor that cannot be one is 400. */
+export const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 
-/** A cursor that cannot be one is 400. */
-export const jobChecks = { listJobIssues: checkCursor, planJob: checkCursor } satisfies Checks;
-
-function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
-  return {
-    job_id: plan.jobId,
-    feed_id: formatId('FD', plan.feedId),
-    status: plan.status,
-    message: plan.message,
-    summary: plan.summary,
-    issue_counts: plan.issueCounts,
-    count: plan.changes.length,
-    items: plan.changes,
-    next_cursor: plan.nextCursor,
-  };
-}
+export const jobChecks = { listJobIssues: checkCursor } satisfies Checks;
 
 /** A row issue as the document has it. */
 export function issueBody(issue: RowIssue): components['schemas']['RowIssue'] {

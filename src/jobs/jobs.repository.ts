@@ -22,8 +22,8 @@ export interface ValidationJobRow {
   feed_id: number;
   status: JobStatus;
   created_at: Date;
-  /** Since when a run waits in the queue; null when none does. */
-  queued_at: Date | null;
+  /** When the run was requested that waits or is in progress; null when there is none. */
+  run_requested_at: Date | null;
   /** How far the run is that goes on; null when it has not told yet, or none does. */
   progress: RunProgress | null;
   /** Whether that run has been asked to stop. */
@@ -129,21 +129,6 @@ export async function listRowIssues(
     });
 }
 
-/** Key of the transaction lock that a run holds; the low byte keeps it apart from other locks. */
-const runLockSql = 'pg_try_advisory_xact_lock((job_id << 8) | 1)';
-
-/**
- * Claims the job for the transaction: true when no other run holds it. The claim ends with the transaction, also when the
- * process or the connection dies, so that a job left `running` can be run again at once.
- */
-export async function claimRun(trx: Knex.Transaction, jobId: number): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: { claimed: boolean }[] }>(
-    `select ${runLockSql} as claimed from (select cast(? as bigint) as job_id) as job`,
-    [jobId],
-  );
-  return rows[0]!.claimed;
-}
-
 /** What a run needs to know of its feed. */
 export interface FeedToRun {
   jobId: number;
@@ -184,33 +169,6 @@ export async function newerLoadedFeed(
   return newest?.feed_id ?? undefined;
 }
 
-/**
- * Shows that a run has started and that the file is being read. To be called by who holds the job's claim.
- * @param isQueued - only if the job still waits in the queue
- * @returns which run of the job it is, from 1; undefined when it does not wait there any more
- */
-export async function markRunning(
-  db: Database,
-  jobId: number,
-  isQueued: boolean,
-): Promise<number | undefined> {
-  const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
-    `with job as (
-       update validation_jobs
-       set status = 'running', run_count = run_count + 1, queued_at = null, started_at = now(), finished_at = null,
-         progress = null, cancel_requested = false, failure_reason = null, processed = null, inserted = null,
-         updated = null, unchanged = null, skipped = null
-       where job_id = :jobId and (queued_at is not null or not :isQueued)
-       returning feed_id, run_count
-     ), feed as (
-       update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
-     )
-     select run_count from job`,
-    { jobId, isQueued },
-  );
-  return rows[0]?.run_count;
-}
-
 /** Shows that the file is read and the products are being loaded. */
 export async function markLoading(db: Database, feedId: number): Promise<void> {
   await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
@@ -227,6 +185,7 @@ export async function completeRun(
     .where({ job_id: run.jobId, cancel_requested: false })
     .update({
       status: 'completed',
+      run_requested_at: null,
       finished_at: db.raw('clock_timestamp()'),
       progress: null,
       issue_counts: JSON.stringify(issueCounts),
@@ -260,41 +219,15 @@ export async function failRun(
   return true;
 }
 
-/** Has the job wait for a run. To be called by who holds its claim. */
-export async function markQueued(trx: Knex.Transaction, jobId: number): Promise<void> {
-  await trx('validation_jobs')
-    .where('job_id', jobId)
-    .update({
-      status: 'queued',
-      queued_at: trx.raw('now()'),
-      progress: null,
-      cancel_requested: false,
-      started_at: null,
-      finished_at: null,
-      failure_reason: null,
-      processed: null,
-      inserted: null,
-      updated: null,
-      unchanged: null,
-      skipped: null,
-    });
-}
-
-/** Whether the job waits for a run in the queue. */
-export async function waitsInQueue(db: Database, jobId: number): Promise<boolean> {
-  const waiting = db('validation_jobs').where('job_id', jobId).whereNotNull('queued_at');
-  return (await waiting.first('job_id')) !== undefined;
-}
-
 /** What ends the run of a job as failed, and its feed with it: `reason`, `skipped` and `issueCounts` are bound. */
 export function failSql(which: string): string {
   return `
     with job as (
       update validation_jobs
-      set status = 'failed', queued_at = null, finished_at = clock_timestamp(), progress = null,
+      set status = 'failed', run_requested_at = null, queued_at = null, finished_at = clock_timestamp(), progress = null,
         cancel_requested = false, failure_reason = :reason,
         processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
-      where ${which} and (status = 'running' or queued_at is not null)
+      where ${which} and (status = 'running' or run_requested_at is not null)
       returning feed_id
     )
     update feeds set status = 'failed' from job where feeds.feed_id = job.feed_id

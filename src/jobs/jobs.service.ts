@@ -1,48 +1,20 @@
-import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
-import {
-  invalidCursor,
-  jobAlreadyRunning,
-  jobNotFound,
-  jobToRunNotFound,
-  notAValidationJob,
-  unavailable,
-} from '../errors';
-import type { RunOutcome } from '../etl/run-feed';
-import type { ProductChange } from '../etl/load';
-import type { FeedPlan, PlanPage } from '../etl/plan-feed';
-import type { RejectsRequest } from '../etl/rejects';
+import { invalidCursor, jobNotFound } from '../errors';
 import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
 import { formatId, parseId } from '../ids';
 import type { PartnerScope } from '../keys/caller';
 import { toPage, type Page } from '../page';
-import { addToQueue, removeFromQueue, takeBack } from '../queue/queued-runs';
 import {
-  claimRun,
   findSubmissionJob,
   findValidationJob,
   listRowIssues,
-  markQueued,
   type JobStatus,
   type RowIssueFilter,
   type NumberedIssue,
   type ValidationJobRow,
 } from './jobs.repository';
 import type { RunProgress } from './run-progress.repository';
-
-/** Works on validation jobs, here or elsewhere. */
-export interface FeedRunner {
-  /** Runs a job to its end, and says how it went. @throws unavailable when there is no room for it */
-  run(jobId: number): Promise<RunOutcome>;
-  /** The same, of a job that waits in the queue: it waits for its turn here too, and is not run if it was taken back. */
-  runQueued(jobId: number): Promise<RunOutcome>;
-  /** Says what a run would do now. @throws unavailable */
-  plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
-  /** Opens the rejects of a run. @throws FeedFailure; unavailable */
-  rejects(request: RejectsRequest): Promise<Readable>;
-}
 
 /** A job as its users see it. */
 export interface Job {
@@ -72,7 +44,8 @@ export async function getJob(db: Database, id: string, scope: PartnerScope): Pro
   return job;
 }
 
-async function findJob(db: Database, id: string, scope: PartnerScope): Promise<Job | null> {
+/** The job; null when there is none in the scope. */
+export async function findJob(db: Database, id: string, scope: PartnerScope): Promise<Job | null> {
   const submissionId = parseId('JS', id);
   if (submissionId !== undefined) {
     const row = await findSubmissionJob(db, submissionId, scope);
@@ -113,7 +86,7 @@ export function describeValidationJob(row: ValidationJobRow & { version: string 
     finishedAt: row.finished_at,
     summary,
     issueCounts: row.issue_counts,
-    hasRun: row.status === 'running' || row.queued_at !== null,
+    hasRun: row.status === 'running' || isWaiting(row),
     progress: row.progress ?? undefined,
     version: row.version,
   };
@@ -124,7 +97,7 @@ export type RunColumns = Pick<
   ValidationJobRow,
   | 'job_id'
   | 'status'
-  | 'queued_at'
+  | 'run_requested_at'
   | 'failure_reason'
   | 'processed'
   | 'inserted'
@@ -133,10 +106,13 @@ export type RunColumns = Pick<
   | 'skipped'
 >;
 
+const isWaiting = ({ status, run_requested_at }: Pick<RunColumns, 'status' | 'run_requested_at'>) =>
+  status === 'queued' && run_requested_at !== null;
+
 /** What a validation job says of its last run: the text for people, the summary text and its counters. */
 function describeRun(row: RunColumns): { text: string; result?: string; summary: RunCounters | null } {
   if (row.status === 'queued') {
-    if (row.queued_at) return { text: 'Validation job queued. It starts by itself.', summary: null };
+    if (isWaiting(row)) return { text: 'Validation job queued. It starts by itself.', summary: null };
     const id = formatId('JV', row.job_id);
     return { text: `Validation job queued. Start it with POST /jobs/${id}/run.`, summary: null };
   }
@@ -158,97 +134,11 @@ export function validationMessage(row: RunColumns): string {
   return row.status === 'completed' ? `ETL processing completed. ${text}` : text;
 }
 
-/**
- * Runs a validation job and waits for its end.
- * @throws job_to_run_not_found, not_a_validation_job, job_already_running, unavailable
- */
-export async function runJob(
-  db: Database,
-  runner: FeedRunner,
-  id: string,
-  scope: PartnerScope,
-): Promise<Job> {
-  const { validationId } = await getJobToRun(db, id, scope);
-  const outcome = await runner.run(validationId);
-  if (outcome === 'already_running') throw jobAlreadyRunning(id);
-  if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
-  return getJob(db, id, scope);
-}
-
-/**
- * Puts a run of a validation job into the queue, unless one waits there already.
- * @throws job_to_run_not_found, not_a_validation_job, job_already_running
- */
-export async function queueJob(db: Database, id: string, scope: PartnerScope): Promise<void> {
-  const { validationId } = await getJobToRun(db, id, scope);
-  const isQueued = await inTransaction(db, 'request', async (trx) => {
-    if (!(await claimRun(trx, validationId))) return false;
-    const { wasTaken } = await takeBack(trx, validationId, 'anybody');
-    // Whoever had it may be about to say that it is done, and would mean this one too.
-    if (wasTaken === 'left') await removeFromQueue(trx, validationId);
-    await markQueued(trx, validationId);
-    await addToQueue(trx, validationId);
-    return true;
-  });
-  if (!isQueued) throw jobAlreadyRunning(id);
-}
-
 /** Whether the last run of the job has ended. */
 export const hasEnded = ({ status }: Job) => status === 'completed' || status === 'failed';
 
-/** @throws job_to_run_not_found, not_a_validation_job */
-async function getJobToRun(
-  db: Database,
-  id: string,
-  scope: PartnerScope,
-): Promise<{ job: Job; validationId: number }> {
-  const job = await findJob(db, id, scope);
-  if (!job) throw jobToRunNotFound();
-  if (job.type !== 'validation') throw notAValidationJob();
-  return { job, validationId: parseId('JV', id)! };
-}
-
-/** What a run of a job would do now, one page of the changes. */
-export interface JobPlan {
-  jobId: string;
-  feedId: number;
-  status: 'completed' | 'failed';
-  message: string;
-  summary: RunCounters;
-  issueCounts: RowIssueCount[];
-  changes: ProductChange[];
-  nextCursor?: string;
-}
-
-/**
- * Says what a run of a validation job would do now. Changes nothing.
- * @param page - `limit` changes after `cursor`, the `nextCursor` of the page before
- * @throws job_to_run_not_found, not_a_validation_job, invalid_query, unavailable
- */
-export async function planJob(
-  db: Database,
-  runner: FeedRunner,
-  id: string,
-  scope: PartnerScope,
-  page: { limit: number; cursor?: string },
-): Promise<JobPlan> {
-  const afterRow = parsePosition(page.cursor);
-  const { job, validationId } = await getJobToRun(db, id, scope);
-  const plan = await runner.plan(validationId, { afterRow, limit: page.limit });
-  return {
-    jobId: job.jobId,
-    feedId: job.feedId,
-    status: plan.failureReason === null ? 'completed' : 'failed',
-    message: endText(plan.failureReason, plan.counters),
-    summary: plan.counters,
-    issueCounts: plan.issueCounts,
-    changes: plan.changes,
-    nextCursor: plan.hasMore ? String(plan.changes.at(-1)!.row) : undefined,
-  };
-}
-
 /** What the job of a finished run says, for people. */
-function endText(failureReason: string | null, counters: RunCounters): string {
+export function endText(failureReason: string | null, counters: RunCounters): string {
   const result = summaryText(counters);
   return failureReason === null ? result : `ETL processing failed: ${failureReason} ${result}`;
 }

@@ -4,9 +4,10 @@ import { jobWithoutFinishedRun, rawFileUnusable, unavailable } from '../errors';
 import { FeedFailure } from '../etl/feed-failure';
 import { parseId } from '../ids';
 import { holderOf, type Caller, type PartnerScope } from '../keys/caller';
+import type { RunWorker } from '../runs/worker';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { findValidationJob, getFeedToRun, type ValidationJobRow } from './jobs.repository';
-import { getJob, type FeedRunner } from './jobs.service';
+import { getJob } from './jobs.service';
 
 /** How many downloads of rejects may wait: each is most likely a long one. */
 export const waitingRejectsMax = 16;
@@ -14,7 +15,7 @@ export const waitingRejectsMax = 16;
 /** What making rejects needs. */
 export interface RejectsContext {
   db: Database;
-  runner: FeedRunner;
+  worker: Pick<RunWorker, 'rejects'>;
   /** Limits how many are in progress. */
   downloads: TransferLimit;
 }
@@ -26,7 +27,7 @@ export interface RejectsContext {
  * @throws job_not_found, no_finished_run, raw_file_unusable, unavailable
  */
 export async function openRejects(
-  { db, runner, downloads }: RejectsContext,
+  { db, worker, downloads }: RejectsContext,
   id: string,
   { caller, bytes }: { caller: Caller; bytes: () => number },
 ): Promise<Readable> {
@@ -40,7 +41,7 @@ export async function openRejects(
   };
   const { partnerId } = await getFeedToRun(db, job.job_id);
   try {
-    return await downloads.open({ ...holderOf(caller, partnerId), bytes }, () => runner.rejects(request));
+    return await downloads.open({ ...holderOf(caller, partnerId), bytes }, () => worker.rejects(request));
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     throw error.unavailable ? unavailable(error) : rawFileUnusable(error.message, error);

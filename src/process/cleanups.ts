@@ -1,7 +1,7 @@
 import type { Log } from '../log';
 
 /** What is left to undo when the process stops, in the order in which it was done. */
-export type Cleanup = { what: string; undo: (deadline: number) => Promise<void> | void };
+export type Cleanup = { what: string; undo: (deadline: number) => unknown };
 
 /**
  * Undoes everything, once: whoever calls it again waits for the end of the same. The first one says until when.

@@ -21,7 +21,7 @@ export function connectionsOfApi(settings: Settings): number {
     concurrentUploads +
     runConnections(settings) +
     limits.concurrentRejects +
-    (worksOnQueue ? queueConnections(settings) : 0) +
+    (worksOnQueue ? queueConnections : 0) +
     health +
     (replica ? 1 : 0);
   const ofFirst = apiProcesses > 1 ? limits.upkeepConnections : 0;
@@ -30,11 +30,11 @@ export function connectionsOfApi(settings: Settings): number {
 
 /** The same of a worker. */
 export function connectionsOfWorker(settings: Settings): number {
-  return settings.databaseConnections + runConnections(settings) + queueConnections(settings) + onceForAll;
+  return settings.databaseConnections + runConnections(settings) + queueConnections + onceForAll;
 }
 
-/** Those of what brings the schema up to date, at a start or by itself: two of our pool, and the queue's own. */
-export const connectionsOfMigration = 3;
+/** Those of what brings the schema up to date, at a start or alone: one holds the lock, one migrates. */
+export const connectionsOfMigration = 2;
 
 /** Room for all that these settings can open, for a start and the operator's commands, and for a look at it. */
 export function connectionsMax(settings: Settings): number {
@@ -44,9 +44,5 @@ export function connectionsMax(settings: Settings): number {
 /** Each run has one, and a second one to tell how far it is. */
 const runConnections = ({ concurrentRuns }: Settings) => 2 * concurrentRuns;
 
-/** Those that claim webhook deliveries, and note how they ended. */
-export const deliveryConnections = 2;
-
-/** One for each place where a run is worked on, which listens. */
-const queueConnections = ({ concurrentRuns }: Settings) =>
-  concurrentRuns + limits.queueConnections + deliveryConnections;
+/** Those that claim runs and webhook deliveries, and note how deliveries ended. */
+export const queueConnections = 2;

@@ -60,6 +60,6 @@ export async function requireKey(db: Database, { databaseUrl, apiKeys }: Config)
 export const closePool = (db: Database) => closeWithin(db.destroy());
 
 /** A connection that does not answer is left to the end of the process. */
-export function closeWithin(closed: Promise<void>): Promise<void> {
+export function closeWithin(closed: Promise<unknown>): Promise<unknown> {
   return Promise.race([closed, sleep(limits.closeMilliseconds, undefined, { ref: false })]);
 }

@@ -4,19 +4,19 @@ import { openDatabase, type Database, type DatabaseAddress } from '../db/databas
 import { poolUse } from '../db/pool-use';
 import { readsThrough } from '../db/reads';
 import { Replica } from '../db/replica';
-import { startRunner, type Runner } from '../etl/runner';
+import { openEtlThread } from '../etl/etl-thread';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
 import { KeyUse } from '../keys/key-use';
 import { localKey } from '../keys/local-key';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { startRunWorker } from '../queue/run-worker';
+import { startRunWorker, type RunWorker } from '../runs/worker';
 import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
 import type { Cleanup } from './cleanups';
-import { deliveryConnections } from './connections';
+import { queueConnections } from './connections';
 import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
 
@@ -52,15 +52,15 @@ export function openRequestPool(address: DatabaseAddress, config: Config, cleanu
 /** Works on queued runs, and answers no requests. */
 export function workOnQueue(prepared: Prepared): void {
   const { config, log, db, metrics } = prepared;
-  const { runner } = startRuns('worker', prepared);
-  metrics?.watch({ api: () => poolUse(db) }, runner);
+  const { worker } = startRuns('worker', prepared);
+  metrics?.watch({ api: () => poolUse(db) }, worker);
   log.info({ concurrent_runs: config.concurrentRuns }, 'working on queued runs');
 }
 
 /** Answers requests. @returns the address. @throws ConfigError that names the setting which does not work */
 export async function serve(prepared: Prepared): Promise<string> {
   const { config, log, cleanups, address, db, objectStore, metrics, sharesPort } = prepared;
-  const { runner, stopWork } = startRuns('api', prepared);
+  const { worker, stopWork } = startRuns('api', prepared);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
     connectionsMax: config.concurrentUploads,
@@ -82,7 +82,7 @@ export async function serve(prepared: Prepared): Promise<string> {
     reads: replica && readsThrough(replica, db),
     claims,
     objectStore,
-    runner,
+    runWorker: worker,
     sharesPort,
     log,
     observeRequest: metrics?.observeRequest,
@@ -97,7 +97,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   };
   cleanups.push({ what: 'server', undo: stopServer });
   const pools = { api: () => poolUse(db), upload_keys: () => poolUse(claims) };
-  metrics?.watch(replica ? { ...pools, replica: () => replica.use() } : pools, runner);
+  metrics?.watch(replica ? { ...pools, replica: () => replica.use() } : pools, worker);
   if (replica) metrics?.watchReplica(replica);
   return url;
 }
@@ -111,33 +111,26 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
 function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
   const db = openDatabase(address, {
     applicationName: 'queue',
-    connectionsMax: deliveryConnections,
+    connectionsMax: queueConnections,
     queryMilliseconds: limits.databaseQueryMilliseconds,
   });
   cleanups.push({ what: 'pool of the queue', undo: () => closePool(db) });
   return db;
 }
 
-/** Starts what does runs, and what works on the queue. */
-function startRuns(role: Role, prepared: Prepared): { runner: Runner; stopWork: () => Promise<void> } {
+/** Starts what does runs, and what sends webhooks where this process works on the queue. */
+function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWork: () => Promise<void> } {
   const { config, log, cleanups, address, db, metrics, sharesPort: logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
-  const { logLevel, concurrentRuns, concurrentRunsOfPartner, shutdownSeconds } = config;
-  const settings = { address, store, logLevel, logsPid, concurrentRuns, concurrentRunsOfPartner };
-  const runner = startRunner(settings, db, log, metrics?.observeRun);
-  cleanups.push({ what: 'ETL', undo: () => runner.stop() });
-
-  const { webhookPrivateAddresses: privateAddresses } = config;
-  const workers =
-    role === 'worker' || config.worksOnQueue
-      ? [
-          startRunWorker(address, { db, runner, log, concurrentRuns, shutdownSeconds }),
-          startWebhookWorker(openQueuePool(address, cleanups), { log, privateAddresses, shutdownSeconds }),
-        ]
-      : [];
+  const { logLevel, concurrentRuns, shutdownSeconds, webhookPrivateAddresses: privateAddresses } = config;
+  const thread = openEtlThread({ address, store, logLevel, logsPid, concurrentRuns }, db, log);
+  cleanups.push({ what: 'ETL', undo: () => thread.stop() });
+  const queue = role === 'worker' || config.worksOnQueue ? openQueuePool(address, cleanups) : undefined;
+  const worker = startRunWorker({ thread, db, queue, log, limits: config, observe: metrics?.observeRun });
+  const webhooks = queue && startWebhookWorker(queue, { log, privateAddresses, shutdownSeconds });
   const stopWork = async () => {
-    await Promise.all(workers.map((worker) => worker.stop()));
+    await Promise.all([worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop()]);
   };
   cleanups.push({ what: 'work on the queue', undo: stopWork });
-  return { runner, stopWork };
+  return { worker, stopWork };
 }

@@ -14,7 +14,7 @@ import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } 
 import { startOperatorServer } from './operator';
 import { ensureDataDir } from './data-dir';
 import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
-import { startSweep } from './sweep';
+import { startUpkeepTasks } from './upkeep';
 import { welcome } from './welcome';
 
 /** What every start is given. */
@@ -89,9 +89,8 @@ async function startUpkeep(
   log: Log,
   cleanups: Cleanup[],
 ): Promise<void> {
-  const sweep = new AbortController();
-  cleanups.push({ what: 'sweep', undo: () => sweep.abort() });
-  await startSweep(db, log, sweep.signal);
+  const stopTasks = await startUpkeepTasks(db, log);
+  cleanups.push({ what: 'upkeep', undo: () => closeWithin(stopTasks()) });
   await reportNamesOutsideNfc(db, log);
   const salesRollup = startSalesRollup(address, log);
   cleanups.push({ what: 'sums of sales', undo: () => closeWithin(salesRollup.stop()) });

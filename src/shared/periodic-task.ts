@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /** A task that is repeated until it is stopped. */
 export interface PeriodicTask {
+  /** Begins the next run at once, or as soon as the one in progress has ended. */
+  wake(): void;
   /** Runs no more of it; can be called again. @returns when the run in progress has ended */
   stop(): Promise<void>;
 }
@@ -10,6 +10,8 @@ export interface PeriodicTask {
 export interface PeriodicTaskOptions {
   /** The pause after each run: two runs never overlap. */
   milliseconds: number;
+  /** The pause after a run that has failed; default: the same. */
+  millisecondsAfterFailure?: number;
   /** One run; the signal aborts when the task is stopped. */
   run: (signal: AbortSignal) => unknown;
   /** Gets what a run throws, unless the task is stopped by then; the next run comes all the same. */
@@ -21,35 +23,54 @@ export interface PeriodicTaskOptions {
 /** Repeats a task with a pause after each run. It does not keep the process alive. */
 export function startPeriodicTask({
   milliseconds,
+  millisecondsAfterFailure = milliseconds,
   run,
   onError,
   startsAtOnce = true,
 }: PeriodicTaskOptions): PeriodicTask {
   const stopping = new AbortController();
   const { signal } = stopping;
+  let isWoken = false;
+  let endPause: () => void = () => undefined;
 
-  const pause = () => sleep(milliseconds, undefined, { ref: false, signal }).catch(() => undefined);
+  async function pause(length: number): Promise<void> {
+    if (!isWoken && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, length).unref();
+        endPause = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    isWoken = false;
+  }
 
-  async function attempt(): Promise<void> {
+  /** @returns the length of the pause that follows */
+  async function attempt(): Promise<number> {
     try {
       await run(signal);
+      return milliseconds;
     } catch (error) {
       if (!signal.aborted) onError(error);
+      return millisecondsAfterFailure;
     }
   }
 
   async function repeat(): Promise<void> {
-    if (!startsAtOnce) await pause();
-    while (!signal.aborted) {
-      await attempt();
-      await pause();
-    }
+    if (!startsAtOnce) await pause(milliseconds);
+    while (!signal.aborted) await pause(await attempt());
   }
 
   const ended = repeat();
   return {
+    wake() {
+      isWoken = true;
+      endPause();
+    },
     stop() {
       stopping.abort();
+      endPause();
       return ended;
     },
   };

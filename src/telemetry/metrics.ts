@@ -9,7 +9,7 @@ import {
 } from 'prom-client';
 import type { PoolUse } from '../db/pool-use';
 import type { Replica } from '../db/replica';
-import type { RunRecord, Runner } from '../etl/runner';
+import type { RunRecord, RunWorker } from '../runs/worker';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
 /** From the fastest answer to an upload of a gigabyte. */
@@ -125,9 +125,9 @@ export class Metrics implements MetricsPage {
     if (operation === 'uploadFeed') this.uploadBytes.inc({ outcome }, bytesIn);
   };
 
-  /** Counts a run that has ended; one that another was already at is none. */
+  /** Counts a run that has ended. */
   readonly observeRun = ({ outcome, counters, seconds }: RunRecord): void => {
-    if (outcome === 'already_running' || outcome === 'not_queued') return;
+    if (outcome === 'not_claimed') return;
     this.runs.observe({ outcome }, seconds);
     if (!counters) return;
     for (const row of rowOutcomes) this.rows.inc({ outcome: row }, counters[row]);
@@ -137,10 +137,10 @@ export class Metrics implements MetricsPage {
    * Shows, from now on, what goes on at the moment of being asked.
    * @param ownPools - those of this thread, by the name that they are shown under
    */
-  watch(ownPools: Record<string, () => PoolUse>, runner: Pick<Runner, 'use'>): void {
+  watch(ownPools: Record<string, () => PoolUse>, worker: Pick<RunWorker, 'use'>): void {
     const pools = () => [
       ...Object.entries(ownPools).map(([pool, use]) => [pool, use()] as const),
-      ['etl', runner.use().pool] as const,
+      ['etl', worker.use().pool] as const,
     ];
     this.addGauge('catalog_db_pool_connections', () =>
       pools().flatMap(([pool, { used, free }]) => [
@@ -150,7 +150,7 @@ export class Metrics implements MetricsPage {
     );
     this.addGauge('catalog_db_pool_waiting', () => pools().map(([pool, { waiting }]) => [{ pool }, waiting]));
     this.addGauge('catalog_etl_tasks', () => {
-      const { working, waiting } = runner.use();
+      const { working, waiting } = worker.use();
       return [
         [{ state: 'working' }, working],
         [{ state: 'waiting' }, waiting],

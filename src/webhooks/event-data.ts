@@ -43,7 +43,7 @@ export async function describeEvent(
       const data = feedBody({
         ...row,
         uploaded_at: new Date(row.uploaded_at),
-        queued_at: timeOf(row.queued_at),
+        run_requested_at: timeOf(row.run_requested_at),
         sha256: Buffer.from(row.sha256, 'hex'),
       });
       return { type, timestamp: happenedAt, data };
@@ -54,7 +54,7 @@ export async function describeEvent(
       const job = describeValidationJob({
         ...row,
         created_at: new Date(row.created_at),
-        queued_at: timeOf(row.queued_at),
+        run_requested_at: timeOf(row.run_requested_at),
         started_at: timeOf(row.started_at),
         finished_at: timeOf(row.finished_at),
         version: null,
@@ -70,4 +70,5 @@ export async function describeEvent(
   }
 }
 
-const timeOf = (text: string | null) => (text === null ? null : new Date(text));
+/** What the last release has published has no time of the request. */
+const timeOf = (text: string | null | undefined) => (text ? new Date(text) : null);

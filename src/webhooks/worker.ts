@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
-import { WakeablePause } from '../shared/wakeable-pause';
+import { startPeriodicTask } from '../shared/periodic-task';
 import { deliver, discardDeliveries } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
 
@@ -31,51 +31,39 @@ export function startWebhookWorker(
   const aborting = new AbortController();
   const context = { db, log, privateAddresses, signal: aborting.signal };
   const sending = new Set<Promise<void>>();
-  const pause = new WakeablePause();
-  let stopping = false;
   let discardAt = 0;
 
-  async function claim(): Promise<void> {
-    if (performance.now() >= discardAt) {
-      discardAt = performance.now() + discardMilliseconds;
-      await discardDeliveries(context);
-    }
-    const free = limits.concurrentDeliveries - sending.size;
-    if (free === 0) return;
-    for (const delivery of await claimDeliveries(db, free)) {
-      const sent = deliver(delivery, context)
-        .catch((error: unknown) =>
-          log.warn({ err: error, webhook_id: delivery.message_id }, 'failed to process a webhook delivery'),
-        )
-        .finally(() => {
-          sending.delete(sent);
-          // There is room for the next one of its endpoint.
-          pause.wake();
-        });
-      sending.add(sent);
-    }
-  }
-
-  async function work(): Promise<void> {
-    while (!stopping) {
-      try {
-        await claim();
-        await pause.take(pollMilliseconds);
-      } catch (error) {
-        log.warn({ err: error }, 'failed to claim webhook deliveries');
-        await pause.take(failurePauseMilliseconds);
+  const task = startPeriodicTask({
+    milliseconds: pollMilliseconds,
+    millisecondsAfterFailure: failurePauseMilliseconds,
+    onError: (error) => log.warn({ err: error }, 'failed to claim webhook deliveries'),
+    async run() {
+      if (performance.now() >= discardAt) {
+        await discardDeliveries(context);
+        discardAt = performance.now() + discardMilliseconds;
       }
-    }
-  }
+      const free = limits.concurrentDeliveries - sending.size;
+      if (free === 0) return;
+      for (const delivery of await claimDeliveries(db, free)) {
+        const sent = deliver(delivery, context)
+          .catch((error: unknown) =>
+            log.warn({ err: error, webhook_id: delivery.message_id }, 'failed to process a webhook delivery'),
+          )
+          .finally(() => {
+            sending.delete(sent);
+            // There is room for the next one of its endpoint.
+            task.wake();
+          });
+        sending.add(sent);
+      }
+    },
+  });
 
-  const working = work();
   const ended = async (milliseconds: number) => {
     await Promise.race([Promise.all(sending), sleep(milliseconds, undefined, { ref: false })]);
   };
   const end = async () => {
-    stopping = true;
-    pause.wake();
-    await working;
+    await task.stop();
     await ended(Math.min(limits.deliveryStopMilliseconds, shutdownSeconds * 1000));
     aborting.abort();
     // What cannot be released by then is sent again when its lease has expired.

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
-import { claimRun } from '../../src/jobs/jobs.repository';
 import { limits } from '../../src/limits';
+import { lockJob } from '../../src/runs/queue.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';
 import { documentedResponses } from '../support/documented';
 import { eventually } from '../support/eventually';
 import { startFailingApp } from '../support/failing-app';
 import { startFakeDatabase } from '../support/fake-database';
-import { whileLoading, whileReading } from '../support/held-run';
+import { leaveRunning, whileLoading, whileReading } from '../support/held-run';
 import { excelWorkbook } from '../support/files-of-other-formats';
 import { filePart, formBody, formType, partnerPart } from '../support/multipart';
 import { operations, type Operation } from '../support/operations';
@@ -194,13 +194,34 @@ export const replays: Record<string, Replay> = {
   },
   'runJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/run'),
   'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
-  'runJob 409 example': async ({ service, api }) => {
-    // It is running as long as its claim is held.
-    const claim = await service.db.transaction();
-    await claimRun(claim, 1);
+  'runJob 409 running': async ({ service, api }) => {
+    // It is running as long as its lock is held.
+    await leaveRunning(service, { feedId: 'FD00001', jobId: 'JV00001' });
+    const run = await service.db.transaction();
+    await lockJob(run, 1);
     const answer = await api.post('/jobs/JV00001/run');
-    await claim.rollback();
+    await run.rollback();
     return answer;
+  },
+
+  'runJob 409 waiting': async () => {
+    // There is one place, and another run has it.
+    const narrow = await startTestService({ queuedRuns: 1 });
+    const feed = await narrow.api.uploadFeed(exampleFile);
+    const other = await narrow.api.uploadFeed(exampleFile, 'Other');
+    const run = () => narrow.api.post(`/jobs/${feed.jobId}/run`);
+    let waiting: Promise<ApiResponse> | undefined;
+    let answer: ApiResponse | undefined;
+    await whileLoading(narrow, other, async () => {
+      waiting = run();
+      await eventually('the run waits', async () => {
+        const { message } = (await narrow.api.get(`/jobs/${feed.jobId}`)).body;
+        return (message as string).includes('It starts by itself');
+      });
+      answer = await run();
+    });
+    await waiting;
+    return answer!;
   },
 
   'cancelJob 200 example': async ({ withoutFiles }) => {

@@ -1,7 +1,6 @@
 import { migrations } from '../../migrations';
 import { openDatabase, type Database } from '../../src/db/database';
 import { migrateToLatest, missingMigrations, waitForMigrations } from '../../src/db/migrate';
-import { queueVersion } from '../../src/queue/queue';
 import { afterFile } from '../support/after-file';
 import { createEmptyDatabase } from '../support/empty-database';
 
@@ -15,13 +14,12 @@ async function openEmpty(encoding?: string): Promise<Database> {
 }
 
 const ours = Object.keys(migrations);
-const queue = `queue ${queueVersion}`;
 
 describe('missingMigrations', () => {
   it('names all of them for an empty database, and changes nothing there', async () => {
     const db = await openEmpty();
 
-    expect(await missingMigrations(db)).toEqual([...ours, queue]);
+    expect(await missingMigrations(db)).toEqual(ours);
 
     expect(await db('pg_tables').where('schemaname', 'public').pluck('tablename')).toEqual([]);
   });
@@ -37,7 +35,6 @@ describe('missingMigrations', () => {
       batch: 2,
       migration_time: db.fn.now(),
     });
-    await db('graphile_worker.migrations').insert({ id: queueVersion + 1 });
     expect(await missingMigrations(db)).toEqual([]);
   });
 
@@ -47,9 +44,6 @@ describe('missingMigrations', () => {
     await db('schema_migrations').where('name', ours.at(-1)!).delete();
 
     expect(await missingMigrations(db)).toEqual([ours.at(-1)]);
-
-    await db('graphile_worker.migrations').where('id', queueVersion).delete();
-    expect(await missingMigrations(db)).toEqual([ours.at(-1), queue]);
   });
 
   it('refuses a database that is not UTF-8', async () => {
@@ -80,7 +74,7 @@ describe('waitForMigrations', () => {
     await migrateToLatest(db);
     await waiting;
 
-    expect(onWait.mock.calls).toEqual([[[...ours, queue]]]);
+    expect(onWait.mock.calls).toEqual([[ours]]);
   });
 
   it('ends by the signal, with its reason', async () => {

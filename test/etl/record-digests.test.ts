@@ -5,6 +5,7 @@ import { PartnerDigests } from '../../src/etl/partner-digests';
 import { BlockBudget } from '../../src/etl/block-budget';
 import { RecordDigests, recordsPerBlock } from '../../src/etl/record-digests';
 import { runFeed } from '../../src/etl/run-feed';
+import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import { createLog } from '../../src/log';
 import type { UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/eventually';
@@ -230,12 +231,16 @@ describe('a first load that goes straight into the products', () => {
             const jobId = upload.body.validation_job_id as string;
             const other = await service.api.uploadFeed(csv, staged);
 
-            await runFeed(Number(jobId.slice(2)), {
-              db,
-              objectStore,
-              log: createLog('silent'),
-              firstLoadBytes: 0,
-            });
+            await requestRun(db, (await findRunTarget(db, Number(jobId.slice(2)), null))!, 1);
+            await runFeed(
+              { jobId: Number(jobId.slice(2)) },
+              {
+                db,
+                objectStore,
+                log: createLog('silent'),
+                firstLoadBytes: 0,
+              },
+            );
             await run(other);
 
             expect(await resultOf(jobId)).toEqual(await resultOf(other.jobId));

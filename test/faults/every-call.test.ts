@@ -1,5 +1,5 @@
 import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
+import { recoverRuns } from '../../src/runs/recovery';
 import { ApiClient, type ApiResponse } from '../support/api-client';
 import { findBroken } from '../support/invariants';
 import { filePart, formBody, formType, partnerPart, uploadParts } from '../support/multipart';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 async function expectIntact(): Promise<void> {
   // What every process does every few seconds.
-  await failInterruptedRuns(service.db);
+  await recoverRuns(service.db);
   await rollUpSales(service.db);
   const system = { db: service.db, objectStore: service.objectStore, apis: [api] };
   expect(await findBroken(system, { orphans: true })).toEqual([]);

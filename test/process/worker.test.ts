@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { limits } from '../../src/limits';
+import { largeFeedBytes } from '../../src/runs/queue.repository';
 import { afterFile } from '../support/after-file';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
@@ -149,7 +149,7 @@ describe('workers beside an API process that does not work on the queue', () => 
   });
 
   it('keep a place for small feeds while large ones take all others', async () => {
-    const blankLines = '\n'.repeat(limits.largeFeedBytes);
+    const blankLines = '\n'.repeat(largeFeedBytes);
     const large = await Promise.all([1, 2].map((at) => api.uploadFeed(csv + blankLines, `Large ${at}`)));
     const small = await api.uploadFeed(csv, 'Small');
     const held = await db.transaction();
@@ -176,7 +176,7 @@ it('a client that waits for a queued run is answered when the process has to sto
   const answer = service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async, wait=60' });
   await eventually(
     'the run is queued',
-    async () => (await db('graphile_worker.jobs').first('id')) !== undefined,
+    async () => (await db('validation_jobs').whereNotNull('run_requested_at').first('job_id')) !== undefined,
   );
 
   const { code } = await service.stop();

@@ -5,12 +5,16 @@ let task: PeriodicTask | undefined;
 afterEach(() => task?.stop());
 
 /** Starts a task that announces each of its runs. */
-function start(run: (count: number, signal: AbortSignal) => unknown, startsAtOnce = true) {
+function start(
+  run: (count: number, signal: AbortSignal) => unknown,
+  startsAtOnce = true,
+  pauses: { milliseconds: number; millisecondsAfterFailure?: number } = { milliseconds: 5 },
+) {
   const runs = new EventTarget();
   const errors: unknown[] = [];
   let count = 0;
   task = startPeriodicTask({
-    milliseconds: 5,
+    ...pauses,
     startsAtOnce,
     onError: (error) => errors.push(error),
     run: async (signal) => {
@@ -77,4 +81,22 @@ it('can be stopped twice', async () => {
   start(() => undefined);
 
   await Promise.all([task!.stop(), task!.stop()]);
+});
+
+const anHour = 3600_000;
+
+it('runs again at once when it is woken, also when that comes during a run', async () => {
+  const { ended } = start((count) => count === 2 && task!.wake(), true, { milliseconds: anHour });
+  const third = ended(3);
+
+  task!.wake();
+
+  await third;
+});
+
+it('has a pause of its own after a failure', async () => {
+  const pauses = { milliseconds: anHour, millisecondsAfterFailure: 5 };
+  const { ended } = start(() => Promise.reject(new Error('each time')), true, pauses);
+
+  await ended(3);
 });

@@ -39,11 +39,13 @@ export async function startAppAt(
     db,
     claims,
     objectStore,
-    runner: {
+    runWorker: {
       run: () => Promise.resolve('unavailable'),
-      runQueued: () => Promise.resolve('unavailable'),
-      plan: () => Promise.reject(unavailable('no runner')),
-      rejects: () => Promise.reject(unavailable('no runner')),
+      plan: () => Promise.reject(unavailable('no worker')),
+      rejects: () => Promise.reject(unavailable('no worker')),
+      wake: () => undefined,
+      use: () => ({ working: 0, waiting: 0, pool: { used: 0, free: 0, waiting: 0 } }),
+      stopClaiming: () => Promise.resolve(),
     },
     log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
     verifyResponses: true,

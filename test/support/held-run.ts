@@ -84,14 +84,21 @@ export async function whileLoading(
   return running.started;
 }
 
-/** Leaves the feed's job as a process does that dies amid a run. */
-export async function leaveRunning({ db }: TestService, { feedId, jobId }: UploadedFeed): Promise<void> {
+/**
+ * Leaves the feed's job as a process does that dies amid a run. @param attemptsLeft - how often the run may still be begun
+ */
+export async function leaveRunning(
+  { db }: Pick<TestService, 'db'>,
+  { feedId, jobId }: Pick<UploadedFeed, 'feedId' | 'jobId'>,
+  attemptsLeft = 0,
+): Promise<void> {
   await db('validation_jobs')
     .where('job_id', Number(jobId.slice(2)))
     .update({
       status: 'running',
       run_count: db.raw('run_count + 1'),
-      queued_at: null,
+      run_requested_at: db.raw('coalesce(run_requested_at, now())'),
+      attempts_left: attemptsLeft,
       started_at: db.fn.now(),
       finished_at: null,
       failure_reason: null,

@@ -2,16 +2,19 @@ import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import { limits } from '../../src/limits';
+import { poolUse } from '../../src/db/pool-use';
+import type { EtlThread } from '../../src/etl/etl-thread';
 import { openRejects } from '../../src/etl/rejects';
 import { planFeed } from '../../src/etl/plan-feed';
 import { runFeed, type RunContext, type RunOutcome } from '../../src/etl/run-feed';
+import { sendThrough } from '../../src/etl/thread-stream';
 import { loadConfig } from '../../src/config';
 import type { RateLimit } from '../../src/http/rate-limit';
 import { createHttpServer, type ServerOptions } from '../../src/http/server';
 import type { DelayWrongKey } from '../../src/http/wrong-keys';
 import { authenticateAny } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/log';
-import { startRunWorker } from '../../src/queue/run-worker';
+import { startRunWorker } from '../../src/runs/worker';
 import { startWebhookWorker } from '../../src/webhooks/worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
@@ -35,10 +38,8 @@ export interface TestService {
   objectStore: ObjectStore;
   /** Where the local object store keeps its objects; empty when another store was given. */
   dataDir: string;
-  /** Runs a job in this thread, as the ETL thread would. */
-  run: (jobId: number) => Promise<RunOutcome>;
-  /** The same, as of a run that was taken out of the queue. */
-  runQueued: (jobId: number) => Promise<RunOutcome>;
+  /** Claims and runs a job that waits, as the ETL thread would. */
+  runClaimed: (jobId: number) => Promise<RunOutcome>;
 }
 
 export const testKey = 'a-key-of-the-tests';
@@ -80,8 +81,14 @@ export async function startTestService(
   await objectStore.prepare();
   const log = options.log ?? createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
   const context: RunContext = { db, objectStore, log };
-  const run = async (jobId: number) => (await runFeed(jobId, context)).outcome;
-  const runQueued = async (jobId: number) => (await runFeed(jobId, context, true)).outcome;
+  const runWorker = startRunWorker({
+    thread: etlInThisThread(context),
+    db,
+    queue: options.queuedRuns === undefined ? undefined : db,
+    log,
+    limits: { concurrentRuns: options.queuedRuns ?? 100, concurrentRunsOfPartner: 100 },
+  });
+  afterFile(() => runWorker.stopClaiming(30_000));
 
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
@@ -101,27 +108,12 @@ export async function startTestService(
     db,
     claims,
     objectStore,
-    runner: {
-      run,
-      runQueued,
-      plan: (jobId, page) => planFeed(jobId, page, context),
-      rejects: (request) => openRejects(request, context),
-    },
+    runWorker,
     concurrentRejects: options.concurrentRejects,
     delayWrongKey: options.delayWrongKey ?? (() => Promise.resolve()),
     log,
     verifyResponses: true,
   });
-  if (options.queuedRuns !== undefined) {
-    const worker = startRunWorker(address, {
-      db,
-      runner: { runQueued },
-      log,
-      concurrentRuns: options.queuedRuns,
-      shutdownSeconds: 30,
-    });
-    afterFile(() => worker.stop());
-  }
   if (options.webhooks !== undefined) {
     const privateAddresses = options.webhooks === 'to any address';
     const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30 });
@@ -146,8 +138,18 @@ export async function startTestService(
     address: directAddress,
     objectStore,
     dataDir,
-    run,
-    runQueued,
+    runClaimed: async (jobId) => (await runFeed({ jobId }, context)).outcome,
+  };
+}
+
+/** Does what the ETL thread does in this one. */
+function etlInThisThread(context: RunContext): EtlThread {
+  return {
+    run: (claim) => runFeed(claim, context),
+    plan: (jobId, page) => planFeed(jobId, page, context),
+    sendRejects: async (request, port) => sendThrough(port, await openRejects(request, context)),
+    poolUse: () => poolUse(context.db),
+    stop: () => Promise.resolve(),
   };
 }
 

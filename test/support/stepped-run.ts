@@ -3,6 +3,7 @@ import { Client, type QueryConfig } from 'pg';
 import { openDatabase } from '../../src/db/database';
 import { runFeed, type RunReport } from '../../src/etl/run-feed';
 import { createLog } from '../../src/log';
+import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import type { UploadedFeed } from './api-client';
 import { eventually } from './eventually';
 import type { TestService } from './service';
@@ -32,13 +33,16 @@ export class SteppedRun {
     client.acquireRawConnection = async () => this.watch(await acquire());
     const { objectStore } = service;
     const log = createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
-    this.report = runFeed(Number(jobId.slice(2)), { db, objectStore, log, firstLoadBytes }).finally(
-      async () => {
+    const job = Number(jobId.slice(2));
+    // On another connection: only the statements of the run are stepped.
+    const requested = findRunTarget(service.db, job, null).then((target) => requestRun(service.db, target!, 1));
+    this.report = requested
+      .then(() => runFeed({ jobId: job }, { db, objectStore, log, firstLoadBytes }))
+      .finally(async () => {
         await db.destroy();
         this.hasEnded = true;
         this.onHalt();
-      },
-    );
+      });
     // Whoever awaits it learns of its failure.
     this.report.catch(() => undefined);
   }

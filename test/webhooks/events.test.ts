@@ -1,4 +1,4 @@
-import { failInterruptedRuns } from '../../src/jobs/left-runs.repository';
+import { recoverRuns } from '../../src/runs/recovery';
 import { insertOrders } from '../../src/orders/orders.repository';
 import { eventually } from '../support/eventually';
 import { leaveRunning } from '../support/held-run';
@@ -82,8 +82,8 @@ describe('what an endpoint is told of', () => {
     const lost = await service.api.uploadFeed(csv, 'Queued');
     await leaveRunning(service, lost);
 
-    expect(await failInterruptedRuns(service.db)).toContain(Number(lost.jobId.slice(2)));
-    await failInterruptedRuns(service.db);
+    expect((await recoverRuns(service.db)).failed).toContain(Number(lost.jobId.slice(2)));
+    await recoverRuns(service.db);
 
     await allSent();
     expect(receiver.received.map(({ event }) => [event.type, event.data])).toEqual(

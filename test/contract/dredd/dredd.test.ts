@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { claimKey } from '../../../src/idempotency/idempotency.repository';
-import { claimRun } from '../../../src/jobs/jobs.repository';
 import { digestOf, generateKey } from '../../../src/keys/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
 import { limits } from '../../../src/limits';
+import { lockJob } from '../../../src/runs/queue.repository';
 import { startTestService, testKey } from '../../support/service';
 
 const root = join(__dirname, '..', '..', '..');
@@ -75,7 +75,7 @@ describe('Dredd', () => {
     // JV00002 is running, and the key `in use` is, as long as their claims are held.
     await service.db('validation_jobs').where('job_id', 2).update({ status: 'running' });
     const claims = await service.db.transaction();
-    await claimRun(claims, 2);
+    await lockJob(claims, 2);
     const apiKeyDigest = createHash('sha256').update(testKey).digest();
     await claimKey(claims, { apiKeyDigest, text: 'in use' });
 

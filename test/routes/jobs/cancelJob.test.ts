@@ -1,5 +1,5 @@
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
-import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
+import { recoverRuns } from '../../../src/runs/recovery';
 import { limits } from '../../../src/limits';
 import { eventually } from '../../support/eventually';
 import { HeldProducts } from '../../support/held-products';
@@ -32,7 +32,7 @@ const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice
 const productsOf = async (partnerName: string) =>
   (await service.api.get(`/products?partner_name=${encodeURIComponent(partnerName)}`)).body
     .items as unknown[];
-const queued = () => service.db('graphile_worker.jobs').pluck<string[]>('key');
+const queued = () => service.db('validation_jobs').whereNotNull('run_requested_at').pluck<number[]>('job_id');
 
 /** Waits until the run has been told to stop. */
 const told = (feed: UploadedFeed) =>
@@ -54,12 +54,12 @@ describe('POST /jobs/{job_id}/cancel', () => {
 
       expect(status).toBe(200);
       expect(body).toMatchObject({ ...cancelled, job_id: feed.jobId, started_at: null });
-      expect(await queued()).not.toContain(`run ${jobNumber(feed)}`);
+      expect(await queued()).not.toContain(jobNumber(feed));
       expect((await service.api.get(`/feeds/${feed.feedId}`)).body).toMatchObject({
         status: 'failed',
         validation_status: 'failed',
       });
-      await failInterruptedRuns(service.db);
+      await recoverRuns(service.db);
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
     });
 
@@ -119,8 +119,8 @@ describe('POST /jobs/{job_id}/cancel', () => {
 
       expect(await cancel(feed)).toMatchObject({ status: 200, body: cancelled });
 
-      expect(await queued()).not.toContain(`run ${jobNumber(feed)}`);
-      await failInterruptedRuns(service.db);
+      expect(await queued()).not.toContain(jobNumber(feed));
+      await recoverRuns(service.db);
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject(cancelled);
     });
 
@@ -130,10 +130,10 @@ describe('POST /jobs/{job_id}/cancel', () => {
       await leaveRunning(service, feed);
       await service.db('validation_jobs').where('job_id', jobNumber(feed)).update({ cancel_requested: true });
 
-      expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
+      expect((await recoverRuns(service.db)).failed).toContain(jobNumber(feed));
 
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject(cancelled);
-      expect(await queued()).not.toContain(`run ${jobNumber(feed)}`);
+      expect(await queued()).not.toContain(jobNumber(feed));
     });
 
     it('leaves a job that can be run again, at once and to its end', async () => {
@@ -171,7 +171,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       await cancel(feed);
 
       expect((await service.api.get(`/jobs/${other.jobId}`)).body.status).toBe('queued');
-      expect(await queued()).toContain(`run ${jobNumber(other)}`);
+      expect(await queued()).toContain(jobNumber(other));
     });
   });
 

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
+import { recoverRuns } from '../../../src/runs/recovery';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
@@ -127,7 +127,7 @@ describe('GET /jobs/{job_id}/issues', () => {
     it('is empty when that run was interrupted', async () => {
       const feed = await service.api.loadFeed(badRows(3));
       await leaveRunning(service, feed);
-      await failInterruptedRuns(service.db);
+      await recoverRuns(service.db);
 
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
       expect((await list(feed.jobId)).body).toEqual(none);
@@ -147,7 +147,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       await run('validation_jobs')
         .where('job_id', Number(feed.jobId.slice(2)))
         .update(ended);
-      const looking = failInterruptedRuns(service.db);
+      const looking = recoverRuns(service.db);
       await eventually('it waits for the row of the job', async () => {
         const { rows } = await service.db.raw<{ rows: unknown[] }>(
           "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -156,7 +156,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       });
       await run.commit();
 
-      expect(await looking).toEqual([]);
+      expect((await looking).failed).toEqual([]);
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(jobBefore);
       expect((await list(feed.jobId)).body).toEqual(before);
     });
@@ -167,7 +167,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       const before = (await list(ended.jobId)).body;
       await leaveRunning(service, interrupted);
 
-      expect(await failInterruptedRuns(service.db)).toEqual([Number(interrupted.jobId.slice(2))]);
+      expect((await recoverRuns(service.db)).failed).toEqual([Number(interrupted.jobId.slice(2))]);
 
       expect((await list(ended.jobId)).body).toEqual(before);
       expect((await list(interrupted.jobId)).body).toEqual(none);

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
+import { recoverRuns } from '../../../src/runs/recovery';
 import type { UploadedFeed } from '../../support/api-client';
 import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';
 import { startTestService, type TestService } from '../../support/service';
@@ -299,13 +299,13 @@ describe('POST /jobs/{job_id}/run', () => {
       const feed = await service.api.uploadFeed(csv, 'Marked');
       await leaveRunning(service, feed);
 
-      expect(await failInterruptedRuns(service.db)).toEqual([Number(feed.jobId.slice(2))]);
+      expect((await recoverRuns(service.db)).failed).toEqual([Number(feed.jobId.slice(2))]);
 
       const job = await service.api.get(`/jobs/${feed.jobId}`);
       await expectFailed(feed, job, /.*interrupted.*\./);
       expect(job.body.issue_counts).toEqual([]);
       expect((await run(feed.jobId)).body).toMatchObject({ status: 'completed', summary: { inserted: 2 } });
-      expect(await failInterruptedRuns(service.db)).toEqual([]);
+      expect((await recoverRuns(service.db)).failed).toEqual([]);
     });
 
     it('does not take a run that goes on for one that was interrupted', async () => {
@@ -313,7 +313,7 @@ describe('POST /jobs/{job_id}/run', () => {
 
       for (const hold of [whileReading, whileLoading]) {
         const { body } = await hold(service, feed, async () => {
-          expect(await failInterruptedRuns(service.db)).toEqual([]);
+          expect((await recoverRuns(service.db)).failed).toEqual([]);
           expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('running');
         });
         expect(body.status).toBe('completed');
@@ -328,7 +328,7 @@ describe('POST /jobs/{job_id}/run', () => {
         Promise.all([queued, completed, failed].map(({ jobId }) => service.api.get(`/jobs/${jobId}`)));
       const before = (await jobs()).map(({ body }) => body as unknown);
 
-      expect(await failInterruptedRuns(service.db)).toEqual([]);
+      expect((await recoverRuns(service.db)).failed).toEqual([]);
 
       expect((await jobs()).map(({ body }) => body as unknown)).toEqual(before);
     });

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endInterruptedRun, failInterruptedRuns } from '../../../src/jobs/left-runs.repository';
+import { recoverRuns } from '../../../src/runs/recovery';
 import { limits } from '../../../src/limits';
-import { createLog } from '../../../src/log';
-import { startRunWorker } from '../../../src/queue/run-worker';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { leaveRunning, whileLoading } from '../../support/held-run';
@@ -15,19 +13,14 @@ const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head 
 const runWith = (api: ApiClient, { jobId }: Pick<UploadedFeed, 'jobId'>, prefer: string) =>
   api.post(`/jobs/${jobId}/run`, undefined, { prefer });
 
-/** A run that has ended, as its job says it. */
-const ended = {
-  status: 'completed',
-  queued_at: null,
-  finished_at: new Date(),
-  processed: 2,
-  inserted: 2,
-  updated: 0,
-  unchanged: 0,
-  skipped: 0,
-};
-
 const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
+
+/** The jobs with a run that waits or is in progress, by their places. */
+const inQueue = ({ db }: TestService) =>
+  db('validation_jobs')
+    .whereNotNull('run_requested_at')
+    .orderBy('run_requested_at')
+    .pluck<number[]>('job_id');
 
 describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
   describe('where somebody works on the queue', () => {
@@ -50,9 +43,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         const job = (await service.api.get(headers.get('location')!)).body;
         return job.status === 'completed' && job.summary.inserted === 2;
       });
-      await eventually('the queue is empty', async () => {
-        return (await service.db('graphile_worker.jobs').select()).length === 0;
-      });
+      expect(await inQueue(service)).toEqual([]);
     });
 
     it('waits for the end, and answers as without the header', async () => {
@@ -140,8 +131,6 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
 
     afterEach(() => jest.restoreAllMocks());
 
-    const entries = () => service.db('graphile_worker.jobs').orderBy('id').select('key', 'attempts');
-
     it('shows the job and its feed as queued, once however often it is asked for', async () => {
       const feed = await service.api.uploadFeed(csv, 'Patient');
       await runWith(service.api, feed, 'respond-async');
@@ -161,7 +150,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         validation_status: 'queued',
         validation_message: 'Validation job queued. It starts by itself.',
       });
-      expect(await entries()).toEqual([{ key: `run ${jobNumber(feed)}`, attempts: 0 }]);
+      expect(await inQueue(service)).toEqual([jobNumber(feed)]);
     });
 
     it('leaves a job that is run without waiting for the queue nothing to do there', async () => {
@@ -243,69 +232,20 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         await runWith(service.api, feed, 'respond-async');
         const { body } = await service.api.post(`/jobs/${feed.jobId}/${meanwhile}`);
 
-        expect(await service.runQueued(jobNumber(feed))).toBe('not_queued');
+        expect(await service.runClaimed(jobNumber(feed))).toBe('not_claimed');
 
         expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
       }
     });
 
-    it('is another entry where a worker is about to say that it has done the one before', async () => {
-      const feed = await service.api.uploadFeed(csv, 'Queued again');
-      const entry = () =>
-        service
-          .db('graphile_worker.jobs')
-          .where('key', `run ${jobNumber(feed)}`)
-          .first('id', 'locked_by');
-      await runWith(service.api, feed, 'respond-async');
-      const before = await entry();
-      await service.db.raw(
-        'update graphile_worker._private_jobs set locked_by = ?, locked_at = now() where id = ?',
-        ['a worker', before.id],
-      );
-      await service.runQueued(jobNumber(feed));
+    it('keeps its place when it is asked for again', async () => {
+      const [first, second] = [
+        await service.api.uploadFeed(csv, 'Keeps its place'),
+        await service.api.uploadFeed(csv, 'Keeps its place'),
+      ];
+      for (const feed of [first, second, first]) await runWith(service.api, feed, 'respond-async');
 
-      await runWith(service.api, feed, 'respond-async');
-
-      const after = await entry();
-      expect(after.locked_by).toBeNull();
-      expect(after.id).not.toBe(before.id);
-    });
-
-    it("is known to be somebody's while it waits for its turn there", async () => {
-      jest.replaceProperty(limits, 'queuedRunSignMilliseconds', 50 as never);
-      const feed = await service.api.uploadFeed(csv, 'Waits for its turn');
-      let begin: (outcome: 'not_queued') => void = () => undefined;
-      const turn = new Promise<'not_queued'>((resolve) => (begin = resolve));
-      const worker = startRunWorker(service.address, {
-        db: service.db,
-        runner: {
-          async runQueued(jobId) {
-            if (jobId !== jobNumber(feed)) return service.runQueued(jobId);
-            await turn;
-            return service.runQueued(jobId);
-          },
-        },
-        log: createLog('fatal'),
-        concurrentRuns: 2,
-        shutdownSeconds: 10,
-      });
-      await runWith(service.api, feed, 'respond-async');
-      const takenAt = async () =>
-        (
-          await service
-            .db('graphile_worker.jobs')
-            .where('key', `run ${jobNumber(feed)}`)
-            .first('locked_at')
-        )?.locked_at as Date | null | undefined;
-      const first = await eventually('it is taken', async () => (await takenAt()) ?? false);
-
-      await eventually('it gives a sign', async () => (await takenAt())! > first);
-
-      begin('not_queued');
-      await eventually('it has run', async () => {
-        return (await service.api.get(`/jobs/${feed.jobId}`)).body.status === 'completed';
-      });
-      await worker.stop();
+      expect((await inQueue(service)).slice(-2)).toEqual([first, second].map(jobNumber));
     });
 
     it('is 404 for an unknown job, and 400 for a submission job', async () => {
@@ -315,168 +255,63 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect((await runWith(service.api, { jobId: feed.submissionJobId }, 'respond-async')).status).toBe(400);
     });
 
-    describe('and a worker has died', () => {
-      const waitsSince = (feed: UploadedFeed, secondsAgo: number) =>
-        service.db.raw(
-          `update validation_jobs set queued_at = now() - ? * interval '1 second' where job_id = ?`,
-          [secondsAgo, jobNumber(feed)],
-        );
+    describe('and the process of a run has died', () => {
+      const stateOf = async ({ jobId, feedId }: UploadedFeed) => [
+        (await service.api.get(`/jobs/${jobId}`)).body.status as string,
+        (await service.api.get(`/feeds/${feedId}`)).body.status as string,
+      ];
 
-      /** Has the run, and with it its partner's turn, taken from the queue by a worker of which nothing more is heard. */
-      async function take(feed: UploadedFeed, { attempts = 1, secondsAgo = 0 }): Promise<void> {
-        await service.db.raw(
-          `with job as (
-             update graphile_worker._private_jobs
-             set locked_by = :worker, locked_at = now() - :secondsAgo * interval '1 second', attempts = :attempts
-             where key = :key returning job_queue_id, locked_by, locked_at
-           )
-           update graphile_worker._private_job_queues as queue
-           set locked_by = job.locked_by, locked_at = job.locked_at from job where queue.id = job.job_queue_id`,
-          { worker: `worker of ${feed.jobId}`, secondsAgo, attempts, key: `run ${jobNumber(feed)}` },
-        );
-      }
-      const partnersThatWait = async () => {
-        const { rows } = await service.db.raw<{ rows: { queue_name: string }[] }>(
-          'select queue_name from graphile_worker._private_job_queues where locked_by is not null',
-        );
-        return rows.map(({ queue_name }) => queue_name);
-      };
-      const lockOf = async (feed: UploadedFeed) =>
-        (
-          await service
-            .db('graphile_worker.jobs')
-            .where('key', `run ${jobNumber(feed)}`)
-            .first('locked_by')
-        )?.locked_by;
-
-      it('amid a run: it goes back into the queue', async () => {
+      it('waits again in its place, which the job and its feed show', async () => {
         const feed = await service.api.uploadFeed(csv, 'Interrupted');
+        const next = await service.api.uploadFeed(csv, 'Interrupted');
         await runWith(service.api, feed, 'respond-async');
-        await take(feed, {});
-        await leaveRunning(service, feed);
+        await runWith(service.api, next, 'respond-async');
+        await leaveRunning(service, feed, 4);
+        expect(await stateOf(feed)).toEqual(['running', 'validating']);
 
-        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
+        const { failed, requeued } = await recoverRuns(service.db);
 
-        const { body } = await service.api.get(`/jobs/${feed.jobId}`);
-        expect(body).toMatchObject({ status: 'queued', started_at: null });
-        expect(await lockOf(feed)).toBeNull();
-        expect(await partnersThatWait()).toEqual([]);
+        expect([failed, requeued]).toEqual([[], [jobNumber(feed)]]);
+        expect(await stateOf(feed)).toEqual(['queued', 'processing']);
+        expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject({
+          started_at: null,
+          message: 'Validation job queued. It starts by itself.',
+        });
+        expect((await inQueue(service)).slice(-2)).toEqual([feed, next].map(jobNumber));
       });
 
-      it('amid a run for the last time that it is tried: it has failed', async () => {
-        const feed = await service.api.uploadFeed(csv, 'Poisoned');
+      it('has failed when it may not be begun any more, and can be queued again', async () => {
+        const feed = await service.api.loadFeed(`${csv},No sku,1\n`, 'Poisoned');
         await runWith(service.api, feed, 'respond-async');
-        await take(feed, { attempts: 5 });
-        await leaveRunning(service, feed);
+        await leaveRunning(service, feed, 0);
 
-        expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
+        expect((await recoverRuns(service.db)).failed).toEqual([jobNumber(feed)]);
 
         const { body } = await service.api.get(`/jobs/${feed.jobId}`);
         expect(body.status).toBe('failed');
-        expect(body.message).toContain('The run was interrupted.');
-        expect(await partnersThatWait()).toEqual([]);
-      });
-
-      it('before it could begin: it goes back into the queue when it is overdue', async () => {
-        const feed = await service.api.uploadFeed(csv, 'Not begun');
-        await runWith(service.api, feed, 'respond-async');
-        await waitsSince(feed, 60);
-        await take(feed, { secondsAgo: 5 });
-        await failInterruptedRuns(service.db);
-        expect(await lockOf(feed)).toBe(`worker of ${feed.jobId}`);
-
-        await take(feed, { secondsAgo: 31 });
-        await failInterruptedRuns(service.db);
-
-        expect(await lockOf(feed)).toBeNull();
-        expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('queued');
-      });
-
-      it.each([
-        ['is queued again', 'respond-async'],
-        ['is run without the queue', ''],
-      ])(
-        'amid a run, and the job %s before anybody has looked: its partner goes on',
-        async (what, prefer) => {
-          const feed = await service.api.uploadFeed(csv, what);
-          await runWith(service.api, feed, 'respond-async');
-          await take(feed, { secondsAgo: 31 });
-          await leaveRunning(service, feed);
-
-          const { status } = await runWith(service.api, feed, prefer);
-
-          expect(status).toBe(prefer === '' ? 200 : 202);
-          await failInterruptedRuns(service.db);
-          expect(await partnersThatWait()).toEqual([]);
-          expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe(
-            prefer === '' ? 'completed' : 'queued',
-          );
-        },
-      );
-
-      it('or seems to have, but gives signs: it keeps its run and its turn, and so does one that is about to say its run is done', async () => {
-        const [taken, done] = [
-          await service.api.uploadFeed(csv, 'Slow to begin'),
-          await service.api.uploadFeed(csv, 'About to say'),
-        ];
-        for (const feed of [taken, done]) await runWith(service.api, feed, 'respond-async');
-        await waitsSince(taken, 60);
-        await service.runQueued(jobNumber(done));
-        for (const feed of [taken, done]) await take(feed, { secondsAgo: 10 });
-        await service.db('validation_jobs').where('job_id', jobNumber(done)).update(ended);
-
-        await failInterruptedRuns(service.db);
-        // Whoever looks had seen it running a moment before.
-        await endInterruptedRun(service.db, jobNumber(done));
-
-        for (const feed of [taken, done]) expect(await lockOf(feed)).toBe(`worker of ${feed.jobId}`);
-        expect(await partnersThatWait()).toHaveLength(2);
-        const workers = [taken, done].map(({ jobId }) => `worker of ${jobId}`);
-        await service.db.raw('select graphile_worker.force_unlock_workers(:workers)', { workers });
-      });
-
-      it('and another one took its run as well: the turn of its partner is not lost', async () => {
-        const feed = await service.api.uploadFeed(csv, 'Taken twice');
-        await runWith(service.api, feed, 'respond-async');
-        await take(feed, { secondsAgo: 31 });
-        // The first one says that it is done.
-        await service
-          .db('graphile_worker._private_jobs')
-          .where('key', `run ${jobNumber(feed)}`)
-          .delete();
-        await service.db('validation_jobs').where('job_id', jobNumber(feed)).update(ended);
-
-        await failInterruptedRuns(service.db);
-
-        expect(await partnersThatWait()).toEqual([]);
-      });
-
-      it.each([
-        ['the queue has given it up', { attempts: 5, secondsAgo: 31 }],
-        ['the queue has lost it', undefined],
-      ])('%s: it has failed, and can be queued again', async (what, state) => {
-        // The issues of an earlier run are none of one that never was.
-        const feed = await service.api.loadFeed(`${csv},No sku,1\n`, what);
-        await runWith(service.api, feed, 'respond-async');
-        if (state) await take(feed, { ...state, secondsAgo: 5 });
-        else await service.db.raw('select graphile_worker.remove_job(?)', [`run ${jobNumber(feed)}`]);
-        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
-        await waitsSince(feed, 31);
-        if (state) await take(feed, state);
-
-        expect(await failInterruptedRuns(service.db)).toContain(jobNumber(feed));
-
-        const { body } = await service.api.get(`/jobs/${feed.jobId}`);
-        expect(body).toMatchObject({ status: 'failed', started_at: null, finished_at: aTimestamp });
-        expect(body.message).toContain('The run could not be started. Run the job again.');
+        expect(body.message).toContain('The run was interrupted. Run the job again.');
         expect((await service.api.get(`/jobs/${feed.jobId}/issues`)).body).toMatchObject({
           count: 0,
           items: [],
           issue_counts: [],
         });
-        expect(await partnersThatWait()).toEqual([]);
+        expect(await inQueue(service)).not.toContain(jobNumber(feed));
         expect((await runWith(service.api, feed, 'respond-async')).status).toBe(202);
-        expect(await failInterruptedRuns(service.db)).not.toContain(jobNumber(feed));
+        expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
+      });
+
+      it.each([
+        ['is queued again', 'respond-async', 202, 'queued'],
+        ['is run while its client waits', '', 200, 'completed'],
+      ])('and the job %s before it is recovered', async (what, prefer, status, end) => {
+        const feed = await service.api.uploadFeed(csv, what);
+        await runWith(service.api, feed, 'respond-async');
+        await leaveRunning(service, feed, 4);
+
+        expect((await runWith(service.api, feed, prefer)).status).toBe(status);
+
+        expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
+        expect((await stateOf(feed))[0]).toBe(end);
       });
     });
   });

@@ -1,11 +1,62 @@
 import { eventually } from '../support/eventually';
-import { moveDeliveriesOfLastRelease } from '../../src/webhooks/last-release';
+import { takeOverFromLastRelease } from '../../src/process/last-release';
+import type { UploadedFeed } from '../support/api-client';
+import { makeQueueOfLastRelease } from '../support/last-release';
+import { recoverRuns } from '../../src/runs/recovery';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhook-receiver';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ webhooks: 'to any address' });
+  service = await startTestService({ webhooks: 'to any address', queuedRuns: 2 });
+  await makeQueueOfLastRelease(service.address);
+});
+
+describe('runs that the last release has queued', () => {
+  const jobNumber = ({ jobId }: UploadedFeed) => Number(jobId.slice(2));
+  /** Queues a run as release 1.2.0 does. */
+  const queueAsLastRelease = async (feed: UploadedFeed) => {
+    const job = service.db('validation_jobs').where('job_id', jobNumber(feed));
+    await job.update({ queued_at: service.db.fn.now() });
+    await service.db.raw("select graphile_worker.add_job('run_feed', job_key => ?)", [
+      `run ${jobNumber(feed)}`,
+    ]);
+  };
+  const ended = ({ jobId }: UploadedFeed) =>
+    eventually(
+      'the run has ended',
+      async () => {
+        const { body } = await service.api.get(`/jobs/${jobId}`);
+        return ['completed', 'failed'].includes(body.status as string) && body;
+      },
+      30,
+    );
+  const csv = 'sku,product_name\nA,A\n';
+
+  it('are run by this one, in their order', async () => {
+    const feeds = [await service.api.uploadFeed(csv, 'Old'), await service.api.uploadFeed(csv, 'Old')];
+    for (const feed of feeds) await queueAsLastRelease(feed);
+
+    await Promise.all([1, 2, 3].map(() => takeOverFromLastRelease(service.db)));
+
+    const jobs = await Promise.all(feeds.map(ended));
+    expect(jobs.map(({ summary }) => summary.inserted as number)).toEqual([1, 0]);
+    expect(await service.db('validation_jobs').whereNotNull('queued_at')).toEqual([]);
+  });
+
+  it('are begun again by this one when a process of that release dies amid them', async () => {
+    const feed = await service.api.uploadFeed(csv, 'Dies');
+    await queueAsLastRelease(feed);
+    await service
+      .db('validation_jobs')
+      .where('job_id', jobNumber(feed))
+      .update({ status: 'running', queued_at: null, started_at: service.db.fn.now() });
+
+    await takeOverFromLastRelease(service.db);
+    await recoverRuns(service.db);
+
+    expect(await ended(feed)).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+  });
 });
 
 /** Publishes an event as release 1.2.0 does. */
@@ -28,7 +79,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     await eventually('the others are sent', () => receiver.received.length === 3);
     await publishAsLastRelease('Acme');
 
-    await Promise.all([1, 2, 3].map(() => moveDeliveriesOfLastRelease(service.db)));
+    await Promise.all([1, 2, 3].map(() => takeOverFromLastRelease(service.db)));
 
     await eventually('it is sent', () => receiver.received.length === 4, 30);
     expect(receiver.events().at(-1)).toEqual({ type: 'order.created', data: order });
@@ -51,7 +102,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
       JSON.stringify(delivery),
     ]);
 
-    await moveDeliveriesOfLastRelease(service.db);
+    await takeOverFromLastRelease(service.db);
 
     const [moved] = await service.db('webhook_deliveries').where('webhook_endpoint_id', id);
     expect(moved).toMatchObject({
@@ -76,11 +127,11 @@ describe('webhook deliveries that the last release has left in its queue', () =>
       );
 
     await lockedFor('50 seconds');
-    await moveDeliveriesOfLastRelease(service.db);
+    await takeOverFromLastRelease(service.db);
     expect(await left()).toHaveLength(1);
 
     await lockedFor('70 seconds');
-    await moveDeliveriesOfLastRelease(service.db);
+    await takeOverFromLastRelease(service.db);
     expect(await left()).toEqual([]);
     await service.db('webhook_endpoints').delete();
   });
@@ -89,7 +140,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     const trx = await service.db.transaction();
     await trx.raw('drop schema graphile_worker cascade');
 
-    await moveDeliveriesOfLastRelease(trx);
+    await takeOverFromLastRelease(trx);
 
     await trx.rollback();
   });

@@ -1,0 +1,57 @@
+import type { Database } from '../db/database';
+import { queuedRunAttempts } from '../runs/queue.repository';
+
+/** One statement takes a tenth of a second. */
+const deliveriesPerStatement = 1_000;
+
+/** Those that wait, and those in progress that came from the queue, should their process die. */
+const adoptRunsSql = `
+  with queued as (
+    select job_id from validation_jobs where queued_at is not null
+    union all
+    select job_id from validation_jobs
+    where status = 'running' and exists (select from graphile_worker.jobs where key = 'run ' || job_id)
+  )
+  update validation_jobs as job
+  set run_requested_at = coalesce(queued_at, started_at), attempts_left = :queuedRunAttempts, run_partner_id = partner_id
+  from queued, feeds
+  where job.job_id = queued.job_id and feeds.feed_id = job.feed_id and run_requested_at is null`;
+
+/** What a worker of that release has not sent by then, its process has died over. */
+const unlockDeliveriesSql = `
+  select graphile_worker.force_unlock_workers(array(
+    select distinct locked_by from graphile_worker.jobs
+    where task_identifier = 'send_webhook' and locked_at < now() - interval '1 minute'
+  ))`;
+
+/** `complete_jobs` leaves alone what a worker has locked, and returns what it removes. */
+const moveDeliveriesSql = `
+  insert into webhook_deliveries
+    (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, next_attempt_at)
+  select cast(payload ->> 'endpoint_id' as bigint), payload ->> 'message_id', payload ->> 'type',
+    cast(payload ->> 'timestamp' as timestamptz), payload -> 'content', cast(payload ->> 'failed_attempts' as integer), run_at
+  from graphile_worker.complete_jobs(array(
+    select id from graphile_worker.jobs
+    where task_identifier = 'send_webhook' and locked_at is null
+    order by run_at limit :max
+  ))`;
+
+/**
+ * Takes over the runs and the webhook deliveries that release 1.2.0 has put into graphile-worker's queue, before an upgrade or
+ * during it, by the library's view and functions alone. Safe at any time, on any number of processes, beside processes of that
+ * release: whoever claims a run first runs it. To be removed together with that schema.
+ */
+export async function takeOverFromLastRelease(db: Database): Promise<void> {
+  const { rows } = await db.raw<{ rows: [{ is_there: boolean }] }>(
+    "select to_regclass('graphile_worker.jobs') is not null as is_there",
+  );
+  if (!rows[0].is_there) return;
+  await db.raw(adoptRunsSql, { queuedRunAttempts });
+  await db.raw(unlockDeliveriesSql);
+  let moved: number;
+  do {
+    ({ rowCount: moved } = await db.raw<{ rowCount: number }>(moveDeliveriesSql, {
+      max: deliveriesPerStatement,
+    }));
+  } while (moved === deliveriesPerStatement);
+}

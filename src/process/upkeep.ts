@@ -1,0 +1,34 @@
+import type { Database } from '../db/database';
+import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
+import type { Log } from '../log';
+import { recoverRuns } from '../runs/recovery';
+import { startPeriodicTask } from '../shared/periodic-task';
+import { takeOverFromLastRelease } from './last-release';
+
+/** What is done now and then, by each process, of several on one port by the first: how often, and what for. */
+const tasks: { what: string; milliseconds: number; run: (db: Database, log: Log) => Promise<unknown> }[] = [
+  { what: 'take over from the last release', milliseconds: 5_000, run: takeOverFromLastRelease },
+  { what: 'recover orphaned runs', milliseconds: 1_000, run: recover },
+  { what: 'delete expired responses of idempotent requests', milliseconds: 5_000, run: deleteExpiredAnswers },
+];
+
+async function recover(db: Database, log: Log): Promise<void> {
+  const { failed, requeued } = await recoverRuns(db);
+  if (failed.length > 0) log.warn({ job_ids: failed }, 'interrupted runs marked as failed');
+  if (requeued.length > 0) log.warn({ job_ids: requeued }, 'interrupted runs requeued');
+}
+
+/** Does all of it once, then each periodically. @returns stops that */
+export async function startUpkeepTasks(db: Database, log: Log): Promise<() => Promise<unknown>> {
+  const onError = (what: string) => (error: unknown) => log.warn({ err: error }, `failed to ${what}`);
+  for (const { what, run } of tasks) await run(db, log).catch(onError(what));
+  const started = tasks.map(({ what, milliseconds, run }) =>
+    startPeriodicTask({
+      milliseconds,
+      startsAtOnce: false,
+      run: () => run(db, log),
+      onError: onError(what),
+    }),
+  );
+  return () => Promise.all(started.map((task) => task.stop()));
+}

@@ -1,0 +1,212 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import type { FeedToRun } from '../jobs/jobs.repository';
+import type { PartnerScope } from '../keys/caller';
+
+/**
+ * The queue of runs is the table of jobs. A run is in it from its request to its end, with `run_requested_at` as its place;
+ * `status` says whether it waits (`queued`) or is in progress (`running`).
+ *
+ * Whoever runs a job holds its lock, in the transaction that loads its products. The lock ends with that transaction,
+ * also when the process or the connection dies: there is no lease to renew, and a running job whose lock is free is
+ * orphaned. The low byte keeps the key apart from other locks; release 1.2.0 has the same one.
+ */
+const lockSql = 'pg_try_advisory_xact_lock((job.job_id << 8) | 1)';
+
+/** A feed of this size or more is a large one. */
+export const largeFeedBytes = 16 * 1024 * 1024;
+
+/** How often a run is begun that nobody waits for, should its process die each time. */
+export const queuedRunAttempts = 5;
+
+/** What decides where and when a job is run. */
+export interface RunTarget {
+  jobId: number;
+  feedId: number;
+  partnerId: number;
+  isLarge: boolean;
+}
+
+/** Finds the validation job to run; null when there is none in the scope. */
+export async function findRunTarget(
+  db: Database,
+  jobId: number,
+  scope: PartnerScope,
+): Promise<RunTarget | null> {
+  const { rows } = await db.raw<{ rows: RunTarget[] }>(
+    `select job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", size_bytes >= :largeFeedBytes as "isLarge"
+     from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job
+     join feeds using (feed_id) join partners using (partner_id)
+     where cast(:scope as text) is null or partner_name = :scope`,
+    { jobId, scope, largeFeedBytes },
+  );
+  return rows[0] ?? null;
+}
+
+/** What a request, and the run that it leads to, forget of the last run. */
+const withoutResult = `
+  progress = null, cancel_requested = false, finished_at = null, failure_reason = null, processed = null, inserted = null,
+  updated = null, unchanged = null, skipped = null`;
+
+const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is not null)";
+
+/**
+ * Requests a run of the job: it waits in the queue from then on. One that waits already keeps its place.
+ * @param attempts - how often the run may be begun
+ * @returns whether it waited already; undefined when the job is running
+ */
+export async function requestRun(
+  db: Database,
+  { jobId, partnerId }: RunTarget,
+  attempts: number,
+): Promise<{ waited: boolean } | undefined> {
+  const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
+    `update validation_jobs as job
+     set status = 'queued', started_at = null, ${withoutResult}, run_partner_id = :partnerId,
+       run_requested_at = case when ${waits} then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
+       attempts_left = case when ${waits} then greatest(attempts_left, :attempts) else :attempts end
+     where job_id = :jobId and case when status = 'running' then ${lockSql} else true end
+     returning run_requested_at < statement_timestamp() as waited`,
+    { jobId, partnerId, attempts },
+  );
+  return rows[0];
+}
+
+/** Takes back the request of a run that has not begun. */
+export async function withdrawRun(db: Database, { jobId }: RunTarget): Promise<void> {
+  await db.raw(
+    `update validation_jobs set run_requested_at = null
+     where job_id = ? and status = 'queued' and run_requested_at is not null`,
+    [jobId],
+  );
+}
+
+/** The first waiting run of each partner, unless one of the partner is in progress, by their places. */
+const waitingSql = `
+  select job_id, feed_id
+  from validation_jobs as job
+  where run_requested_at is not null and status = 'queued' and not exists (
+    select from validation_jobs as earlier
+    where earlier.run_partner_id = job.run_partner_id
+      and earlier.run_requested_at is not null and earlier.status in ('queued', 'running')
+      and (earlier.run_requested_at, earlier.job_id) < (job.run_requested_at, job.job_id)
+  )
+  order by run_requested_at, job_id`;
+
+/** Which run is claimed: that of a job, whatever its place in the queue, or the next one. */
+export type Claim = { jobId: number } | { next: 'of any size' | 'of a small feed' };
+
+/** A claimed run. `backend` is the server's process, also behind a pooler. */
+export type ClaimedRun = FeedToRun & { backend: number };
+
+const claimedColumns = `
+  job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", raw_file_object_key as "objectKey",
+  size_bytes as "sizeBytes", pg_backend_pid() as backend`;
+
+/**
+ * The locks are tried one after the other until one is free: the rows come in order, and no more than are needed. Each part
+ * is materialized, so that no lock is tried of a row that another condition leaves out.
+ */
+const claimNextSql = `
+  with waiting as materialized (${waitingSql}), suitable as materialized (
+    select job_id, feed_id from waiting
+    where cast(:isAny as boolean) or (select size_bytes < :largeFeedBytes from feeds where feeds.feed_id = waiting.feed_id)
+  ), job as materialized (
+    select job_id, feed_id from suitable as job where ${lockSql} limit 1
+  )
+  select ${claimedColumns} from job join feeds using (feed_id)`;
+
+const claimJobSql = `
+  with job as materialized (
+    select job_id, feed_id from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job where ${lockSql}
+  )
+  select ${claimedColumns} from job join feeds using (feed_id)`;
+
+/**
+ * Claims a run for the transaction. To be run, its job must still wait then: see `markRunning`.
+ * @returns undefined when there is none, or another transaction has it
+ */
+export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<ClaimedRun | undefined> {
+  const { rows } = await ('jobId' in claim
+    ? trx.raw<{ rows: ClaimedRun[] }>(claimJobSql, claim)
+    : trx.raw<{ rows: ClaimedRun[] }>(claimNextSql, { isAny: claim.next === 'of any size', largeFeedBytes }));
+  return rows[0];
+}
+
+/** Locks a job against being run, for the transaction. @returns whether nobody runs it */
+export async function lockJob(trx: Knex.Transaction, jobId: number): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { locked: boolean }[] }>(
+    `select ${lockSql} as locked from (select cast(? as bigint) as job_id) as job`,
+    [jobId],
+  );
+  return rows[0]!.locked;
+}
+
+/**
+ * Shows that the claimed run has begun and that the file is being read. On another connection than the claim's, whose
+ * transaction is not visible before its end.
+ * @returns which run of the job it is, from 1; undefined when it does not wait any more
+ */
+export async function markRunning(db: Database, jobId: number): Promise<number | undefined> {
+  const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
+    `with job as (
+       update validation_jobs
+       set status = 'running', run_count = run_count + 1, attempts_left = attempts_left - 1, queued_at = null,
+         started_at = now(), ${withoutResult}
+       where job_id = ? and status = 'queued' and run_requested_at is not null
+       returning feed_id, run_count
+     ), feed as (
+       update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
+     )
+     select run_count from job`,
+    [jobId],
+  );
+  return rows[0]?.run_count;
+}
+
+/** The runs that could be claimed now, by their places, `max` at most. */
+export async function listClaimable(
+  db: Database,
+  max: number,
+): Promise<Pick<RunTarget, 'jobId' | 'isLarge'>[]> {
+  const { rows } = await db.raw<{ rows: Pick<RunTarget, 'jobId' | 'isLarge'>[] }>(
+    `select job_id as "jobId", size_bytes >= :largeFeedBytes as "isLarge"
+     from (${waitingSql} limit :max) as job join feeds using (feed_id)`,
+    { max, largeFeedBytes },
+  );
+  return rows;
+}
+
+/** A running job that nobody runs. */
+export interface OrphanedRun {
+  job_id: number;
+  attempts_left: number;
+  cancel_requested: boolean;
+}
+
+/**
+ * Finds the jobs that say `running` and whose process has died, and locks them for the transaction.
+ * @param jobId - only this one
+ */
+export async function lockOrphanedRuns(trx: Knex.Transaction, jobId?: number): Promise<OrphanedRun[]> {
+  // The end of a run may be written, and not committed yet: then the row is not running any more once it is got.
+  const { rows } = await trx.raw<{ rows: OrphanedRun[] }>(
+    `select job_id, attempts_left, cancel_requested from validation_jobs as job
+     where status = 'running' and (cast(:jobId as bigint) is null or job_id = :jobId)
+       and case when status = 'running' then ${lockSql} end
+     for no key update`,
+    { jobId: jobId ?? null },
+  );
+  return rows;
+}
+
+/** Has a run that was begun wait again, in the place that it had. To be called by who has locked its job. */
+export async function requeueRun(trx: Knex.Transaction, jobId: number): Promise<void> {
+  await trx.raw(
+    `with job as (
+       update validation_jobs set status = 'queued', started_at = null, progress = null where job_id = ? returning feed_id
+     )
+     update feeds set status = 'processing' from job where feeds.feed_id = job.feed_id`,
+    [jobId],
+  );
+}

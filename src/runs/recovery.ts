@@ -1,0 +1,44 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { cancelledReason } from '../jobs/run-progress.repository';
+import { failSql, tellOfRun } from '../jobs/jobs.repository';
+import { lockOrphanedRuns, requeueRun } from './queue.repository';
+
+/** The jobs of orphaned runs, by what became of them. */
+export interface RecoveredRuns {
+  failed: number[];
+  requeued: number[];
+}
+
+/**
+ * Ends the runs whose process has died: a job that says `running` and that nobody runs. The run waits again, in the place
+ * that it had, or has failed when it may not be begun any more. Safe at any time, on any number of processes.
+ * @param jobId - only the run of this job
+ */
+export function recoverRuns(db: Database, jobId?: number): Promise<RecoveredRuns> {
+  return inTransaction(db, 'request', async (trx) => {
+    const recovered: RecoveredRuns = { failed: [], requeued: [] };
+    for (const orphan of await lockOrphanedRuns(trx, jobId)) {
+      if (orphan.attempts_left > 0 && !orphan.cancel_requested) {
+        await requeueRun(trx, orphan.job_id);
+        recovered.requeued.push(orphan.job_id);
+      } else {
+        const reason = orphan.cancel_requested
+          ? cancelledReason
+          : 'The run was interrupted. Run the job again.';
+        await failLockedRun(trx, orphan.job_id, reason);
+        recovered.failed.push(orphan.job_id);
+      }
+    }
+    return recovered;
+  });
+}
+
+/** Ends a run that waits, or that nobody runs. To be called by who has locked its job. */
+export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
+  const failure = { jobId, reason, skipped: 0, issueCounts: '[]' };
+  const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
+  await trx('row_issues').where('job_id', jobId).delete();
+  if (rowCount > 0) await tellOfRun(trx, 'job.failed', jobId);
+}

@@ -1,0 +1,67 @@
+import type { components } from '../../generated/openapi';
+import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { parsePrefer } from '../http/prefer';
+import { formatId } from '../ids';
+import { cancelRun } from '../jobs/cancel.service';
+import { followJob } from '../jobs/follow.service';
+import { boundedWait, checkCursor, overIn } from '../jobs/jobs.handlers';
+import { jobBody } from '../jobs/jobs.body';
+import { hasEnded, type Job } from '../jobs/jobs.service';
+import { planJob, queueJob, runJob, type JobPlan, type RunServices } from './runs.service';
+
+/** After how many seconds a client that does not wait for a run is told to look. */
+const retryAfterSeconds = 1;
+
+/** The operations that run jobs, plan and cancel runs. */
+export function runHandlers(services: RunServices): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob'> {
+  const { db, watch } = services;
+  return {
+    async runJob({ path: { job_id: id }, headers, caller: { partnerName: scope }, isGivenUp, reply }) {
+      const { respondAsync, wait } = parsePrefer(headers.Prefer);
+      if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isGivenUp)));
+      await queueJob(services, id, scope);
+      const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
+      let job: Job;
+      for await (job of followJob(db, watch, id, scope, overIn(seconds ?? 0, isGivenUp))) {
+        if (hasEnded(job)) return reply(200, jobBody(job));
+      }
+      return reply(202, jobBody(job!), {
+        Location: `/jobs/${id}`,
+        'Retry-After': retryAfterSeconds,
+        'Preference-Applied': seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`,
+      });
+    },
+
+    async cancelJob({ path, caller, isGivenUp, reply }) {
+      const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isGivenUp);
+      const { job } = cancelled;
+      if (cancelled.hasEnded) return reply(200, jobBody(job));
+      return reply(202, jobBody(job), {
+        Location: `/jobs/${job.jobId}`,
+        'Retry-After': retryAfterSeconds,
+      });
+    },
+
+    async planJob({ path, query, caller, reply }) {
+      const page = { limit: defaulted(query.limit), cursor: query.cursor };
+      return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page)));
+    },
+  };
+}
+
+/** A cursor that cannot be one is 400. */
+export const runChecks = { planJob: checkCursor } satisfies Checks;
+
+function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
+  return {
+    job_id: plan.jobId,
+    feed_id: formatId('FD', plan.feedId),
+    status: plan.status,
+    message: plan.message,
+    summary: plan.summary,
+    issue_counts: plan.issueCounts,
+    count: plan.changes.length,
+    items: plan.changes,
+    next_cursor: plan.nextCursor,
+  };
+}

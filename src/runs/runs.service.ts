@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../db/database';
+import { jobAlreadyRunning, jobToRunNotFound, notAValidationJob, unavailable } from '../errors';
+import type { ProductChange } from '../etl/load';
+import type { RowIssueCount } from '../etl/row-issues';
+import type { RunCounters } from '../etl/summary';
+import { formatId, parseId } from '../ids';
+import { followJob } from '../jobs/follow.service';
+import type { JobWatch } from '../jobs/job-watch';
+import { endText, findJob, getJob, hasEnded, parsePosition, type Job } from '../jobs/jobs.service';
+import type { PartnerScope } from '../keys/caller';
+import { findRunTarget, queuedRunAttempts, requestRun, type RunTarget } from './queue.repository';
+import type { RunWorker } from './worker';
+
+/** How long a job is locked by who only looks at it, at most. */
+const lockedMilliseconds = 200;
+
+/** What runs and plans are made with. */
+export interface RunServices {
+  db: Database;
+  watch: JobWatch;
+  worker: RunWorker;
+}
+
+/**
+ * Requests a run of a validation job and waits for its end: in this process as soon as it has a place, or in the one that
+ * takes it before that.
+ * @throws job_to_run_not_found, not_a_validation_job, job_already_running, job_already_waiting, unavailable
+ */
+export async function runJob(
+  { db, watch, worker }: RunServices,
+  id: string,
+  scope: PartnerScope,
+  isGivenUp: () => boolean,
+): Promise<Job> {
+  const target = await getRunTarget(db, id, scope);
+  const states = (isOver: () => boolean) => followJob(db, watch, id, scope, isOver);
+  const untilTaken = async (signal: AbortSignal) => {
+    for await (const { status } of states(() => signal.aborted)) if (status !== 'queued') return;
+  };
+  do {
+    const outcome = await worker.run(target, untilTaken);
+    if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
+    if (outcome !== 'not_claimed') return getJob(db, id, scope);
+    // Another process runs it, or has locked it for a moment.
+    await sleep(lockedMilliseconds);
+    for await (const job of states(isGivenUp)) {
+      if (hasEnded(job)) return job;
+      if (job.status === 'queued') break;
+    }
+  } while (!isGivenUp());
+  throw unavailable('the run has not ended yet');
+}
+
+/**
+ * Requests a run of a validation job that nobody waits for. One that waits already keeps its place.
+ * @throws job_to_run_not_found, not_a_validation_job, job_already_running
+ */
+export async function queueJob({ db, worker }: RunServices, id: string, scope: PartnerScope): Promise<void> {
+  const target = await getRunTarget(db, id, scope);
+  if (!(await requestRun(db, target, queuedRunAttempts))) throw jobAlreadyRunning(id);
+  worker.wake();
+}
+
+/** @throws job_to_run_not_found, not_a_validation_job */
+async function getRunTarget(db: Database, id: string, scope: PartnerScope): Promise<RunTarget> {
+  const jobId = parseId('JV', id);
+  const target = jobId === undefined ? null : await findRunTarget(db, jobId, scope);
+  if (target) return target;
+  throw (await findJob(db, id, scope)) ? notAValidationJob() : jobToRunNotFound();
+}
+
+/** What a run of a job would do now, one page of the changes. */
+export interface JobPlan {
+  jobId: string;
+  feedId: number;
+  status: 'completed' | 'failed';
+  message: string;
+  summary: RunCounters;
+  issueCounts: RowIssueCount[];
+  changes: ProductChange[];
+  nextCursor?: string;
+}
+
+/**
+ * Says what a run of a validation job would do now. Changes nothing.
+ * @param page - `limit` changes after `cursor`, the `nextCursor` of the page before
+ * @throws job_to_run_not_found, not_a_validation_job, invalid_query, unavailable
+ */
+export async function planJob(
+  { db, worker }: Pick<RunServices, 'db' | 'worker'>,
+  id: string,
+  scope: PartnerScope,
+  page: { limit: number; cursor?: string },
+): Promise<JobPlan> {
+  const afterRow = parsePosition(page.cursor);
+  const target = await getRunTarget(db, id, scope);
+  const plan = await worker.plan(target, { afterRow, limit: page.limit });
+  return {
+    jobId: formatId('JV', target.jobId),
+    feedId: target.feedId,
+    status: plan.failureReason === null ? 'completed' : 'failed',
+    message: endText(plan.failureReason, plan.counters),
+    summary: plan.counters,
+    issueCounts: plan.issueCounts,
+    changes: plan.changes,
+    nextCursor: plan.hasMore ? String(plan.changes.at(-1)!.row) : undefined,
+  };
+}

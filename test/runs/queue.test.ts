@@ -1,0 +1,168 @@
+import type { Knex } from 'knex';
+import {
+  claimRun,
+  findRunTarget,
+  listClaimable,
+  markRunning,
+  queuedRunAttempts,
+  requestRun,
+  withdrawRun,
+  type Claim,
+} from '../../src/runs/queue.repository';
+import { recoverRuns } from '../../src/runs/recovery';
+import { startTestService, type TestService } from '../support/service';
+
+const large = 16 * 1024 * 1024;
+
+let service: TestService;
+beforeAll(async () => {
+  // Nothing is run.
+  service = await startTestService();
+});
+const open: Knex.Transaction[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((trx) => trx.rollback()));
+  const unrun = { status: 'queued', run_requested_at: null, failure_reason: null, finished_at: null };
+  const counters = { processed: null, inserted: null, updated: null, unchanged: null, skipped: null };
+  await service.db('validation_jobs').update({ ...unrun, ...counters });
+});
+
+/** Uploads a feed of that many bytes, as far as its row says, and requests a run of it. @returns its job's number */
+async function request(partnerName: string, sizeBytes?: number): Promise<number> {
+  const { feedId, jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', partnerName);
+  if (sizeBytes !== undefined) {
+    await service
+      .db('feeds')
+      .where('feed_id', Number(feedId.slice(2)))
+      .update({ size_bytes: sizeBytes });
+  }
+  const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
+  await requestRun(service.db, target!, queuedRunAttempts);
+  return target!.jobId;
+}
+
+/** Claims a run, and begins it. @returns its job's number, and what ends it: as completed, or as a process that dies */
+async function begin(claim: Claim = { next: 'of any size' }) {
+  const trx = await service.db.transaction();
+  open.push(trx);
+  const run = await claimRun(trx, claim);
+  if (!run || (await markRunning(service.db, run.jobId)) === undefined) return undefined;
+  return {
+    jobId: run.jobId,
+    die: () => trx.rollback(),
+    async complete() {
+      const counters = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 };
+      const end = { status: 'completed', run_requested_at: null, finished_at: trx.fn.now(), ...counters };
+      await trx('validation_jobs').where('job_id', run.jobId).update(end);
+      await trx.commit();
+    },
+  };
+}
+
+const claimable = async () => (await listClaimable(service.db, 100)).map(({ jobId }) => jobId);
+
+describe('waiting runs', () => {
+  it('are claimed in the order of their requests, one of a partner at a time', async () => {
+    const [a1, a2, b1] = [await request('A'), await request('A'), await request('B')];
+    expect(await claimable()).toEqual([a1, b1]);
+
+    const [first, second] = [await begin(), await begin()];
+
+    expect([first!.jobId, second!.jobId]).toEqual([a1, b1]);
+    expect(await begin()).toBeUndefined();
+    await first!.complete();
+    expect((await begin())!.jobId).toBe(a2);
+  });
+
+  it('are each claimed by one of several workers at the same moment', async () => {
+    const jobs: number[] = [];
+    for (let at = 0; at < 4; at++) jobs.push(await request(`Partner ${at}`));
+
+    const claims = await Promise.all(Array.from({ length: 8 }, () => begin()));
+
+    expect(claims.flatMap((claim) => claim?.jobId ?? []).sort()).toEqual(jobs);
+  });
+
+  it('of large feeds are left to places that take them, and do not hold up small ones of other partners', async () => {
+    const big = await request('Large', large);
+    const small = await request('Small', large - 1);
+
+    expect((await begin({ next: 'of a small feed' }))!.jobId).toBe(small);
+    expect(await begin({ next: 'of a small feed' })).toBeUndefined();
+    expect((await begin({ next: 'of any size' }))!.jobId).toBe(big);
+  });
+
+  it('can be claimed by their job ahead of all others', async () => {
+    await request('Ahead');
+    const second = await request('Ahead');
+
+    expect((await begin({ jobId: second }))!.jobId).toBe(second);
+    expect(await begin({ jobId: second })).toBeUndefined();
+  });
+
+  it('are not begun when their request is withdrawn after the claim', async () => {
+    const jobId = await request('Withdrawn');
+    const trx = await service.db.transaction();
+    open.push(trx);
+    await claimRun(trx, { next: 'of any size' });
+
+    await withdrawRun(service.db, { jobId, feedId: 0, partnerId: 0, isLarge: false });
+
+    expect(await markRunning(service.db, jobId)).toBeUndefined();
+  });
+
+  it('go on waiting, in their place, when they are requested again', async () => {
+    const [first, second] = [await request('One'), await request('Other')];
+    const target = await findRunTarget(service.db, first, null);
+
+    expect(await requestRun(service.db, target!, 1)).toEqual({ waited: true });
+
+    expect(await claimable()).toEqual([first, second]);
+    const [job] = await service.db('validation_jobs').where('job_id', first);
+    expect(job.attempts_left).toBe(queuedRunAttempts);
+  });
+});
+
+describe('a run whose process has died', () => {
+  it('is begun again before the next ones of its partner', async () => {
+    const [first, second] = [await request('Dies'), await request('Dies')];
+    await (await begin())!.die();
+    // Until it is recovered, nothing of the partner is claimed.
+    expect(await claimable()).toEqual([]);
+
+    expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [first] });
+
+    const again = await begin();
+    expect(again!.jobId).toBe(first);
+    await again!.complete();
+    expect((await begin())!.jobId).toBe(second);
+  });
+
+  it(`is begun ${queuedRunAttempts} times in all`, async () => {
+    const jobId = await request('Dies each time');
+    for (let at = 1; at < queuedRunAttempts; at++) {
+      await (await begin())!.die();
+      expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [jobId] });
+    }
+    await (await begin())!.die();
+
+    expect(await recoverRuns(service.db)).toEqual({ failed: [jobId], requeued: [] });
+    expect(await begin()).toBeUndefined();
+  });
+
+  it('is recovered once, however many processes look for it', async () => {
+    const jobId = await request('Recovered once');
+    await (await begin())!.die();
+
+    const all = await Promise.all(Array.from({ length: 5 }, () => recoverRuns(service.db)));
+
+    expect(all.flatMap(({ requeued }) => requeued)).toEqual([jobId]);
+  });
+
+  it('is not taken for one while its process lives', async () => {
+    await request('Lives');
+    await begin();
+
+    expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
+  });
+});
