@@ -101,7 +101,7 @@ export type ClaimedRun = FeedToRun & { backend: number };
 
 const claimedColumns = `
   job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", raw_file_object_key as "objectKey",
-  size_bytes as "sizeBytes", pg_backend_pid() as backend`;
+  size_bytes as "sizeBytes", sha256, pg_backend_pid() as backend`;
 
 /**
  * The locks are tried one after the other until one is free: the rows come in order, and no more than are needed. Each part
