@@ -197,8 +197,10 @@ export async function completeRun(
   return true;
 }
 
+const thisRun = "job_id = :jobId and run_count = :run and status = 'running'";
+
 /**
- * Ends a run that failed, unless another one has taken over the job since. `skipped` rows were rejected until then.
+ * Fails a run, unless it waits again or another one has begun since. `skipped` rows were rejected until then.
  * @returns whether it did
  */
 export async function failRun(
@@ -208,7 +210,7 @@ export async function failRun(
   skipped: number,
   issueCounts: RowIssueCount[],
 ): Promise<boolean> {
-  const { rowCount } = await db.raw<{ rowCount: number }>(failSql('job_id = :jobId and run_count = :run'), {
+  const { rowCount } = await db.raw<{ rowCount: number }>(failSql(thisRun), {
     ...at,
     reason,
     skipped,

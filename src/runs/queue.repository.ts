@@ -4,19 +4,19 @@ import type { FeedToRun } from '../jobs/jobs.repository';
 import type { PartnerScope } from '../keys/caller';
 
 /**
- * The queue of runs is the table of jobs. A run is in it from its request to its end, with `run_requested_at` as its place;
+ * The queue of runs is the table of jobs. A run is in it from its request to its end, with `run_requested_at` as its position;
  * `status` says whether it waits (`queued`) or is in progress (`running`).
  *
- * Whoever runs a job holds its lock, in the transaction that loads its products. The lock ends with that transaction,
- * also when the process or the connection dies: there is no lease to renew, and a running job whose lock is free is
- * orphaned. The low byte keeps the key apart from other locks; release 1.2.0 has the same one.
+ * A run holds the lock of its job, in the transaction that loads its products. The lock ends with that transaction, also
+ * when the process or the connection dies: there is no lease to renew, and a running job whose lock is free is orphaned.
+ * The low byte keeps the key apart from other locks; release 1.2.0 has the same one.
  */
 const lockSql = 'pg_try_advisory_xact_lock((job.job_id << 8) | 1)';
 
 /** A feed of this size or more is a large one. */
 export const largeFeedBytes = 16 * 1024 * 1024;
 
-/** How often a run is begun that nobody waits for, should its process die each time. */
+/** How often a run without a waiting client is begun, should its process die each time. */
 export const queuedRunAttempts = 5;
 
 /** What decides where and when a job is run. */
@@ -43,7 +43,7 @@ export async function findRunTarget(
   return rows[0] ?? null;
 }
 
-/** What a request, and the run that it leads to, forget of the last run. */
+/** Clears the results of the last run. */
 const withoutResult = `
   progress = null, cancel_requested = false, finished_at = null, failure_reason = null, processed = null, inserted = null,
   updated = null, unchanged = null, skipped = null`;
@@ -51,7 +51,8 @@ const withoutResult = `
 const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is not null)";
 
 /**
- * Requests a run of the job: it waits in the queue from then on. One that waits already keeps its place.
+ * Requests a run of the job: it waits in the queue from then on. One that waits already keeps its position. A run that was
+ * orphaned is replaced.
  * @param attempts - how often the run may be begun
  * @returns whether it waited already; undefined when the job is running
  */
@@ -61,29 +62,36 @@ export async function requestRun(
   attempts: number,
 ): Promise<{ waited: boolean } | undefined> {
   const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
-    `update validation_jobs as job
-     set status = 'queued', started_at = null, ${withoutResult}, run_partner_id = :partnerId,
-       run_requested_at = case when ${waits} then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
-       attempts_left = case when ${waits} then greatest(attempts_left, :attempts) else :attempts end
-     where job_id = :jobId and case when status = 'running' then ${lockSql} else true end
-     returning run_requested_at < statement_timestamp() as waited`,
+    `with job as (
+       update validation_jobs as job
+       set status = 'queued', started_at = null, ${withoutResult}, run_partner_id = :partnerId,
+         run_requested_at = case when ${waits} then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
+         attempts_left = case when ${waits} then greatest(attempts_left, :attempts) else :attempts end
+       where job_id = :jobId and case when status = 'running' then ${lockSql} else true end
+       returning feed_id, run_requested_at < statement_timestamp() as waited
+     ), feed as (
+       -- Only an orphaned run has left such a state.
+       update feeds set status = 'processing' from job
+       where feeds.feed_id = job.feed_id and feeds.status in ('validating', 'validated')
+     )
+     select waited from job`,
     { jobId, partnerId, attempts },
   );
   return rows[0];
 }
 
-/** Takes back the request of a run that has not begun. */
-export async function withdrawRun(db: Database, { jobId }: RunTarget): Promise<void> {
+/** Withdraws the request of a run that has not begun, unless one without a waiting client has joined it. */
+export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobId'>): Promise<void> {
   await db.raw(
     `update validation_jobs set run_requested_at = null
-     where job_id = ? and status = 'queued' and run_requested_at is not null`,
+     where job_id = ? and status = 'queued' and run_requested_at is not null and attempts_left = 1`,
     [jobId],
   );
 }
 
-/** The first waiting run of each partner, unless one of the partner is in progress, by their places. */
+/** The first waiting run of each partner, unless one of the partner is in progress, by their positions. */
 const waitingSql = `
-  select job_id, feed_id
+  select job_id, feed_id, run_requested_at
   from validation_jobs as job
   where run_requested_at is not null and status = 'queued' and not exists (
     select from validation_jobs as earlier
@@ -93,8 +101,13 @@ const waitingSql = `
   )
   order by run_requested_at, job_id`;
 
-/** Which run is claimed: that of a job, whatever its place in the queue, or the next one. */
-export type Claim = { jobId: number } | { next: 'of any size' | 'of a small feed' };
+/** Which run is claimed: that of a job, whatever its position, or the next one. */
+export type Claim = { jobId: number } | { next: NextRun };
+
+/** Which feeds the next run may be of. */
+type NextRun = 'of any size' | 'of a small feed';
+
+const isAnySize = (next: NextRun) => next === 'of any size';
 
 /** A claimed run. `backend` is the server's process, also behind a pooler. */
 export type ClaimedRun = FeedToRun & { backend: number };
@@ -129,7 +142,7 @@ const claimJobSql = `
 export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<ClaimedRun | undefined> {
   const { rows } = await ('jobId' in claim
     ? trx.raw<{ rows: ClaimedRun[] }>(claimJobSql, claim)
-    : trx.raw<{ rows: ClaimedRun[] }>(claimNextSql, { isAny: claim.next === 'of any size', largeFeedBytes }));
+    : trx.raw<{ rows: ClaimedRun[] }>(claimNextSql, { isAny: isAnySize(claim.next), largeFeedBytes }));
   return rows[0];
 }
 
@@ -164,20 +177,23 @@ export async function markRunning(db: Database, jobId: number): Promise<number |
   return rows[0]?.run_count;
 }
 
-/** The runs that could be claimed now, by their places, `max` at most. */
+/** Lists the runs that could be claimed now, by their positions, `max` at most. */
 export async function listClaimable(
   db: Database,
+  next: NextRun,
   max: number,
 ): Promise<Pick<RunTarget, 'jobId' | 'isLarge'>[]> {
   const { rows } = await db.raw<{ rows: Pick<RunTarget, 'jobId' | 'isLarge'>[] }>(
     `select job_id as "jobId", size_bytes >= :largeFeedBytes as "isLarge"
-     from (${waitingSql} limit :max) as job join feeds using (feed_id)`,
-    { max, largeFeedBytes },
+     from (${waitingSql}) as job join feeds using (feed_id)
+     where cast(:isAny as boolean) or size_bytes < :largeFeedBytes
+     order by run_requested_at, job_id limit :max`,
+    { isAny: isAnySize(next), max, largeFeedBytes },
   );
   return rows;
 }
 
-/** A running job that nobody runs. */
+/** A running job whose lock is free. */
 export interface OrphanedRun {
   job_id: number;
   attempts_left: number;
@@ -200,7 +216,7 @@ export async function lockOrphanedRuns(trx: Knex.Transaction, jobId?: number): P
   return rows;
 }
 
-/** Has a run that was begun wait again, in the place that it had. To be called by who has locked its job. */
+/** Returns an orphaned run to the queue, at its position. The caller has locked the job. */
 export async function requeueRun(trx: Knex.Transaction, jobId: number): Promise<void> {
   await trx.raw(
     `with job as (

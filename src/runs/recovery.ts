@@ -12,8 +12,8 @@ export interface RecoveredRuns {
 }
 
 /**
- * Ends the runs whose process has died: a job that says `running` and that nobody runs. The run waits again, in the place
- * that it had, or has failed when it may not be begun any more. Safe at any time, on any number of processes.
+ * Ends orphaned runs: a job is `running`, and its lock is free. The run waits again, at its position, or fails when
+ * no attempt is left. Safe at any time, on any number of processes.
  * @param jobId - only the run of this job
  */
 export function recoverRuns(db: Database, jobId?: number): Promise<RecoveredRuns> {
@@ -35,7 +35,7 @@ export function recoverRuns(db: Database, jobId?: number): Promise<RecoveredRuns
   });
 }
 
-/** Ends a run that waits, or that nobody runs. To be called by who has locked its job. */
+/** Fails a run that waits or is orphaned. The caller has locked the job. */
 export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
   const failure = { jobId, reason, skipped: 0, issueCounts: '[]' };
   const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);

@@ -12,7 +12,7 @@ import type { PartnerScope } from '../keys/caller';
 import { findRunTarget, queuedRunAttempts, requestRun, type RunTarget } from './queue.repository';
 import type { RunWorker } from './worker';
 
-/** How long a job is locked by who only looks at it, at most. */
+/** How long a transaction that only looks at a job locks it, at most. */
 const lockedMilliseconds = 200;
 
 /** What runs and plans are made with. */
@@ -23,8 +23,8 @@ export interface RunServices {
 }
 
 /**
- * Requests a run of a validation job and waits for its end: in this process as soon as it has a place, or in the one that
- * takes it before that.
+ * Requests a run of a validation job and waits for its end: in this process as soon as there is a slot, or in the one that
+ * claims it before that.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running, job_already_waiting, unavailable
  */
 export async function runJob(
@@ -53,7 +53,7 @@ export async function runJob(
 }
 
 /**
- * Requests a run of a validation job that nobody waits for. One that waits already keeps its place.
+ * Requests a run of a validation job without a waiting client. One that waits already keeps its position.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running
  */
 export async function queueJob({ db, worker }: RunServices, id: string, scope: PartnerScope): Promise<void> {

@@ -27,7 +27,7 @@ const failurePauseMilliseconds = 2_000;
 
 /** A run that has ended, as far as it can be counted. */
 export interface RunRecord extends RunReport {
-  /** Without the wait for a place. */
+  /** Without the wait for a slot. */
   seconds: number;
 }
 
@@ -40,7 +40,7 @@ export interface RunLimits {
 /** Runs and plans jobs in this process. */
 export interface RunWorker {
   /**
-   * Requests a run of a job, and runs it as soon as there is a place for it, ahead of the queue.
+   * Requests a run of a job, and runs it as soon as there is a slot for it, ahead of the queue.
    * @param untilTaken - settles when the job does not wait any more, or the signal is aborted
    * @returns how it ended; `not_claimed` when another process has taken it, or it was cancelled before it began
    * @throws job_already_running, job_already_waiting, unavailable
@@ -52,15 +52,15 @@ export interface RunWorker {
   rejects(request: RejectsRequest): Promise<Readable>;
   /** Looks for runs that wait, at once. */
   wake(): void;
-  /** Runs and plans in progress, those that wait here for a place, and the connections of the thread. */
+  /** Runs and plans in progress, those that wait here for a slot, and the connections of the thread. */
   use(): { working: number; waiting: number; pool: PoolUse };
   /** Claims no more runs. Can be called again. @returns when those in progress have ended, or the time is up */
   stopClaiming(milliseconds: number): Promise<void>;
 }
 
 /**
- * Starts the places in which jobs are run and planned. Requests that wait for a run or a plan share them with the queue,
- * partner by partner; beyond some that wait, they are refused. One place is never given to a large feed, unless it is the
+ * Starts the slots in which jobs are run and planned. Requests that wait for a run or a plan share them with the queue,
+ * partner by partner; beyond some that wait, they are refused. One slot is never given to a large feed, unless it is the
  * only one, so that small feeds do not wait for large ones.
  * @param queue - from where waiting runs are claimed; absent: this process runs what its own requests wait for
  * @param observe - gets each run that has ended
@@ -86,14 +86,14 @@ export function startRunWorker({
     maxWaiting: limits.waitingRuns + concurrentRuns,
     what: 'runs and plans',
   };
-  const places = new ConcurrencyLimit({ ...shared, capacity: concurrentRuns });
-  const placesForLarge = new ConcurrencyLimit({ ...shared, capacity: largeMax });
+  const slots = new ConcurrencyLimit({ ...shared, capacity: concurrentRuns });
+  const slotsForLarge = new ConcurrencyLimit({ ...shared, capacity: largeMax });
   const here = new Map<number, 'waiting' | 'running'>();
 
-  async function takePlace(holder: string, isLarge: boolean, signal?: AbortSignal): Promise<Release> {
-    const releaseLarge = isLarge ? await placesForLarge.acquire({ holder, signal }) : () => undefined;
+  async function takeSlot(holder: string, isLarge: boolean, signal?: AbortSignal): Promise<Release> {
+    const releaseLarge = isLarge ? await slotsForLarge.acquire({ holder, signal }) : () => undefined;
     try {
-      const release = await places.acquire({ holder, signal });
+      const release = await slots.acquire({ holder, signal });
       return () => {
         release();
         releaseLarge();
@@ -111,51 +111,53 @@ export function startRunWorker({
     return report.outcome;
   }
 
-  /** Requests the run, and waits for a place. @returns whether there is one before the job is taken */
-  async function requestWithPlace(
+  /** Requests the run, and waits for a slot. @returns whether there is one before the job is taken */
+  async function requestWithSlot(
     target: RunTarget,
-    place: Promise<Release>,
+    slot: Promise<Release>,
     untilTaken: () => Promise<void>,
   ): Promise<boolean> {
     // Where there is no room, nothing is requested.
-    const isFree = await Promise.race([place, setImmediate(undefined)]);
+    const isFree = await Promise.race([slot, setImmediate(undefined)]);
     const request = await requestRun(db, target, 1);
     if (!request) throw jobAlreadyRunning(formatId('JV', target.jobId));
     try {
-      return (isFree ?? (await Promise.race([place, untilTaken()]))) !== undefined;
+      return (isFree ?? (await Promise.race([slot, untilTaken()]))) !== undefined;
     } catch (refusal) {
       if (!request.waited) await withdrawRun(db, target);
       throw refusal;
     }
   }
 
-  /** One for each run of the queue at a time; the first is for small feeds. */
-  const lanes = Array.from({ length: concurrentRuns }, (_, at) => ({
+  /** Each claims queued runs one after the other; the first only those of small feeds. */
+  const claimers = Array.from({ length: concurrentRuns }, (_, at) => ({
     holder: `queue ${at}`,
     takesLarge: at >= concurrentRuns - largeMax,
     isBusy: false,
   }));
-  let isStopping = false;
+  const stopping = new AbortController();
   const claiming = new Set<Promise<void>>();
 
-  async function claimRuns({ holder, takesLarge }: (typeof lanes)[number]): Promise<void> {
+  async function claimRuns({ holder, takesLarge }: (typeof claimers)[number]): Promise<void> {
     let outcome: RunOutcome;
     do {
-      const release = await takePlace(holder, takesLarge);
+      const release = await takeSlot(holder, takesLarge, stopping.signal);
       try {
         outcome = await observedRun({ next: takesLarge ? 'of any size' : 'of a small feed' });
       } finally {
         release();
       }
-    } while (!isStopping && (outcome === 'completed' || outcome === 'failed'));
+    } while (!stopping.signal.aborted && (outcome === 'completed' || outcome === 'failed'));
   }
 
-  function employ(lane: (typeof lanes)[number]): void {
-    lane.isBusy = true;
-    const done = claimRuns(lane)
-      .catch((error: unknown) => log.warn({ err: error }, 'failed to run what waits in the queue'))
+  function employ(claimer: (typeof claimers)[number]): void {
+    claimer.isBusy = true;
+    const done = claimRuns(claimer)
+      .catch((error: unknown) => {
+        if (!stopping.signal.aborted) log.warn({ err: error }, 'failed to run what waits in the queue');
+      })
       .finally(() => {
-        lane.isBusy = false;
+        claimer.isBusy = false;
         claiming.delete(done);
       });
     claiming.add(done);
@@ -168,12 +170,14 @@ export function startRunWorker({
       millisecondsAfterFailure: failurePauseMilliseconds,
       onError: (error) => log.warn({ err: error }, 'failed to look for runs that wait'),
       async run() {
-        if (lanes.every(({ isBusy }) => isBusy)) return;
-        for (const { jobId, isLarge } of await listClaimable(queue, concurrentRuns + here.size)) {
-          // It has a place, or waits for one.
+        const free = claimers.filter(({ isBusy }) => !isBusy);
+        if (free.length === 0) return;
+        const next = free.some(({ takesLarge }) => takesLarge) ? 'of any size' : 'of a small feed';
+        for (const { jobId, isLarge } of await listClaimable(queue, next, concurrentRuns + here.size)) {
+          // It has a slot, or waits for one.
           if (here.has(jobId)) continue;
-          const lane = lanes.find(({ isBusy, takesLarge }) => !isBusy && (takesLarge || !isLarge));
-          if (lane) employ(lane);
+          const claimer = claimers.find(({ isBusy, takesLarge }) => !isBusy && (takesLarge || !isLarge));
+          if (claimer) employ(claimer);
         }
       },
     });
@@ -186,15 +190,15 @@ export function startRunWorker({
       if (state) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
       here.set(jobId, 'waiting');
       const leaving = new AbortController();
-      const place = takePlace(holderOf(target), isLarge, leaving.signal);
+      const slot = takeSlot(holderOf(target), isLarge, leaving.signal);
       try {
-        if (!(await requestWithPlace(target, place, () => untilTaken(leaving.signal)))) return 'not_claimed';
+        if (!(await requestWithSlot(target, slot, () => untilTaken(leaving.signal)))) return 'not_claimed';
         here.set(jobId, 'running');
         return await observedRun({ jobId });
       } finally {
         here.delete(jobId);
         leaving.abort();
-        place.then(
+        slot.then(
           (release) => release(),
           () => undefined,
         );
@@ -202,7 +206,7 @@ export function startRunWorker({
     },
 
     async plan(target, page) {
-      const release = await takePlace(holderOf(target), target.isLarge);
+      const release = await takeSlot(holderOf(target), target.isLarge);
       try {
         return await thread.plan(target.jobId, page);
       } finally {
@@ -229,12 +233,12 @@ export function startRunWorker({
     wake: () => looking?.wake(),
 
     use() {
-      const { active, waiting } = places.use();
-      return { working: active, waiting: waiting + placesForLarge.use().waiting, pool: thread.poolUse() };
+      const { active, waiting } = slots.use();
+      return { working: active, waiting: waiting + slotsForLarge.use().waiting, pool: thread.poolUse() };
     },
 
     async stopClaiming(milliseconds) {
-      isStopping = true;
+      stopping.abort();
       const end = async () => {
         await looking?.stop();
         await Promise.all(claiming);
@@ -244,5 +248,5 @@ export function startRunWorker({
   };
 }
 
-/** Runs and plans of one partner share the places that it may have. */
+/** Runs and plans of one partner share the slots that it may have. */
 const holderOf = ({ partnerId }: RunTarget) => `partner ${partnerId}`;

@@ -150,7 +150,9 @@ describe('workers beside an API process that does not work on the queue', () => 
 
   it('keep a place for small feeds while large ones take all others', async () => {
     const blankLines = '\n'.repeat(largeFeedBytes);
-    const large = await Promise.all([1, 2].map((at) => api.uploadFeed(csv + blankLines, `Large ${at}`)));
+    const large = await Promise.all(
+      [1, 2, 3, 4].map((at) => api.uploadFeed(csv + blankLines, `Large ${at}`)),
+    );
     const small = await api.uploadFeed(csv, 'Small');
     const held = await db.transaction();
     await held('partners').whereLike('partner_name', 'Large%').forUpdate().select('partner_id');
@@ -163,7 +165,7 @@ describe('workers beside an API process that does not work on the queue', () => 
     const { status, body } = await queue(small, 'respond-async, wait=30');
 
     expect([status, body.status]).toEqual([200, 'completed']);
-    expect((await states()).sort()).toEqual(['queued', 'running']);
+    expect((await states()).sort()).toEqual(['queued', 'queued', 'queued', 'running']);
     await held.rollback();
     for (const feed of large) await expectLoaded(feed);
     await worker.stop();

@@ -9,6 +9,7 @@ import {
   withdrawRun,
   type Claim,
 } from '../../src/runs/queue.repository';
+import { failRun } from '../../src/jobs/jobs.repository';
 import { recoverRuns } from '../../src/runs/recovery';
 import { startTestService, type TestService } from '../support/service';
 
@@ -28,7 +29,10 @@ afterEach(async () => {
 });
 
 /** Uploads a feed of that many bytes, as far as its row says, and requests a run of it. @returns its job's number */
-async function request(partnerName: string, sizeBytes?: number): Promise<number> {
+async function request(
+  partnerName: string,
+  { sizeBytes, attempts = queuedRunAttempts }: { sizeBytes?: number; attempts?: number } = {},
+): Promise<number> {
   const { feedId, jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', partnerName);
   if (sizeBytes !== undefined) {
     await service
@@ -37,7 +41,7 @@ async function request(partnerName: string, sizeBytes?: number): Promise<number>
       .update({ size_bytes: sizeBytes });
   }
   const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
-  await requestRun(service.db, target!, queuedRunAttempts);
+  await requestRun(service.db, target!, attempts);
   return target!.jobId;
 }
 
@@ -49,6 +53,8 @@ async function begin(claim: Claim = { next: 'of any size' }) {
   if (!run || (await markRunning(service.db, run.jobId)) === undefined) return undefined;
   return {
     jobId: run.jobId,
+    run: (await service.db('validation_jobs').where('job_id', run.jobId).first('run_count'))
+      .run_count as number,
     die: () => trx.rollback(),
     async complete() {
       const counters = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 };
@@ -59,7 +65,7 @@ async function begin(claim: Claim = { next: 'of any size' }) {
   };
 }
 
-const claimable = async () => (await listClaimable(service.db, 100)).map(({ jobId }) => jobId);
+const claimable = async () => (await listClaimable(service.db, 'of any size', 100)).map(({ jobId }) => jobId);
 
 describe('waiting runs', () => {
   it('are claimed in the order of their requests, one of a partner at a time', async () => {
@@ -84,9 +90,10 @@ describe('waiting runs', () => {
   });
 
   it('of large feeds are left to places that take them, and do not hold up small ones of other partners', async () => {
-    const big = await request('Large', large);
-    const small = await request('Small', large - 1);
+    const big = await request('Large', { sizeBytes: large });
+    const small = await request('Small', { sizeBytes: large - 1 });
 
+    expect(await listClaimable(service.db, 'of a small feed', 1)).toEqual([{ jobId: small, isLarge: false }]);
     expect((await begin({ next: 'of a small feed' }))!.jobId).toBe(small);
     expect(await begin({ next: 'of a small feed' })).toBeUndefined();
     expect((await begin({ next: 'of any size' }))!.jobId).toBe(big);
@@ -101,17 +108,27 @@ describe('waiting runs', () => {
   });
 
   it('are not begun when their request is withdrawn after the claim', async () => {
-    const jobId = await request('Withdrawn');
+    const jobId = await request('Withdrawn', { attempts: 1 });
     const trx = await service.db.transaction();
     open.push(trx);
     await claimRun(trx, { next: 'of any size' });
 
-    await withdrawRun(service.db, { jobId, feedId: 0, partnerId: 0, isLarge: false });
+    await withdrawRun(service.db, { jobId });
 
     expect(await markRunning(service.db, jobId)).toBeUndefined();
   });
 
-  it('go on waiting, in their place, when they are requested again', async () => {
+  it('still wait when the client withdraws that waited for them, if another one has queued them meanwhile', async () => {
+    const jobId = await request('Joined', { attempts: 1 });
+    const target = await findRunTarget(service.db, jobId, null);
+    await requestRun(service.db, target!, queuedRunAttempts);
+
+    await withdrawRun(service.db, { jobId });
+
+    expect(await claimable()).toEqual([jobId]);
+  });
+
+  it('keep their place, when they are requested again', async () => {
     const [first, second] = [await request('One'), await request('Other')];
     const target = await findRunTarget(service.db, first, null);
 
@@ -157,6 +174,29 @@ describe('a run whose process has died', () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => recoverRuns(service.db)));
 
     expect(all.flatMap(({ requeued }) => requeued)).toEqual([jobId]);
+  });
+
+  it('can be requested again before it is recovered, and its feed is not shown as in validation then', async () => {
+    const jobId = await request('Replaced');
+    await (await begin())!.die();
+    const target = await findRunTarget(service.db, jobId, null);
+
+    expect(await requestRun(service.db, target!, 1)).toEqual({ waited: false });
+
+    const feed = await service.db('feeds').where('feed_id', target!.feedId).first('status');
+    expect(feed.status).toBe('processing');
+    expect(await claimable()).toEqual([jobId]);
+  });
+
+  it('is not failed by its late end once it waits again', async () => {
+    const jobId = await request('Late end');
+    const begun = await begin();
+    await begun!.die();
+    await recoverRuns(service.db);
+
+    expect(await failRun(service.db, { jobId, run: begun!.run }, 'It ended late.', 0, [])).toBe(false);
+
+    expect(await claimable()).toEqual([jobId]);
   });
 
   it('is not taken for one while its process lives', async () => {
