@@ -228,16 +228,16 @@ export interface paths {
          *
          *     A run waits in a queue until there is a slot for it; a request that waits for its run goes ahead of the others. Its
          *     job is `queued` meanwhile, and its `message` says that the run starts by itself; `POST /jobs/{job_id}/cancel` takes it
-         *     out. A second request for a waiting run is 409 where its client would wait for it too, and is 503 where too many wait:
-         *     half of the places at most wait for runs and plans of one partner.
+         *     out. A second request that would wait for the same run is 409; where another process serves it, it waits too. A request
+         *     is 503 when all waiting places are taken, of which runs and plans of one partner have at most half.
          *
          *     **Without waiting**
          *
          *     With `Prefer: respond-async` the run is put into the queue, and the answer is 202 at once; `GET /jobs/{job_id}` says
          *     how it goes on. `Prefer: respond-async, wait=10` waits up to ten seconds for its end, which is 200 then, as without
          *     the header. A job that waits in the queue already keeps its place. The runs of one partner come one after the other,
-         *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all; one whose
-         *     client waited for it has failed.
+         *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all; without
+         *     `respond-async` it fails.
          */
         post: operations["runJob"];
         delete?: never;
@@ -3418,7 +3418,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The job is running already, or another client waits for a run that has not begun. */
+            /** @description The job is running already, or another client waits for its run to begin. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
