@@ -31,6 +31,8 @@ const settings = (more: Record<string, string> = {}) => ({
   DATABASE_REPLICA_URL: databaseUrl(postgres.replica.address),
   API_KEYS: testKey,
   METRICS_PORT: '0',
+  // Each service has a store of its own: none must claim the runs of another.
+  QUEUE_WORKER: 'off',
   ...more,
 });
 

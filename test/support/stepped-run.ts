@@ -35,7 +35,9 @@ export class SteppedRun {
     const log = createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
     const job = Number(jobId.slice(2));
     // On another connection: only the statements of the run are stepped.
-    const requested = findRunTarget(service.db, job, null).then((target) => requestRun(service.db, target!, 1));
+    const requested = findRunTarget(service.db, job, null).then((target) =>
+      requestRun(service.db, target!, 1),
+    );
     this.report = requested
       .then(() => runFeed({ jobId: job }, { db, objectStore, log, firstLoadBytes }))
       .finally(async () => {
