@@ -228,8 +228,8 @@ export interface paths {
          *
          *     A run waits in a queue until there is a slot for it; a request that waits for its run goes ahead of the others. Its
          *     job is `queued` meanwhile, and its `message` says that the run starts by itself; `POST /jobs/{job_id}/cancel` takes it
-         *     out. A second request that would wait for the same run is 409; where another process serves it, it waits too. A request
-         *     is 503 when all waiting places are taken, of which runs and plans of one partner have at most half.
+         *     out. A second request that would wait for the same run is 409; one that another process serves gets the result of that
+         *     run. A request is 503 when all waiting places are taken, of which runs and plans of one partner have at most half.
          *
          *     **Without waiting**
          *

@@ -62,13 +62,16 @@ export async function requestRun(
   attempts: number,
 ): Promise<{ waited: boolean } | undefined> {
   const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
-    `with job as (
+    `with before as materialized (
+       select job_id, status, ${waits} as waited from validation_jobs where job_id = :jobId for no key update
+     ), job as (
        update validation_jobs as job
        set status = 'queued', started_at = null, ${withoutResult}, run_partner_id = :partnerId,
-         run_requested_at = case when ${waits} then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
-         attempts_left = case when ${waits} then greatest(attempts_left, :attempts) else :attempts end
-       where job_id = :jobId and case when status = 'running' then ${lockSql} else true end
-       returning feed_id, run_requested_at < statement_timestamp() as waited
+         run_requested_at = case when waited then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
+         attempts_left = case when waited then greatest(attempts_left, :attempts) else :attempts end
+       from before
+       where job.job_id = before.job_id and case when before.status = 'running' then ${lockSql} else true end
+       returning feed_id, waited
      ), feed as (
        -- Only an orphaned run has left such a state.
        update feeds set status = 'processing' from job

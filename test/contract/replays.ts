@@ -194,12 +194,14 @@ export const replays: Record<string, Replay> = {
   },
   'runJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/run'),
   'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
-  'runJob 409 running': async ({ service, api }) => {
+  'runJob 409 running': async () => {
+    const service = await startTestService();
+    const feed = await service.api.uploadFeed(exampleFile);
     // It is running as long as its lock is held.
-    await leaveRunning(service, { feedId: 'FD00001', jobId: 'JV00001' });
+    await leaveRunning(service, feed);
     const run = await service.db.transaction();
     await lockJob(run, 1);
-    const answer = await api.post('/jobs/JV00001/run');
+    const answer = await service.api.post(`/jobs/${feed.jobId}/run`);
     await run.rollback();
     return answer;
   },

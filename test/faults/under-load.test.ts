@@ -28,7 +28,8 @@ let folder: string;
 let load: Load;
 
 beforeAll(async () => {
-  host = await startUsedService();
+  // It has another store: it must not claim the runs of the other service.
+  host = await startUsedService({ QUEUE_WORKER: 'off' });
   address = embeddedAddress(host.dataDir);
   folder = createTestFolder();
   service = await startService({
