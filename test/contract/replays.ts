@@ -233,13 +233,14 @@ export const replays: Record<string, Replay> = {
   },
   'cancelJob 202 example': async ({ service, api }) => {
     const feed = await api.uploadFeed(exampleFile, 'Tents & Co');
-    const { cancelWaitMilliseconds } = limits;
+    const { cancelWaitMilliseconds, progressMilliseconds } = limits;
+    // The example has no progress yet.
+    Object.assign(limits, { cancelWaitMilliseconds: 0, progressMilliseconds: 60_000 });
     let answer: ApiResponse | undefined;
     await whileReading(service, feed, async () => {
-      Object.assign(limits, { cancelWaitMilliseconds: 0 });
       answer = await api.post(`/jobs/${feed.jobId}/cancel`);
-      Object.assign(limits, { cancelWaitMilliseconds });
     });
+    Object.assign(limits, { cancelWaitMilliseconds, progressMilliseconds });
     return answer!;
   },
   'cancelJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/cancel'),
