@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
 
 /**
  * Which orders the sums of sales contain. A reader adds the others.
@@ -79,3 +81,15 @@ export const sumsOfChanges = `
 
 /** The UTC day of an order. */
 export const salesDay = `cast(orders.created_at at time zone 'UTC' as date)`;
+
+/** Measures how far the sums are behind: the age in seconds of the oldest order that is not in them; 0 when all are. */
+export function measureSalesLag(db: Database): Promise<number> {
+  return inTransaction(db, 'request', async (trx) => {
+    const { rows } = await trx.raw<{ rows: [{ seconds: number }] }>(
+      `select cast(greatest(extract(epoch from now() - min(created_at)), 0) as double precision) as seconds
+       from orders where ${isBeyond}`,
+      (await getWatermark(trx)) as never,
+    );
+    return rows[0].seconds;
+  });
+}

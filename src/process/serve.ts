@@ -123,11 +123,19 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
   const { config, log, cleanups, address, db, metrics, sharesPort: logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
   const { logLevel, concurrentRuns, shutdownSeconds, webhookPrivateAddresses: privateAddresses } = config;
+  metrics?.watchThreads();
   const thread = openEtlThread({ address, store, logLevel, logsPid, concurrentRuns }, db, log);
   cleanups.push({ what: 'ETL', undo: () => thread.stop() });
   const queue = role === 'worker' || config.worksOnQueue ? openQueuePool(address, cleanups) : undefined;
   const worker = startRunWorker({ thread, db, queue, log, limits: config, observe: metrics?.observeRun });
-  const webhooks = queue && startWebhookWorker(queue, { log, privateAddresses, shutdownSeconds });
+  const webhooks =
+    queue &&
+    startWebhookWorker(queue, {
+      log,
+      privateAddresses,
+      shutdownSeconds,
+      observe: metrics?.observeDeliveries,
+    });
   const stopWork = async () => {
     await Promise.all([worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop()]);
   };

@@ -8,7 +8,9 @@ import type { Log } from '../log';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
 import { Readiness } from '../telemetry/readiness';
+import type { Metrics } from '../telemetry/metrics';
 import { ApiProcesses } from './api-processes';
+import { startBacklogMeter } from './backlog';
 import type { Cleanup } from './cleanups';
 import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } from './database';
 import { startOperatorServer } from './operator';
@@ -52,6 +54,7 @@ export async function start(role: Role, context: StartContext): Promise<void> {
     await refuseShortKeys(db, config.apiKeys, log);
   }
   await startUpkeep(address, db, log, cleanups);
+  if (metrics) watchBacklog(metrics, db, log, cleanups);
 
   const objectStore = await openObjectStore(config);
   cleanups.push({ what: 'object store', undo: () => objectStore.close() });
@@ -94,6 +97,12 @@ async function startUpkeep(
   await reportNamesOutsideNfc(db, log);
   const salesRollup = startSalesRollup(address, log);
   cleanups.push({ what: 'sums of sales', undo: () => closeWithin(salesRollup.stop()) });
+}
+
+function watchBacklog(metrics: Metrics, db: Database, log: Log, cleanups: Cleanup[]): void {
+  const meter = startBacklogMeter(db, log);
+  cleanups.push({ what: 'measuring of the backlog', undo: () => closeWithin(meter.stop()) });
+  metrics.watchBacklog(meter.latest);
 }
 
 /** How many names are logged. */

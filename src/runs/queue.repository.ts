@@ -196,6 +196,16 @@ export async function listClaimable(
   return rows;
 }
 
+/** Measures the queue: how many runs wait, and the age of the oldest one; 0 when none waits. */
+export async function measureQueue(db: Database): Promise<{ runs: number; oldestSeconds: number }> {
+  const { rows } = await db.raw<{ rows: [{ runs: number; oldestSeconds: number }] }>(
+    `select cast(count(*) as integer) as runs,
+       cast(greatest(extract(epoch from now() - min(run_requested_at)), 0) as double precision) as "oldestSeconds"
+     from validation_jobs where run_requested_at is not null and status = 'queued'`,
+  );
+  return rows[0];
+}
+
 /** A running job whose lock is free. */
 export interface OrphanedRun {
   job_id: number;

@@ -7,9 +7,11 @@ import {
   type MetricObjectWithValues,
   type MetricValue,
 } from 'prom-client';
+import type { Worker } from 'node:worker_threads';
 import type { PoolUse } from '../db/pool-use';
 import type { Replica } from '../db/replica';
 import type { RunRecord, RunWorker } from '../runs/worker';
+import { deliveryOutcomes, type DeliveryOutcome } from '../webhooks/delivery-outcomes';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
 /** From the fastest answer to an upload of a gigabyte. */
@@ -18,6 +20,13 @@ const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 const runSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
 const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
+
+/** Work that waits in the database, of all processes. */
+export interface Backlog {
+  queue: { runs: number; oldestSeconds: number };
+  webhookDeliveries: number;
+  salesLagSeconds: number;
+}
 
 /** What a process has measured, in a form that can be sent to another one. */
 export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
@@ -59,6 +68,36 @@ export const serviceMetrics = {
     type: 'gauge',
     labels: { state: '`working`, `waiting`' },
     help: 'Runs and plans.',
+  },
+  catalog_etl_thread_deaths_total: {
+    type: 'counter',
+    labels: {},
+    help: 'ETL threads that died, of too little memory for example.',
+  },
+  catalog_queue_runs: {
+    type: 'gauge',
+    labels: {},
+    help: 'Runs that wait in the queue, of all processes on the database.',
+  },
+  catalog_queue_oldest_run_seconds: {
+    type: 'gauge',
+    labels: {},
+    help: 'Age of the oldest run that waits in the queue. 0 when none waits.',
+  },
+  catalog_webhook_deliveries_waiting: {
+    type: 'gauge',
+    labels: {},
+    help: 'Webhook deliveries not accepted yet, of all processes on the database.',
+  },
+  catalog_webhook_deliveries_total: {
+    type: 'counter',
+    labels: { outcome: '`delivered`, `failed`, `given_up`, `discarded`' },
+    help: 'Webhook deliveries. Each failed attempt counts as `failed`; one that is not repeated counts as `given_up` too.',
+  },
+  catalog_sales_rollup_lag_seconds: {
+    type: 'gauge',
+    labels: {},
+    help: 'Age of the oldest order that is not in the sums of sales. 0 when all are.',
   },
   catalog_db_pool_connections: {
     type: 'gauge',
@@ -109,6 +148,9 @@ export class Metrics implements MetricsPage {
     buckets: runSeconds,
   });
 
+  private readonly threadDeaths = new Counter(optionsOf('catalog_etl_thread_deaths_total', this.registry));
+  private readonly deliveries = new Counter(optionsOf('catalog_webhook_deliveries_total', this.registry));
+
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     // A series that begins with its first event has no rate before the second.
@@ -116,6 +158,7 @@ export class Metrics implements MetricsPage {
     for (const outcome of Object.keys(requestOutcomes) as RequestOutcome[])
       this.uploadBytes.inc({ outcome }, 0);
     for (const outcome of ['completed', 'failed', 'unavailable']) this.runs.zero({ outcome });
+    for (const outcome of deliveryOutcomes) this.deliveries.inc({ outcome }, 0);
   }
 
   /** Counts a request that is over. */
@@ -132,6 +175,33 @@ export class Metrics implements MetricsPage {
     if (!counters) return;
     for (const row of rowOutcomes) this.rows.inc({ outcome: row }, counters[row]);
   };
+
+  /** Counts webhook deliveries that have had this outcome. */
+  readonly observeDeliveries = (outcome: DeliveryOutcome, count: number): void => {
+    this.deliveries.inc({ outcome }, count);
+  };
+
+  /** Counts each thread that dies from now on; the ETL has the only ones. @param source - emits `worker` for each new thread */
+  watchThreads(source: Pick<NodeJS.EventEmitter, 'on'> = process): void {
+    source.on('worker', (worker: Worker) => worker.once('error', () => this.threadDeaths.inc()));
+  }
+
+  /** Shows, from now on, the work that waits in the database. @param latest - undefined: it is not known */
+  watchBacklog(latest: () => Backlog | undefined): void {
+    const addGauge = (name: MetricName, value: (backlog: Backlog) => number) =>
+      this.addGauge(
+        name,
+        () => {
+          const backlog = latest();
+          return backlog ? [[{}, value(backlog)]] : [];
+        },
+        'max',
+      );
+    addGauge('catalog_queue_runs', ({ queue }) => queue.runs);
+    addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue.oldestSeconds);
+    addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries);
+    addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);
+  }
 
   /**
    * Shows, from now on, what goes on at the moment of being asked.
@@ -184,6 +254,7 @@ export class Metrics implements MetricsPage {
       ...optionsOf(name, this.registry),
       aggregator,
       collect() {
+        this.reset();
         for (const [labels, value] of values()) this.set(labels, value);
       },
     });

@@ -17,6 +17,7 @@ import {
   noteFailure,
   noteGivenUp,
 } from './endpoints.repository';
+import type { DeliveryOutcome } from './delivery-outcomes';
 import { describeEvent } from './event-data';
 import { send, type SendOptions } from './send';
 
@@ -27,6 +28,8 @@ const idsInLog = 100;
 export interface DeliveryContext extends SendOptions {
   db: Database;
   log: Log;
+  /** Counts deliveries by their outcome. */
+  observe?: (outcome: DeliveryOutcome, count: number) => void;
 }
 
 /**
@@ -36,7 +39,7 @@ export interface DeliveryContext extends SendOptions {
  * @throws whatever the database throws; another worker sends the event when the lease has expired
  */
 export async function deliver(delivery: ClaimedDelivery, context: DeliveryContext): Promise<void> {
-  const { db, log, signal } = context;
+  const { db, log, signal, observe } = context;
   const { webhook_endpoint_id: endpointId, message_id: messageId, attempts } = delivery;
   const line = {
     endpoint_id: endpointId,
@@ -49,6 +52,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   const event = await describeEvent(db, delivery);
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
+    observe?.('discarded', 1);
     return deleteDelivery(db, delivery);
   }
   const body = stringifyJson(event);
@@ -59,6 +63,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   const ms = Math.round(performance.now() - startedAt);
   if (failure === null) {
     log.info({ ...line, ms }, 'webhook delivered');
+    observe?.('delivered', 1);
     await deleteDelivery(db, delivery);
     if (delivery.failures_in_a_row > 0) await noteDelivery(db, endpointId);
     return;
@@ -66,6 +71,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   // The worker shuts down: the endpoint is not to blame.
   if (signal?.aborted) return releaseDelivery(db, delivery);
   log.warn({ ...line, ms, failure }, 'webhook failed');
+  observe?.('failed', 1);
   await noteFailure(db, endpointId, failure);
   if (failure === 'HTTP 410') {
     log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it says that it is gone');
@@ -84,7 +90,9 @@ async function giveUp(delivery: ClaimedDelivery, context: DeliveryContext): Prom
 }
 
 /** Drops what nobody wants any more, and gives up what is too old. Safe at any time, on any number of processes. */
-export async function discardDeliveries(context: Pick<DeliveryContext, 'db' | 'log'>): Promise<void> {
+export async function discardDeliveries(
+  context: Pick<DeliveryContext, 'db' | 'log' | 'observe'>,
+): Promise<void> {
   await dropUnwantedDeliveries(context.db);
   for (const { webhook_endpoint_id, message_ids } of await giveUpOldDeliveries(context.db)) {
     await noteEnd(webhook_endpoint_id, message_ids, context);
@@ -95,7 +103,7 @@ export async function discardDeliveries(context: Pick<DeliveryContext, 'db' | 'l
 async function noteEnd(
   endpointId: number,
   messageIds: string[],
-  { db, log }: Pick<DeliveryContext, 'db' | 'log'>,
+  { db, log, observe }: Pick<DeliveryContext, 'db' | 'log' | 'observe'>,
 ): Promise<void> {
   const line = {
     endpoint_id: endpointId,
@@ -103,6 +111,7 @@ async function noteEnd(
     webhook_ids: messageIds.slice(0, idsInLog),
   };
   log.error(line, 'webhooks given up');
+  observe?.('given_up', messageIds.length);
   await noteGivenUp(db, endpointId, messageIds.length);
   if (await disableIfDead(db, endpointId)) {
     log.error({ endpoint_id: endpointId }, 'webhook endpoint disabled: it has accepted nothing for days');

@@ -98,6 +98,12 @@ export async function releaseDelivery(db: Database, claim: Claim): Promise<void>
 
 const bindingsOf = ({ webhook_delivery_id: id, attempts }: Claim) => ({ id, attempts });
 
+/** Counts the deliveries that were not accepted yet. */
+export async function countDeliveries(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ count: string }] }>('select count(*) from webhook_deliveries');
+  return Number(rows[0].count);
+}
+
 /** Drops the deliveries for endpoints that are disabled, or removed. */
 export async function dropUnwantedDeliveries(db: Database): Promise<void> {
   await db.raw(

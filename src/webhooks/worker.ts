@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { limits } from '../limits';
-import type { Log } from '../log';
 import { startPeriodicTask } from '../shared/periodic-task';
-import { deliver, discardDeliveries } from './deliver';
+import { deliver, discardDeliveries, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
 
 /** How often the table is asked for deliveries: notifications do not come through every pooler. */
@@ -26,10 +25,11 @@ export function startWebhookWorker(
     log,
     privateAddresses,
     shutdownSeconds,
-  }: { log: Log; privateAddresses: boolean; shutdownSeconds: number },
+    observe,
+  }: Pick<DeliveryContext, 'log' | 'observe'> & { privateAddresses: boolean; shutdownSeconds: number },
 ): WebhookWorker {
   const aborting = new AbortController();
-  const context = { db, log, privateAddresses, signal: aborting.signal };
+  const context = { db, log, observe, privateAddresses, signal: aborting.signal };
   const sending = new Set<Promise<void>>();
   let discardAt = 0;
 

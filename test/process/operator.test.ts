@@ -5,7 +5,8 @@ import { startService, type ServiceProcess } from '../support/process';
 import { sendRaw } from '../support/raw-request';
 import { samples as samplesAt } from '../support/samples';
 import { expectSecurityHeaders } from '../support/security-headers';
-import type { DatabaseAddress } from '../../src/db/database';
+import { openDatabase, type DatabaseAddress } from '../../src/db/database';
+import { sendTo, startReceiver } from '../support/webhook-receiver';
 
 const key = 's3cret-of-a-partner';
 const wrongKey = 'wr0ng-key-of-somebody';
@@ -16,7 +17,13 @@ let service: ServiceProcess;
 beforeAll(async () => {
   address = await createEmptyDatabase();
   service = await startService({
-    env: { DATABASE_URL: databaseUrl(address), API_KEYS: key, METRICS_PORT: '0', LOG_LEVEL: 'trace' },
+    env: {
+      DATABASE_URL: databaseUrl(address),
+      API_KEYS: key,
+      METRICS_PORT: '0',
+      LOG_LEVEL: 'trace',
+      WEBHOOK_PRIVATE_ADDRESSES: 'on',
+    },
   });
 });
 
@@ -83,6 +90,48 @@ describe('GET /metrics', () => {
     expect((await samples('process_resident_memory_bytes'))['']).toBeGreaterThan(10_000_000);
     await held.release();
     expect((await answer)?.status).toBe(200);
+  });
+});
+
+describe('GET /metrics, of what waits in the database', () => {
+  it('has the queue, the webhook deliveries and the lag of the sums of sales', async () => {
+    for (const name of [
+      'catalog_queue_runs',
+      'catalog_queue_oldest_run_seconds',
+      'catalog_webhook_deliveries_waiting',
+      'catalog_sales_rollup_lag_seconds',
+    ]) {
+      await eventually(`${name} is measured`, async () => (await samples(name))[''] === 0, 30);
+    }
+  });
+
+  it('counts webhook deliveries by outcome', async () => {
+    const receiver = await startReceiver();
+    receiver.answer = (count) => ({ status: count === 1 ? 500 : 204 });
+    const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
+    await sendTo(db, receiver.url);
+    await service.api.uploadFeed(csv, 'Fails');
+    await eventually('the attempt has failed', async () => {
+      return (await samples('catalog_webhook_deliveries_total'))['outcome="failed"'] === 1;
+    });
+
+    await service.api.uploadFeed(csv, 'Succeeds');
+
+    await eventually(
+      'one is delivered, the other waits for its next attempt',
+      async () => {
+        expect(await samples('catalog_webhook_deliveries_total')).toEqual({
+          'outcome="delivered"': 1,
+          'outcome="failed"': 1,
+          'outcome="given_up"': 0,
+          'outcome="discarded"': 0,
+        });
+        expect((await samples('catalog_webhook_deliveries_waiting'))['']).toBe(1);
+      },
+      30,
+    );
+    await db('webhook_endpoints').delete();
+    await db.destroy();
   });
 });
 

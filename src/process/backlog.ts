@@ -1,0 +1,35 @@
+import { measureSalesLag } from '../analytics/sales-watermark';
+import type { Database } from '../db/database';
+import type { Log } from '../log';
+import { measureQueue } from '../runs/queue.repository';
+import { startPeriodicTask } from '../shared/periodic-task';
+import type { Backlog } from '../telemetry/metrics';
+import { countDeliveries } from '../webhooks/deliveries.repository';
+
+/** Prometheus usually asks every 15 s; one statement counts all deliveries. */
+const measureMilliseconds = 5_000;
+
+/** Measures the work that waits in the database, of all processes. */
+export async function measureBacklog(db: Database): Promise<Backlog> {
+  return {
+    queue: await measureQueue(db),
+    webhookDeliveries: await countDeliveries(db),
+    salesLagSeconds: await measureSalesLag(db),
+  };
+}
+
+/** Measures the backlog periodically: a request for metrics never waits for the database. */
+export function startBacklogMeter(db: Database, log: Log) {
+  let backlog: Backlog | undefined;
+  const task = startPeriodicTask({
+    milliseconds: measureMilliseconds,
+    async run() {
+      backlog = await measureBacklog(db);
+    },
+    onError(error) {
+      backlog = undefined;
+      log.warn({ err: error }, 'failed to measure the backlog');
+    },
+  });
+  return { latest: () => backlog, stop: () => task.stop() };
+}
