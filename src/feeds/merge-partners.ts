@@ -51,6 +51,10 @@ const steps: Record<string, string> = {
     delete from products where product_id in (select removed.product_id from ${duplicates})`,
   products: 'update products set partner_id = :intoId where partner_id = :fromId',
   feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
+  // Runs of one partner keep their order.
+  queuedRuns: `
+    update validation_jobs set run_partner_id = :intoId
+    where run_partner_id = :fromId and run_requested_at is not null and status in ('queued', 'running')`,
   digests: 'delete from digest_blocks where partner_id in (:fromId, :intoId)',
   earlierDigests: 'delete from record_digests where partner_id in (:fromId, :intoId)',
   manualChanges: 'delete from manual_changes where partner_id = :fromId',

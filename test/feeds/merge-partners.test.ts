@@ -4,6 +4,7 @@ import { inTransaction } from '../../src/db/transaction';
 import { mergePartners } from '../../src/feeds/merge-partners';
 import { insertKey } from '../../src/keys/keys.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
+import { findRunTarget, listClaimable, requestRun } from '../../src/runs/queue.repository';
 import { eventually } from '../support/eventually';
 import { whileReading } from '../support/held-run';
 import { goodCsv } from '../support/multipart';
@@ -121,6 +122,24 @@ describe('a merge during other work', () => {
     expect((await service.api.get(`/products/${feed.productIds[0]}`)).body.price).toBe(1);
   });
 
+  it('keeps the place of its queued runs among those of the other partner', async () => {
+    const waiting = [];
+    for (const name of [composed, decomposed]) {
+      await service.db('partners').insert({ partner_name: name });
+      const { jobId } = await service.api.uploadFeed(goodCsv, name);
+      const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
+      await requestRun(service.db, target!, 1);
+      waiting.push(target!.jobId);
+    }
+    const claimable = async () =>
+      (await listClaimable(service.db, 'of any size', 10)).map(({ jobId }) => jobId);
+    expect(await claimable()).toEqual(waiting);
+
+    await merge(decomposed, composed);
+
+    expect(await claimable()).toEqual([waiting[0]]);
+  });
+
   it('lets an upload of the merged partner wait, which then creates that partner anew', async () => {
     await load(decomposed, { OLD: '1' });
     await load(composed, { OLD: '2' });
@@ -172,6 +191,7 @@ describe('merging partners', () => {
       'sales_by_partner.partner_name',
       'sales_by_partner_and_day.partner_name',
       'sales_changes.partner_name',
+      'validation_jobs.run_partner_id',
       'webhook_endpoints.partner_name',
     ]);
   });
