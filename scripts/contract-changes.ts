@@ -21,8 +21,10 @@ const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'tr
  * What changes for a client from one document to another: what Redocly finds, and what it takes for harmless or does not
  * see. Texts and examples are no changes.
  */
-export function compareContracts(base: Document, revision: Document): Change[] {
+export function compareContracts(released: Document, revision: Document): Change[] {
+  const { base, changes: movedOut } = withoutMovedOut(released, revision);
   const changes = [
+    ...movedOut,
     ...redoclyChanges(base, revision),
     ...securityChanges(base, revision),
     ...pathParameterChanges(base, revision),
@@ -30,6 +32,45 @@ export function compareContracts(base: Document, revision: Document): Change[] {
   ];
   const unique = new Map(changes.map((change) => [`${change.subject} ${change.message}`, change]));
   return [...unique.values()].sort((a, b) => (a.impact === b.impact ? 0 : a.impact === 'breaking' ? -1 : 1));
+}
+
+/**
+ * The document without the operations that the revision serves outside of itself (`x-outside-contract`), and without the
+ * schemas of these alone: the same request has the same response as before.
+ */
+function withoutMovedOut(released: Document, revision: Document): { base: Document; changes: Change[] } {
+  const { 'x-outside-contract': outside = [] } = revision as { 'x-outside-contract'?: string[] };
+  const base = structuredClone(released);
+  const changes = outside.flatMap((subject): Change[] => {
+    const [method, path] = subject.split(' ') as [string, string];
+    const item = base.paths[path];
+    const key = method.toLowerCase() as (typeof methods)[number];
+    if (!item?.[key] || revision.paths[path]?.[key]) return [];
+    item[key] = undefined;
+    return [{ impact: 'additive', subject, message: 'Left the document; the address is served as before.' }];
+  });
+  const hasOperations = ([, item]: [string, Document['paths'][string]]) =>
+    methods.some((each) => item?.[each]);
+  base.paths = Object.fromEntries(Object.entries(base.paths).filter(hasOperations));
+  const [before, after] = [usedSchemas(released), usedSchemas(base)];
+  const isKept = ([name]: [string, unknown]) => after.has(name) || !before.has(name);
+  const schemas = Object.fromEntries(Object.entries(base.components?.schemas ?? {}).filter(isKept));
+  base.components = { ...base.components, schemas };
+  return { base, changes };
+}
+
+/** The schemas that operations and webhooks refer to, directly or not. */
+function usedSchemas({ components = {}, ...rest }: Document): Set<string> {
+  const used = new Set<string>();
+  const look = (node: unknown) => {
+    for (const [, reference] of JSON.stringify(node).matchAll(/"\$ref":"#\/components\/([^"]+)"/g)) {
+      if (used.has(reference!)) continue;
+      used.add(reference!);
+      look(at(components, reference!));
+    }
+  };
+  look(rest);
+  return new Set([...used].filter((name) => name.startsWith('schemas/')).map((name) => name.slice(8)));
 }
 
 interface RedoclyChange {

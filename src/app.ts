@@ -5,11 +5,11 @@ import { analyticsHandlers } from './analytics/analytics.handlers';
 import type { Config } from './config';
 import type { Database, DatabaseAddress } from './db/database';
 import { readsFrom, type Reads } from './db/reads';
-import { docsHandlers } from './docs/docs.handlers';
+import { servicePages } from './docs/service-pages';
 import { feedHandlers } from './feeds/feeds.handlers';
 import { createUploadLimits } from './feeds/incoming-upload';
 import { healthHandlers } from './health/health.handlers';
-import type { AllChecks, ServedHandlers } from './http/contract';
+import type { AllChecks, Handlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { limitRate } from './http/rate-limit';
 import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
@@ -94,7 +94,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   let draining = false;
 
   const uploadLimits = createUploadLimits(config.concurrentUploads);
-  const handlers: ServedHandlers = {
+  const handlers: Handlers = {
     ...feedHandlers(
       { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },
       new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' }),
@@ -114,14 +114,16 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(reads),
     ...healthHandlers(address),
-    ...(config.servicePages && docsHandlers()),
   };
   const checks: AllChecks = { ...jobChecks, ...runChecks, ...productChecks(reads), ...orderChecks(db) };
-  const requestLog = new RequestLog(log, Object.keys(document.paths), observeRequest);
+  const staticFiles = config.servicePages ? servicePages() : undefined;
+  const shownPaths = [...Object.keys(document.paths), ...(staticFiles?.keys() ?? [])];
+  const requestLog = new RequestLog(log, shownPaths, observeRequest);
   const route = await createPipeline({
     document: document as unknown as Document,
     handlers,
     checks,
+    staticFiles,
     authenticate,
     delayWrongKey,
     countRequest: limitRate(config.rateLimit, sharesPort),

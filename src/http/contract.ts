@@ -79,20 +79,8 @@ export type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>
 /** One handler for every operation: a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
 
-/** Operations that the operator can switch off: without a handler, they are unknown routes. */
-export type SwitchableOperation =
-  | 'getOpenapiYaml'
-  | 'getOpenapiJson'
-  | 'getDocsPage'
-  | 'getDocsStyles'
-  | 'getDocsScript'
-  | 'getDocsInitializer';
-
 /** Operations that need no key. */
-export type PublicOperation = SwitchableOperation | 'getHealth';
-
-/** The handlers of what is served. */
-export type ServedHandlers = Omit<Handlers, SwitchableOperation> & Partial<Handlers>;
+export type PublicOperation = 'getHealth';
 
 /** What a check sees: query values, declared headers and the JSON body as they were sent, and who asks. */
 export interface RawRequest {

@@ -13,10 +13,10 @@ import type { Log } from '../log';
 import {
   makeReply,
   type AllChecks,
+  type Handlers,
   type OperationId,
   type RawRequest,
   type Reply,
-  type ServedHandlers,
 } from './contract';
 import { asServiceError, errorReply } from './error-response';
 import { openExchange, type Exchange } from './exchange';
@@ -32,6 +32,7 @@ import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
 import { bytesTaken } from './slow-client';
 import { onePerPlace, toShapeErrors } from './shape-errors';
+import { withStaticFiles, type StaticFiles } from './static-files';
 import { toWellFormed } from './well-formed';
 import type { DelayWrongKey } from './wrong-keys';
 
@@ -39,8 +40,10 @@ import type { DelayWrongKey } from './wrong-keys';
 export interface PipelineOptions {
   /** The OpenAPI document. */
   document: Document;
-  handlers: ServedHandlers;
+  handlers: Handlers;
   checks: AllChecks;
+  /** Served outside the document. */
+  staticFiles?: StaticFiles;
   authenticate: Authenticate;
   delayWrongKey: DelayWrongKey;
   countRequest: CountRequest;
@@ -55,11 +58,12 @@ export interface PipelineOptions {
 
 type Options = PipelineOptions & { routes: Routes };
 
-/** Serves the operations of the document. @throws when the document and the handlers do not fit each other */
+/** Serves the operations of the document, and files beside them. @throws when the document and the handlers do not fit each other */
 export async function createPipeline(
   options: PipelineOptions,
 ): Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> {
-  const routes = await openRoutes(options.document, options.handlers);
+  const operations = await openRoutes(options.document, options.handlers);
+  const routes = withStaticFiles(operations, options.staticFiles ?? new Map());
 
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
@@ -122,7 +126,8 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
 const readingOperations: ReadonlySet<OperationId> = new Set(['inspectFeed', 'planJob']);
 
 function onlyReads(method: string, { operationId }: Route): boolean {
-  return method === 'GET' || method === 'HEAD' || readingOperations.has(operationId);
+  const isRead = operationId !== undefined && readingOperations.has(operationId);
+  return method === 'GET' || method === 'HEAD' || isRead;
 }
 
 /** @throws unauthorized; whatever the database throws */
@@ -192,7 +197,7 @@ function checkOperation(
   caller: Caller | undefined,
   checks: AllChecks,
 ): unknown {
-  const check = (checks as AnyChecks)[operationId];
+  const check = operationId && (checks as AnyChecks)[operationId];
   // Checks are for operations that need a key.
   return caller && check ? check({ query, headers, body, caller }) : undefined;
 }

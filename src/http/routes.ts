@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import OpenAPIBackend, { type Document, type Operation } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
-import type { OperationId, Reply, ServedHandlers } from './contract';
+import type { Handlers, OperationId, Reply } from './contract';
 import type { BodySchema } from './prepare-body';
 import type { Parameter } from './query';
 import { checkReply } from './response-check';
@@ -17,9 +17,10 @@ export interface RequestValues {
   requestBody?: object;
 }
 
-/** One operation of the document, prepared for requests. */
+/** One operation of the document, or a file outside of it, prepared for requests. */
 export interface Route {
-  readonly operationId: OperationId;
+  /** Absent: a file. */
+  readonly operationId: OperationId | undefined;
   readonly parameters: readonly Parameter[];
   /** The one media type of its body, with the schema; absent for an operation without a body. */
   readonly body: { mediaType: string; schema: BodySchema } | undefined;
@@ -35,7 +36,7 @@ export interface Route {
   checkReply(reply: Reply): void;
 }
 
-/** The routes of the served document. */
+/** The routes of what is served. */
 export interface Routes {
   /** The operation for a method and a path; HEAD is asked as GET. */
   find(method: string, path: string): Route | 'not_found' | 'method_not_allowed';
@@ -52,12 +53,12 @@ const matchesKept = 1_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /**
- * Opens the routes of the operations that have a handler: openapi-backend matches, its Ajv validators check.
+ * Opens the routes of the document: openapi-backend matches, its Ajv validators check.
  * @throws Error when the document has something that requests are not prepared for, or a handler has no operation
  */
-export async function openRoutes(document: Document, handlers: ServedHandlers): Promise<Routes> {
+export async function openRoutes(document: Document, handlers: Handlers): Promise<Routes> {
   const api = new OpenAPIBackend({
-    definition: servedDocument(document, handlers),
+    definition: servedDocument(document),
     strict: true,
     // Validators are compiled when they are first needed: a second less to start, and 40 MB less memory. That the
     // document is valid, and every schema compiles, is a test of its own.
@@ -160,18 +161,11 @@ function requirePlain(
     throw new Error(`Operation ${operationId} has a path, parameter or security that is not supported.`);
 }
 
-/**
- * The document as far as it is served: without the operations that have no handler, and with any object accepted as a
- * form, whose parts are checked by its handler while they arrive.
- */
-function servedDocument(document: Document, handlers: ServedHandlers): Document {
-  type PathItem = Record<string, { operationId?: string; requestBody?: OpenAPIV3.RequestBodyObject }>;
-  const isServed = ([, { operationId }]: [string, PathItem[string]]) =>
-    operationId === undefined || Object.hasOwn(handlers, operationId);
+/** Accepts any object as a form: the handler checks the parts while they arrive. */
+function servedDocument(document: Document): Document {
+  type PathItem = Record<string, { requestBody?: OpenAPIV3.RequestBodyObject }>;
   const copy = structuredClone(document);
-  const paths = copy.paths as Record<string, PathItem>;
-  for (const [path, item] of Object.entries(paths)) {
-    paths[path] = Object.fromEntries(Object.entries(item).filter(isServed));
+  for (const item of Object.values(copy.paths as Record<string, PathItem>)) {
     for (const { requestBody } of Object.values(item)) {
       const form = requestBody?.content['multipart/form-data'];
       if (form) form.schema = { type: 'object' };

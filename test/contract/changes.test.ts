@@ -140,6 +140,27 @@ describe('the changes between two documents', () => {
   });
 });
 
+describe('an operation that is served outside of the document from now on', () => {
+  const moveOut = (outside: string[]) =>
+    changesOf(
+      (changed) => (changed['x-outside-contract'] = outside),
+      ({ paths }) => delete paths['/health'],
+      ({ components }) => delete components.schemas.Health,
+      ({ components }) => delete components.schemas.HealthStatus,
+      ({ components }) => delete components.schemas.DatabaseState,
+    );
+
+  it('is additive, with the schemas that nothing else refers to', () => {
+    expect(moveOut(['GET /health'])).toEqual([
+      'additive GET /health: Left the document; the address is served as before.',
+    ]);
+  });
+
+  it('is breaking where the document does not name it', () => {
+    expect(moveOut(['GET /docs'])).toContain('breaking GET /health: Path `/health` was removed.');
+  });
+});
+
 describe('a body that only those get who send a parameter', () => {
   const changes = (parameter: string) =>
     changesOf(({ paths, components }) => {

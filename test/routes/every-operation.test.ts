@@ -1,4 +1,3 @@
-import { contentSecurityPolicy } from '../../src/docs/docs.page';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';
 import { createTestDatabase } from '../support/database';
@@ -21,16 +20,9 @@ const internalError = { status: 500, body: { detail: 'Internal server error' } }
 const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
 
 /** Security headers that an operation declares itself. */
-const lasting = { 'cache-control': 'public, max-age=31536000, immutable' };
 const ownHeaders: Record<string, Parameters<typeof expectSecurityHeaders>[1]> = {
   downloadFeedFile: { 'cache-control': 'private, no-cache' },
   getJob: { 'cache-control': 'private, no-cache' },
-  getOpenapiYaml: { 'cache-control': 'no-cache' },
-  getOpenapiJson: { 'cache-control': 'no-cache' },
-  getDocsPage: { 'cache-control': 'no-cache', 'content-security-policy': contentSecurityPolicy },
-  getDocsStyles: lasting,
-  getDocsScript: lasting,
-  getDocsInitializer: lasting,
 };
 
 const keyed = operations.filter(({ needsKey }) => needsKey);

@@ -2,9 +2,9 @@ import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { documentedResponses, operationOf, servicePages } from './documented';
+import { documentedResponses, operationOf } from './documented';
 
-/** Where responses outside of every operation are counted: the router's 404 and 405, and what Node refuses. */
+/** Where responses outside of every operation are counted: service pages, the router's 404 and 405, refusals by Node. */
 const outside = '(no operation)';
 
 /** Requests of the client, by their way to the service. */
@@ -18,16 +18,11 @@ const documented = new Set(
   documentedResponses.map(({ operationId, status, mediaType }) => keyOf(operationId, status, mediaType)),
 );
 
-/**
- * Counts every response that a server sends, as it goes out: what the router believes of it does not matter.
- * @param withServicePages - whether it serves them; they are unknown routes otherwise
- */
-export function recordResponses(server: Server, withServicePages = true): void {
+/** Counts every response that a server sends, as it goes out: what the router believes of it does not matter. */
+export function recordResponses(server: Server): void {
   server.on('request', (request, response) => {
     response.once('finish', () => {
-      const asked = operationOf(request.method!, request.url!);
-      const operation =
-        asked === undefined || (!withServicePages && servicePages.has(asked)) ? outside : asked;
+      const operation = operationOf(request.method!, request.url!) ?? outside;
       const contentType = response.getHeader('content-type') as string | undefined;
       add(seenHere, keyOf(operation, response.statusCode, mediaTypeOf(contentType)));
     });

@@ -21,7 +21,6 @@ interface Route {
   operationId: string;
   method: string;
   segments: string[];
-  tags: string[];
   responses: OpenAPIV3.ResponsesObject;
 }
 
@@ -29,9 +28,9 @@ const routes: Route[] = Object.entries(document.paths).flatMap(([path, item]) =>
   methods.flatMap((method) => {
     const operation = item?.[method];
     if (!operation) return [];
-    const { operationId, tags = [], responses } = operation;
+    const { operationId, responses } = operation;
     const segments = path.split('/');
-    return [{ operationId: operationId!, method: method.toUpperCase(), segments, tags, responses }];
+    return [{ operationId: operationId!, method: method.toUpperCase(), segments, responses }];
   }),
 );
 
@@ -57,11 +56,6 @@ export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ opera
     }));
     return bodies.length > 0 ? bodies : [{ ...common, mediaType: 'none', examples: {} }];
   }),
-);
-
-/** Operations that an operator can switch off. */
-export const servicePages = new Set(
-  routes.filter(({ tags }) => tags.includes('Documentation')).map(({ operationId }) => operationId),
 );
 
 /**

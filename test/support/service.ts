@@ -120,7 +120,7 @@ export async function startTestService(
     afterFile(() => worker.stop());
   }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
-  recordResponses(server, options.servicePages);
+  recordResponses(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
     server.closeAllConnections();

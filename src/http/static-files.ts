@@ -1,0 +1,56 @@
+import { makeReply } from './contract';
+import { entityTagOf, hasCopy } from './entity-tag';
+import type { Route, Routes } from './routes';
+
+/** A file outside the contract: public, read by GET and HEAD, kept in memory. */
+export interface StaticFile {
+  content: Buffer;
+  mediaType: string;
+  headers: { ETag: string; 'Cache-Control': string; 'Content-Security-Policy'?: string };
+}
+
+/** Files by their path. */
+export type StaticFiles = ReadonlyMap<string, StaticFile>;
+
+/** Makes a file with the entity tag of its content. */
+export function staticFile(
+  content: Buffer,
+  mediaType: string,
+  headers: Omit<StaticFile['headers'], 'ETag'>,
+): StaticFile {
+  return { content, mediaType, headers: { ETag: entityTagOf(content), ...headers } };
+}
+
+/** Adds files to the routes of the document; a file precedes an operation of the same path. */
+export function withStaticFiles(routes: Routes, files: StaticFiles): Routes {
+  const fileRoutes = new Map([...files].map(([path, file]) => [path, routeOf(file)]));
+  const methods = ['GET', 'HEAD'];
+  return {
+    find(method, path) {
+      const route = fileRoutes.get(path);
+      if (!route) return routes.find(method, path);
+      return methods.includes(method) ? route : 'method_not_allowed';
+    },
+    allowedMethods: (path) => (fileRoutes.has(path) ? methods : routes.allowedMethods(path)),
+  };
+}
+
+function routeOf({ content, mediaType, headers }: StaticFile): Route {
+  return {
+    operationId: undefined,
+    parameters: [{ in: 'header', name: 'If-None-Match', schema: { type: 'string' } }],
+    body: undefined,
+    needsKey: false,
+    async handle(call) {
+      const sent = (call as { headers: { 'If-None-Match'?: string } }).headers;
+      const reply = hasCopy(sent, headers.ETag)
+        ? makeReply(304, undefined, headers)
+        : makeReply(200, content, headers);
+      return Promise.resolve(reply);
+    },
+    pathParameters: () => ({}),
+    violations: () => [],
+    mediaTypeOf: (status) => (status === 200 ? mediaType : 'application/json'),
+    checkReply: () => undefined,
+  };
+}
