@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase, type DatabaseAddress } from '../db/database';
 import { limits } from '../limits';
 import type { Log } from '../log';
+import { startPeriodicTask } from '../shared/periodic-task';
 import { rollUpSales } from './sales-rollup';
 import type { Verification } from './sales-verification';
 
@@ -11,27 +11,17 @@ import type { Verification } from './sales-verification';
  */
 export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): Promise<void> } {
   const db = openDatabase(address, { applicationName: 'sales rollup', connectionsMax: 1 });
-  const stopping = new AbortController();
-  const rollUp = async () => {
-    try {
+  const task = startPeriodicTask({
+    milliseconds: limits.salesRollupMilliseconds,
+    async run() {
       const { verification } = await rollUpSales(db, limits.salesRollupMilliseconds);
       if (verification) report(verification, log);
-    } catch (error) {
-      if (!stopping.signal.aborted) log.warn({ err: error }, 'sales could not be added up');
-    }
-  };
-  const rollUpOn = async () => {
-    for (;;) {
-      await rollUp();
-      await sleep(limits.salesRollupMilliseconds, undefined, { ref: false, signal: stopping.signal });
-    }
-  };
-  // It ends by the signal alone.
-  rollUpOn().catch(() => undefined);
+    },
+    onError: (error) => log.warn({ err: error }, 'sales could not be added up'),
+  });
   return {
-    stop() {
-      stopping.abort();
-      return db.destroy();
+    async stop() {
+      await Promise.all([task.stop(), db.destroy()]);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../log';
+import { startPeriodicTask, type PeriodicTask } from '../shared/periodic-task';
 import { openDatabase, queryRows, type Database, type DatabaseAddress } from './database';
 import { LagMeter } from './lag-meter';
 import { poolUse, type PoolUse } from './pool-use';
@@ -71,7 +72,8 @@ export class Replica {
   private readonly watchedPrimary: Database;
   private readonly lagMilliseconds: number;
   private lag = new LagMeter();
-  private readonly stopping = new AbortController();
+  private readonly watch: PeriodicTask;
+  private isStopping = false;
   /** The reads in progress there, by how they are rejected. */
   private readonly reading = new Set<(reason: Error) => void>();
   /** Everything that was written until then is there; -Infinity: that is not known. Of `performance.now()`, as all times. */
@@ -109,8 +111,11 @@ export class Replica {
     };
     this.watchedReplica = openDatabase(address, watch);
     this.watchedPrimary = openDatabase(primary, watch);
-    // It ends by the signal alone.
-    this.watch().catch(() => undefined);
+    this.watch = startPeriodicTask({
+      milliseconds: lookMilliseconds,
+      run: () => this.look(),
+      onError: (error) => log.error({ err: error }, 'failed to look at the replica'),
+    });
   }
 
   /** How old at most what it has now is, in milliseconds; Infinity when it is not to be read from. */
@@ -147,15 +152,13 @@ export class Replica {
 
   /** Stops looking. To be called when nothing is read from it any more. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await Promise.all([this.pool.destroy(), this.watchedReplica.destroy(), this.watchedPrimary.destroy()]);
-  }
-
-  private async watch(): Promise<void> {
-    for (;;) {
-      await this.look();
-      await sleep(lookMilliseconds, undefined, { ref: false, signal: this.stopping.signal });
-    }
+    this.isStopping = true;
+    await Promise.all([
+      this.watch.stop(),
+      this.pool.destroy(),
+      this.watchedReplica.destroy(),
+      this.watchedPrimary.destroy(),
+    ]);
   }
 
   private async look(): Promise<void> {
@@ -218,7 +221,7 @@ export class Replica {
   /** Logs whether it is used, and why not, when that has changed. @param reason - why it is not, if it is not */
   private report(reason: string, error?: unknown): void {
     const state = this.age() < Infinity ? null : reason;
-    if (this.stopping.signal.aborted || state === this.reported) return;
+    if (this.isStopping || state === this.reported) return;
     this.reported = state;
     if (state === null) this.log.info('replica enabled');
     else this.log.warn({ err: error, reason }, 'replica disabled, reading from primary');

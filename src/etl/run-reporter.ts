@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import {
   cancelledReason,
@@ -9,6 +8,7 @@ import {
 import { limits } from '../limits';
 import type { Log } from '../log';
 import type { ClaimedRun } from '../runs/queue.repository';
+import { startPeriodicTask } from '../shared/periodic-task';
 import type { RunTally } from './copy-rows';
 import { FeedFailure } from './feed-failure';
 
@@ -35,7 +35,6 @@ export function startReporter(
   log: Log,
 ): RunReporter {
   const cancelling = new AbortController();
-  const stopping = new AbortController();
   const measureRates = startRates();
 
   async function report(): Promise<void> {
@@ -47,27 +46,13 @@ export function startReporter(
     cancelling.abort(new FeedFailure(cancelledReason));
   }
 
-  async function reportOn(): Promise<void> {
-    for (;;) {
-      try {
-        await sleep(limits.progressMilliseconds, undefined, { signal: stopping.signal });
-      } catch {
-        return;
-      }
-      await report().catch((error: unknown) =>
-        log.warn({ job_id: at.jobId, err: error }, 'progress could not be told'),
-      );
-    }
-  }
-
-  const ended = reportOn();
-  return {
-    signal: cancelling.signal,
-    stop() {
-      stopping.abort();
-      return ended;
-    },
-  };
+  const task = startPeriodicTask({
+    milliseconds: limits.progressMilliseconds,
+    startsAtOnce: false,
+    run: report,
+    onError: (error) => log.warn({ job_id: at.jobId, err: error }, 'progress could not be told'),
+  });
+  return { signal: cancelling.signal, stop: () => task.stop() };
 }
 
 /** @returns what has come per second since about five seconds ago, given what has come in all */
