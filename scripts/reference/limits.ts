@@ -110,7 +110,7 @@ const groups: Record<string, Row[]> = {
     [
       'Uploads and inspections',
       setting('MAX_CONCURRENT_UPLOADS', String(capacity.MAX_CONCURRENT_UPLOADS.default)),
-      '503 before the body is read; files that begin at once wait for 5 s',
+      '503 before the body is read; a file that begins when others have taken all waits for 5 s',
       'With S3, each holds parts of 5 MiB in memory.',
     ],
     [

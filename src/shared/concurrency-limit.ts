@@ -98,6 +98,11 @@ export class ConcurrencyLimit {
     if (isAtShare || !isGrantable) throw this.refusal();
   }
 
+  /** Refuses a holder that has its share of the permits. @throws unavailable */
+  requireShare(holder: string): void {
+    if (this.permitsOf(holder) >= this.maxPerHolder) throw this.refusal();
+  }
+
   /** Does `work` with a permit. @throws as `acquire`; whatever `work` throws */
   async run<T>(request: PermitRequest, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(request);

@@ -37,11 +37,12 @@ export class TransferLimit {
   }
 
   /**
-   * Does `work` with a permit, for which it waits `waitMilliseconds` at most.
+   * Does `work` with a permit, for which it waits `waitMilliseconds` at most; a holder that has its share is refused at once.
    * @param evict - aborts the transfer
    * @throws unavailable; whatever `work` throws
    */
   async run<T>(request: TransferRequest, evict: () => void, work: () => Promise<T>): Promise<T> {
+    this.limit.requireShare(request.holder);
     const release = await this.acquire(request, evict, AbortSignal.timeout(waitMilliseconds));
     try {
       return await work();
