@@ -62,15 +62,6 @@ export const limits = {
    * of 4 MB, a first load of a million rows took 27 s instead of 20.
    */
   etlWorkMemMegabytes: 64,
-  /**
-   * Ceiling of the young generation of the thread that runs the ETL. Rows die young, and most are never made into texts:
-   * more costs memory.
-   */
-  etlYoungGenerationMegabytes: 8,
-  /** Ceiling of the old generation of that thread: a record of the largest size still fits several times. */
-  etlOldGenerationMegabytes: 96,
-  /** The thread ends, and gives back its memory, when there was nothing to run for this long. */
-  etlThreadIdleMilliseconds: 60_000,
   /** At shutdown, how long a request that was cut has to remove what it has stored. */
   cutRequestMilliseconds: 1_000,
   /** How often the ETL thread notes how much of its pool is in use; metrics are asked for every few seconds at most. */
@@ -189,8 +180,6 @@ export const limits = {
   jobEventsSilenceMilliseconds: 15_000,
   /** After how long a client of such a stream comes again. */
   jobEventsRetryMilliseconds: 2_000,
-  /** How long the answer to a run whose thread has died waits until its job can be marked as failed. */
-  deadRunWaitMilliseconds: 5_000,
   /** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */
   socketFolderBytes: 85,
   /** How often the server looks, amid a statement, whether the client of a transaction is still there. */

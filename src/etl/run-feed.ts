@@ -59,10 +59,12 @@ export const runLogFields = {
  *
  * Safe to call at once for any jobs: a job is run by one at a time; runs of one partner wait for each other where they touch
  * its products. Safe to repeat.
+ * @param onClaim - told the number of the job before the run begins
  */
 export async function runFeed(
   claim: Claim,
   { db, objectStore, log, firstLoadBytes }: RunContext,
+  onClaim?: (jobId: number) => void,
 ): Promise<RunReport> {
   const tally = new RunTally();
   let begun: RunNumber | undefined;
@@ -73,7 +75,8 @@ export async function runFeed(
   try {
     const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
       const feed = await claimRun(trx, claim);
-      const run = feed && (await markRunning(db, feed.jobId));
+      if (feed) onClaim?.(feed.jobId);
+      const run = feed && (await markRunning(db, feed.jobId, 'jobId' in claim && claim.isReserved));
       if (!feed || run === undefined) return { outcome: 'not_claimed' };
       const at = { jobId: feed.jobId, run };
       begun = at;

@@ -45,9 +45,16 @@ function getContext(): Promise<RunContext> {
   return context;
 }
 
+/** What run is asked for. */
+export interface RunTask {
+  claim: Claim;
+  /** Where the thread notes the number of the job that it has claimed: shared memory. */
+  claimed: Float64Array;
+}
+
 /** A task of the ETL thread: runs one job, beside others. */
-export async function run(claim: Claim): Promise<RunReport> {
-  return runFeed(claim, await getContext());
+export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
+  return runFeed(claim, await getContext(), (jobId) => (claimed[0] = jobId));
 }
 
 /** A task of the ETL thread: plans one job, beside others. */

@@ -1,22 +1,37 @@
 import type { Database } from '../db/database';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import type { Log } from '../log';
+import type { OrphanedRun } from '../runs/queue.repository';
 import { recoverRuns } from '../runs/recovery';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { takeOverFromLastRelease } from './last-release';
 
+/**
+ * Returns a task that recovers orphaned runs. A run that may not be begun any more fails when it is found for the second
+ * time: that its thread has died may be a matter of milliseconds, and then its process repeats it.
+ */
+function recovery(): (db: Database, log: Log) => Promise<void> {
+  let foundBefore: ReadonlySet<string> | undefined;
+  return async (db, log) => {
+    const found = new Set<string>();
+    const mayFail = ({ job_id, run_count }: OrphanedRun) => {
+      found.add(`${job_id}/${run_count}`);
+      // At the start, this process has no thread yet.
+      return foundBefore?.has(`${job_id}/${run_count}`) ?? true;
+    };
+    const { failed, requeued } = await recoverRuns(db, mayFail);
+    foundBefore = found;
+    if (failed.length > 0) log.warn({ job_ids: failed }, 'interrupted runs marked as failed');
+    if (requeued.length > 0) log.warn({ job_ids: requeued }, 'interrupted runs requeued');
+  };
+}
+
 /** What is done now and then, by each process, of several on one port by the first: how often, and what for. */
 const tasks: { what: string; milliseconds: number; run: (db: Database, log: Log) => Promise<unknown> }[] = [
   { what: 'take over from the last release', milliseconds: 5_000, run: takeOverFromLastRelease },
-  { what: 'recover orphaned runs', milliseconds: 1_000, run: recover },
+  { what: 'recover orphaned runs', milliseconds: 1_000, run: recovery() },
   { what: 'delete expired responses of idempotent requests', milliseconds: 5_000, run: deleteExpiredAnswers },
 ];
-
-async function recover(db: Database, log: Log): Promise<void> {
-  const { failed, requeued } = await recoverRuns(db);
-  if (failed.length > 0) log.warn({ job_ids: failed }, 'interrupted runs marked as failed');
-  if (requeued.length > 0) log.warn({ job_ids: requeued }, 'interrupted runs requeued');
-}
 
 /** Does all of it once, then each periodically. @returns stops that */
 export async function startUpkeepTasks(db: Database, log: Log): Promise<() => Promise<unknown>> {

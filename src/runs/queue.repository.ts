@@ -10,8 +10,13 @@ import type { PartnerScope } from '../keys/caller';
  * A run holds the lock of its job, in the transaction that loads its products. The lock ends with that transaction, also
  * when the process or the connection dies: there is no lease to renew, and a running job whose lock is free is orphaned.
  * The low byte keeps the key apart from other locks; release 1.2.0 has the same one.
+ *
+ * A second lock reserves a job for one process, which repeats its run: all others need both, in this order.
  */
-const lockSql = 'pg_try_advisory_xact_lock((job.job_id << 8) | 1)';
+const runKey = '(job.job_id << 8) | 1';
+const reservationKey = '(job.job_id << 8) | 2';
+const reservedLockSql = `pg_try_advisory_xact_lock(${runKey})`;
+const lockSql = `case when pg_try_advisory_xact_lock(${reservationKey}) then ${reservedLockSql} else false end`;
 
 /** A feed of this size or more is a large one. */
 export const largeFeedBytes = 16 * 1024 * 1024;
@@ -104,8 +109,11 @@ const waitingSql = `
   )
   order by run_requested_at, job_id`;
 
-/** Which run is claimed: that of a job, whatever its position, or the next one. */
-export type Claim = { jobId: number } | { next: NextRun };
+/**
+ * Which run is claimed: that of a job, whatever its position, or the next one. Of a job that this process has reserved, an
+ * orphaned run too.
+ */
+export type Claim = { jobId: number; isReserved?: boolean } | { next: NextRun };
 
 /** Which feeds the next run may be of. */
 type NextRun = 'of any size' | 'of a small feed';
@@ -132,9 +140,9 @@ const claimNextSql = `
   )
   select ${claimedColumns} from job join feeds using (feed_id)`;
 
-const claimJobSql = `
+const claimJobSql = (lock: string) => `
   with job as materialized (
-    select job_id, feed_id from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job where ${lockSql}
+    select job_id, feed_id from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job where ${lock}
   )
   select ${claimedColumns} from job join feeds using (feed_id)`;
 
@@ -144,7 +152,9 @@ const claimJobSql = `
  */
 export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<ClaimedRun | undefined> {
   const { rows } = await ('jobId' in claim
-    ? trx.raw<{ rows: ClaimedRun[] }>(claimJobSql, claim)
+    ? trx.raw<{ rows: ClaimedRun[] }>(claimJobSql(claim.isReserved ? reservedLockSql : lockSql), {
+        jobId: claim.jobId,
+      })
     : trx.raw<{ rows: ClaimedRun[] }>(claimNextSql, { isAny: isAnySize(claim.next), largeFeedBytes }));
   return rows[0];
 }
@@ -158,24 +168,38 @@ export async function lockJob(trx: Knex.Transaction, jobId: number): Promise<boo
   return rows[0]!.locked;
 }
 
+/** Reserves a job for the transaction, as soon as nobody runs it. */
+export async function reserveJob(trx: Knex.Transaction, jobId: number): Promise<void> {
+  await trx.raw(
+    `select pg_advisory_xact_lock(${reservationKey}) from (select cast(? as bigint) as job_id) as job`,
+    [jobId],
+  );
+}
+
 /**
  * Shows that the claimed run has begun and that the file is being read. On another connection than the claim's, whose
  * transaction is not visible before its end.
+ * @param isRepeated - whether an orphaned run is begun again, unless it is to be cancelled
  * @returns which run of the job it is, from 1; undefined when it does not wait any more
  */
-export async function markRunning(db: Database, jobId: number): Promise<number | undefined> {
+export async function markRunning(
+  db: Database,
+  jobId: number,
+  isRepeated = false,
+): Promise<number | undefined> {
   const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
     `with job as (
        update validation_jobs
        set status = 'running', run_count = run_count + 1, attempts_left = attempts_left - 1, queued_at = null,
          started_at = now(), ${withoutResult}
-       where job_id = ? and status = 'queued' and run_requested_at is not null
+       where job_id = :jobId and run_requested_at is not null
+         and (status = 'queued' or (:isRepeated and status = 'running' and not cancel_requested))
        returning feed_id, run_count
      ), feed as (
        update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
      )
      select run_count from job`,
-    [jobId],
+    { jobId, isRepeated },
   );
   return rows[0]?.run_count;
 }
@@ -209,24 +233,35 @@ export async function measureQueue(db: Database): Promise<{ runs: number; oldest
 /** A running job whose lock is free. */
 export interface OrphanedRun {
   job_id: number;
+  /** Which run of the job it is. */
+  run_count: number;
   attempts_left: number;
   cancel_requested: boolean;
 }
 
-/**
- * Finds the jobs that say `running` and whose process has died, and locks them for the transaction.
- * @param jobId - only this one
- */
-export async function lockOrphanedRuns(trx: Knex.Transaction, jobId?: number): Promise<OrphanedRun[]> {
+/** Finds the jobs that say `running` and whose process has died, and locks them for the transaction. */
+export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<OrphanedRun[]> {
   // The end of a run may be written, and not committed yet: then the row is not running any more once it is got.
   const { rows } = await trx.raw<{ rows: OrphanedRun[] }>(
-    `select job_id, attempts_left, cancel_requested from validation_jobs as job
-     where status = 'running' and (cast(:jobId as bigint) is null or job_id = :jobId)
-       and case when status = 'running' then ${lockSql} end
+    `select job_id, run_count, attempts_left, cancel_requested from validation_jobs as job
+     where status = 'running' and case when status = 'running' then ${lockSql} end
      for no key update`,
-    { jobId: jobId ?? null },
   );
   return rows;
+}
+
+/** Locks a job that this transaction has reserved, as soon as nobody runs it. @returns its orphaned run, if it has one */
+export async function lockReservedRun(
+  trx: Knex.Transaction,
+  jobId: number,
+): Promise<OrphanedRun | undefined> {
+  await trx.raw(`select pg_advisory_xact_lock(${runKey}) from (select cast(? as bigint) as job_id) as job`, [
+    jobId,
+  ]);
+  return trx<OrphanedRun & { status: string }>('validation_jobs')
+    .where({ job_id: jobId, status: 'running' })
+    .forNoKeyUpdate()
+    .first('job_id', 'run_count', 'attempts_left', 'cancel_requested');
 }
 
 /** Returns an orphaned run to the queue, at its position. The caller has locked the job. */

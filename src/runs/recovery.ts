@@ -3,7 +3,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { cancelledReason } from '../jobs/run-progress.repository';
 import { failSql, tellOfRun } from '../jobs/jobs.repository';
-import { lockOrphanedRuns, requeueRun } from './queue.repository';
+import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './queue.repository';
 
 /** The jobs of orphaned runs, by what became of them. */
 export interface RecoveredRuns {
@@ -14,16 +14,19 @@ export interface RecoveredRuns {
 /**
  * Ends orphaned runs: a job is `running`, and its lock is free. The run waits again, at its position, or fails when
  * no attempt is left. Safe at any time, on any number of processes.
- * @param jobId - only the run of this job
+ * @param mayFail - whether a run without an attempt left fails now; default: always
  */
-export function recoverRuns(db: Database, jobId?: number): Promise<RecoveredRuns> {
+export function recoverRuns(
+  db: Database,
+  mayFail: (orphan: OrphanedRun) => boolean = () => true,
+): Promise<RecoveredRuns> {
   return inTransaction(db, 'request', async (trx) => {
     const recovered: RecoveredRuns = { failed: [], requeued: [] };
-    for (const orphan of await lockOrphanedRuns(trx, jobId)) {
+    for (const orphan of await lockOrphanedRuns(trx)) {
       if (orphan.attempts_left > 0 && !orphan.cancel_requested) {
         await requeueRun(trx, orphan.job_id);
         recovered.requeued.push(orphan.job_id);
-      } else {
+      } else if (mayFail(orphan)) {
         const reason = orphan.cancel_requested
           ? cancelledReason
           : 'The run was interrupted. Run the job again.';
@@ -33,6 +36,18 @@ export function recoverRuns(db: Database, jobId?: number): Promise<RecoveredRuns
     }
     return recovered;
   });
+}
+
+/** Fails the orphaned run of a job that the transaction has reserved. @returns whether there was one */
+export async function failReservedRun(
+  trx: Knex.Transaction,
+  jobId: number,
+  reason: string,
+): Promise<boolean> {
+  const orphan = await lockReservedRun(trx, jobId);
+  if (!orphan) return false;
+  await failLockedRun(trx, jobId, orphan.cancel_requested ? cancelledReason : reason);
+  return true;
 }
 
 /** Fails a run that waits or is orphaned. The caller has locked the job. */
