@@ -14,6 +14,11 @@ export interface ServiceProcess {
 /** How `npm start` has Node run the service. */
 export const nodeFlags: string[] = scripts.start.match(/--\S+/g) ?? [];
 
+/** The environment that `npm start` gives it. */
+export const nodeEnvironment: Record<string, string> = Object.fromEntries(
+  Array.from(scripts.start.matchAll(/(?<!\S)([A-Z_]+)=(\S+)/g), ([, name, value]) => [name, value]),
+);
+
 /** Starts the built service on a data folder. @param settings - its environment besides the search path */
 export async function startServiceProcess(
   dataDir: string,
@@ -21,7 +26,7 @@ export async function startServiceProcess(
 ): Promise<ServiceProcess> {
   const entry = join(__dirname, '..', 'dist', 'src', 'main.js');
   const child = spawn(process.execPath, [...nodeFlags, entry], {
-    env: { PATH: process.env.PATH, DATA_DIR: dataDir, PORT: '0', ...settings },
+    env: { ...nodeEnvironment, PATH: process.env.PATH, DATA_DIR: dataDir, PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
@@ -56,6 +61,7 @@ export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess
   const host = encodeURIComponent(socketFolder(dataDir));
   const child = spawn(process.execPath, [...nodeFlags, entry, 'worker'], {
     env: {
+      ...nodeEnvironment,
       PATH: process.env.PATH,
       DATA_DIR: dataDir,
       DATABASE_URL: `postgresql://postgres@/partner_catalog?host=${host}`,

@@ -68,8 +68,10 @@ export async function startEmbeddedPostgres(
   const account = await serverAccount(link);
   const bin = await binaries(account);
   const cluster = await ensureCluster(bin, link, account);
+  // How Node.js allocates memory is nothing for the server.
+  const { MALLOC_MMAP_THRESHOLD_: _, ...env } = process.env;
   const pgCtl = (...args: string[]) =>
-    run(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/' });
+    run(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/', env });
   const server: Server = { cluster, account, pgCtl };
 
   const leftOver = await isRunning(server);

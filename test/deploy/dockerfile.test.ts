@@ -43,7 +43,9 @@ describe('the Dockerfile', () => {
   });
 
   it('runs the service as npm start does, without npm', () => {
-    expect(`exec ${image.entrypoint.join(' ')}`).toBe(scripts.start);
+    const [environment, command] = scripts.start.split(/ (?=exec )/);
+    expect(`exec ${image.entrypoint.join(' ')}`).toBe(command);
+    expect(Object.entries(image.env).map(([name, value]) => `${name}=${value}`)).toContain(environment);
   });
 
   it('runs it as an account that is not root, given by number', () => {

@@ -6,11 +6,12 @@ import {
   markRunning,
   queuedRunAttempts,
   requestRun,
+  reserveJob,
   withdrawRun,
   type Claim,
 } from '../../src/runs/queue.repository';
 import { failRun } from '../../src/jobs/jobs.repository';
-import { recoverRuns } from '../../src/runs/recovery';
+import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
 import { startTestService, type TestService } from '../support/service';
 
 const large = 16 * 1024 * 1024;
@@ -50,7 +51,11 @@ async function begin(claim: Claim = { next: 'of any size' }) {
   const trx = await service.db.transaction();
   open.push(trx);
   const run = await claimRun(trx, claim);
-  if (!run || (await markRunning(service.db, run.jobId)) === undefined) return undefined;
+  const isReserved = 'jobId' in claim && claim.isReserved;
+  if (!run || (await markRunning(service.db, run.jobId, isReserved)) === undefined) {
+    await trx.rollback();
+    return undefined;
+  }
   return {
     jobId: run.jobId,
     run: (await service.db('validation_jobs').where('job_id', run.jobId).first('run_count'))
@@ -204,5 +209,58 @@ describe('a run whose process has died', () => {
     await begin();
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
+  });
+
+  it('can be left for now when it may not be begun any more', async () => {
+    const jobId = await request('Left');
+    await service.db('validation_jobs').where('job_id', jobId).update('attempts_left', 1);
+    await (await begin())!.die();
+
+    expect(await recoverRuns(service.db, () => false)).toEqual({ failed: [], requeued: [] });
+    expect(await recoverRuns(service.db)).toEqual({ failed: [jobId], requeued: [] });
+  });
+});
+
+describe('a run whose thread has died, of a job that is reserved,', () => {
+  /** Reserves the job of such a run. @returns its number, and the transaction that has reserved it */
+  async function reserve(partnerName: string) {
+    const jobId = await request(partnerName);
+    await (await begin())!.die();
+    const trx = await service.db.transaction();
+    open.push(trx);
+    await reserveJob(trx, jobId);
+    return { jobId, trx };
+  }
+
+  it('is begun again by those for whom it is, and not claimed or recovered by others', async () => {
+    const { jobId } = await reserve('Reserved');
+
+    expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
+    expect(await begin({ jobId })).toBeUndefined();
+    expect(await begin()).toBeUndefined();
+    expect((await begin({ jobId, isReserved: true }))!.jobId).toBe(jobId);
+    expect(await begin({ jobId, isReserved: true })).toBeUndefined();
+  });
+
+  it('fails with the reason when that was in vain', async () => {
+    const { jobId, trx } = await reserve('In vain');
+
+    expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
+
+    await trx.commit();
+    const [job] = await service.db('validation_jobs').where('job_id', jobId);
+    expect([job.status, job.failure_reason]).toEqual(['failed', 'The reason.']);
+  });
+
+  it('is not begun again, and fails with that reason, when it is to be cancelled', async () => {
+    const { jobId, trx } = await reserve('Cancelled');
+    await service.db('validation_jobs').where('job_id', jobId).update('cancel_requested', true);
+
+    expect(await begin({ jobId, isReserved: true })).toBeUndefined();
+    expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
+
+    await trx.commit();
+    const [job] = await service.db('validation_jobs').where('job_id', jobId);
+    expect(job.failure_reason).toBe('The run was cancelled.');
   });
 });

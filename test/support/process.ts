@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSy
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/db/database';
-import { nodeFlags } from '../../scripts/service-process';
+import { nodeEnvironment, nodeFlags } from '../../scripts/service-process';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
 import { createTestFolder } from './folder';
@@ -136,6 +136,7 @@ export function spawnService({
     // A group of its own: what is sent to it does not reach the tests.
     detached: true,
     env: {
+      ...nodeEnvironment,
       PATH: process.env.PATH,
       PORT: '0',
       ...(cwd === project && { DATA_DIR: dataDir }),
