@@ -204,8 +204,8 @@ export interface paths {
          *
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
          *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
-         *     raw file is missing or unreadable, when its size or SHA-256 is not that of the upload, when the CSV is structurally broken, for example by a quote that never closes
-         *     or a record of more than 512 KiB, or when the load cannot be committed.
+         *     raw file is missing or unreadable, when its size or SHA-256 is not that of the upload, when a quote of the CSV
+         *     never closes, when the run exhausts memory, or when the load cannot be committed.
          *
          *     **How a row is read**
          *
@@ -308,8 +308,8 @@ export interface paths {
          * @description Errors (why a row was skipped) and warnings (a value that looks wrong, which alone is no reason to skip the row)
          *     of the last run that ended, in the order of the file: one entry per reason, so that a row with two faults has two
          *     entries. What concerns the feed as a whole stands at the header, as row 0. At most 10,000 entries are kept per
-         *     run, errors before warnings; `issue_counts` are exact all the same, and `GET /jobs/{job_id}/rejects.csv` has every
-         *     skipped row. Empty for a submission job and for a job that was not run yet.
+         *     run, errors before warnings, and fewer where their texts are very long (4 MiB in all); `issue_counts` are exact all
+         *     the same, and `GET /jobs/{job_id}/rejects.csv` has the skipped rows. Empty for a submission job and for a job that was not run yet.
          */
         get: operations["listJobIssues"];
         put?: never;
@@ -333,8 +333,8 @@ export interface paths {
          * Say what a run would change
          * @description A dry run: reads the raw file and compares it with the catalog as a run would, by the same code, and changes
          *     nothing. The counters are those that a run would give now. The changes come page by page, in the order of the
-         *     file; each page is worked out anew, so a catalog that changes between two pages shows in the second. A run that
-         *     would fail is shown as `status: failed`, also with 200.
+         *     file; each page is worked out anew, so a catalog that changes between two pages shows in the second. A page ends
+         *     early when its values have 1 MiB. A run that would fail is shown as `status: failed`, also with 200.
          */
         post: operations["planJob"];
         delete?: never;
@@ -353,7 +353,7 @@ export interface paths {
         /**
          * Download the rows that the last run skipped
          * @description Every row that the last run skipped, exactly once, in the order of the file and as a feed of its own: mend it and
-         *     upload it as it is. The header row and each row stand as they came, cell for cell; before them stand three
+         *     upload it as it is. Only rows of more than 512 KiB are left out: their issues name their lines. The header row and each row stand as they came, cell for cell; before them stand three
          *     columns: `_line` (the line of the original file), `_codes` (the codes of the errors, with spaces between) and
          *     `_messages`. They come first because a row may have more cells than the header. Columns whose names begin with
          *     `_` are ignored by uploads. The generated cells are safe to open in a spreadsheet; the original ones are left as
@@ -866,8 +866,9 @@ export interface components {
          *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that hold the
          *       delimiter. Example: `LAMP-1,Head lamp, red`
          *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
-         *       1,000; availability 100; description 65,535 characters). Shorten the value. Example: `LAMP-1,Head lamp,AAA…
-         *       (256 times)`
+         *       1,000; availability 100; description 65,535 characters), or the row is longer than 512 KiB; `field` is null
+         *       then. Shorten the value; a row of that size may have a quote too many. Example: `LAMP-1,Head lamp,AAA… (256
+         *       times)`
          *     - `invalid_character` (error): A value holds a NUL character. Remove the character; a file in UTF-16 or a
          *       broken export may have brought it in. Example: `LAMP-1,Head␀lamp`
          *     - `invalid_quoting` (error): Text follows a closing quote. Double the quotes inside a quoted value. Example:
@@ -1284,7 +1285,7 @@ export interface components {
              */
             header_bytes_max: number;
             /**
-             * @description The longest row, in bytes; a longer one breaks the feed.
+             * @description The longest row, in bytes, its line end included; a longer one is skipped (`value_too_long`).
              * @example 524288
              */
             record_bytes_max: number;

@@ -27,9 +27,8 @@ export const limits = {
   inspectRows: 10,
   inspectIssues: 100,
   /**
-   * A record beyond this breaks the feed: it is held in memory, with an array of its fields, and is most likely a quote
-   * left open. The largest that can be loaded, each value of its longest and every character a doubled quote or one of
-   * four bytes, has a good half of it.
+   * A record beyond this is skipped: it is held in memory, and is most likely a quote left open. The largest that can be
+   * loaded, each value of its longest and every character a doubled quote or one of four bytes, has a good half of it.
    */
   recordBytes: 512 * 1024,
   /**

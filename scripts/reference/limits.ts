@@ -90,7 +90,7 @@ const groups: Record<string, Row[]> = {
     [
       'Header row; one record',
       `${bytes(limits.headerRowBytes)}; ${bytes(limits.recordBytes)}`,
-      '400; the run fails',
+      '400; the row is skipped',
       'Both are held in memory.',
     ],
     [

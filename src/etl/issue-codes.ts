@@ -45,8 +45,8 @@ export const issueCodes = {
   value_too_long: {
     severity: 'error',
     description:
-      'A value is longer than its column allows (sku, brand 255; product_name, category 1,000; availability 100; description 65,535 characters).',
-    remedy: 'Shorten the value.',
+      'A value is longer than its column allows (sku, brand 255; product_name, category 1,000; availability 100; description 65,535 characters), or the row is longer than 512 KiB; `field` is null then.',
+    remedy: 'Shorten the value; a row of that size may have a quote too many.',
     example: `sku,product_name,brand\nLAMP-1,Head lamp,${'A'.repeat(256)}`,
   },
   invalid_character: {

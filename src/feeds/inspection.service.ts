@@ -180,7 +180,7 @@ const oneAtATime = pLimit(1);
 /** What a row comes to, and where it stands. */
 type PlacedOutcome = RowOutcome & { place: RecordPlace };
 
-/** Reads the rows as a run would. The last one of a file that was cut off may be half, and is left out. */
+/** Reads the rows as a run would. Of a file that was cut off, the last one may be half, and is left out. */
 async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
   const log = new RowIssueLog();
   /** By sku, in the order of the file. */
@@ -214,7 +214,9 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
     },
   );
   const runFailure = await failureOf(extractor, bytes);
-  if (complete && held) look(held);
+  // Behind it a quote opens: it is whole.
+  const isWhole = complete || runFailure !== null;
+  if (isWhole && held) look(held);
   const columnNumber = header.positions.sku! + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
     log.add(rowIssue(place, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
