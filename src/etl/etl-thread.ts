@@ -133,11 +133,13 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
     },
 
     async sendRejects(request, port) {
-      const sent = shared.run({ request, port }, { name: 'rejects', transferList: [port] });
-      const outcome = await sent.catch((error: unknown) => {
-        throw unavailable(error);
-      });
-      return valueOf(outcome as Outcome<void>);
+      const task = { request, port };
+      const sent = shared.run(task, { name: 'rejects', transferList: [port] }) as Promise<Outcome<void>>;
+      return valueOf(
+        await sent.catch((error: unknown) => {
+          throw unavailable(error);
+        }),
+      );
     },
 
     poolUse: () => poolUse.get(),
