@@ -584,6 +584,46 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * @description Id of a feed, FD and a number of at least five digits.
+         * @example FD00001
+         */
+        FeedId: string;
+        /**
+         * @description Id of a submission job, JS and a number of at least five digits.
+         * @example JS00001
+         */
+        SubmissionJobId: string;
+        /**
+         * @description Id of a validation job, JV and a number of at least five digits.
+         * @example JV00001
+         */
+        ValidationJobId: string;
+        /**
+         * @description Id of a job, JS (submission) or JV (validation) and a number of at least five digits.
+         * @example JV00001
+         */
+        JobId: string;
+        /**
+         * @description Id of a product, PR and a number of at least five digits. After PR99999 comes PR100000.
+         * @example PR00001
+         */
+        ProductId: string;
+        /**
+         * @description Id of an order, OR and a number of at least five digits.
+         * @example OR00001
+         */
+        OrderId: string;
+        /**
+         * @description Id of an order item, OI and a number of at least five digits.
+         * @example OI00001
+         */
+        OrderItemId: string;
+        /**
+         * @description Cursor of the next page of issues or planned changes. Treat it as opaque.
+         * @example 100
+         */
+        RowPosition: string;
+        /**
          * @description The name of a partner; trimmed, and in Unicode's normalization form NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 stays one of its own, which exactly that form names.) It must not be blank nor hold control characters. Products are unique per partner and sku; analytics group orders by it.
          * @example Acme Outdoor
          */
@@ -601,27 +641,15 @@ export interface components {
         };
         /** @description What an upload created. */
         FeedReceipt: {
-            /**
-             * @description The feed's id.
-             * @example FD00001
-             */
-            feed_id: string;
+            feed_id: components["schemas"]["FeedId"];
             /**
              * @description The feed's status; always `processing` after an upload.
              * @example processing
              * @enum {string}
              */
             status: "processing";
-            /**
-             * @description The submission job's id.
-             * @example JS00001
-             */
-            job_id: string;
-            /**
-             * @description The validation job's id; run it to load the products.
-             * @example JV00001
-             */
-            validation_job_id: string;
+            job_id: components["schemas"]["SubmissionJobId"];
+            validation_job_id: components["schemas"]["ValidationJobId"];
             /**
              * @description The validation job's status; always `queued` after an upload.
              * @example queued
@@ -631,7 +659,7 @@ export interface components {
             sha256: components["schemas"]["FileSha256"];
             /**
              * @description The size of the file in bytes, as it was uploaded.
-             * @example 158
+             * @example 272
              */
             size_bytes: number;
             /**
@@ -642,7 +670,7 @@ export interface components {
         };
         /**
          * @description The SHA-256 of the file's bytes, as they were uploaded, in lower-case hexadecimal digits.
-         * @example f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a
+         * @example 6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a
          */
         FileSha256: string;
         /**
@@ -671,11 +699,7 @@ export interface components {
         JobStatus: "queued" | "running" | "completed" | "failed";
         /** @description A product feed that a partner uploaded. */
         Feed: {
-            /**
-             * @description The feed's id.
-             * @example FD00001
-             */
-            feed_id: string;
+            feed_id: components["schemas"]["FeedId"];
             /**
              * @description The partner that submitted the feed.
              * @example Acme Outdoor
@@ -698,11 +722,7 @@ export interface components {
              * @example 2026-03-01T09:30:00.000Z
              */
             uploaded_at: string;
-            /**
-             * @description The id of the job that loads this feed's products.
-             * @example JV00001
-             */
-            validation_job_id: string;
+            validation_job_id: components["schemas"]["ValidationJobId"];
             validation_status: components["schemas"]["JobStatus"];
             /**
              * @description What the validation job says, for people.
@@ -722,7 +742,7 @@ export interface components {
             sha256: components["schemas"]["FileSha256"];
             /**
              * @description The size of the file in bytes, as it was uploaded.
-             * @example 158
+             * @example 272
              */
             size_bytes: number;
             /**
@@ -742,16 +762,8 @@ export interface components {
         JobType: "submission" | "validation";
         /** @description A piece of work over one feed. */
         Job: {
-            /**
-             * @description The job's id, JS (submission) or JV (validation).
-             * @example JV00001
-             */
-            job_id: string;
-            /**
-             * @description The one feed the job belongs to.
-             * @example FD00001
-             */
-            feed_id: string;
+            job_id: components["schemas"]["JobId"];
+            feed_id: components["schemas"]["FeedId"];
             status: components["schemas"]["JobStatus"];
             job_type: components["schemas"]["JobType"];
             /**
@@ -792,9 +804,9 @@ export interface components {
              *         "count": 1,
              *         "first_rows": [
              *           {
-             *             "line": 3,
-             *             "row": 2,
-             *             "sku": "LAMP-1",
+             *             "line": 4,
+             *             "row": 3,
+             *             "sku": "MAT-7",
              *             "value": "1.299,00"
              *           }
              *         ]
@@ -919,16 +931,16 @@ export interface components {
             severity: components["schemas"]["IssueSeverity"];
             /**
              * @description How often it occurred, exact.
-             * @example 12
+             * @example 1
              */
             count: number;
             /**
              * @description The first rows with it, at most three.
              * @example [
              *       {
-             *         "line": 3,
-             *         "row": 2,
-             *         "sku": "LAMP-1",
+             *         "line": 4,
+             *         "row": 3,
+             *         "sku": "MAT-7",
              *         "value": "1.299,00"
              *       }
              *     ]
@@ -991,12 +1003,12 @@ export interface components {
              * @description The entries, in the order of the file.
              * @example [
              *       {
-             *         "line": 3,
-             *         "last_line": 3,
-             *         "row": 2,
-             *         "sku": "LAMP-1",
+             *         "line": 4,
+             *         "last_line": 4,
+             *         "row": 3,
+             *         "sku": "MAT-7",
              *         "field": "price",
-             *         "column_number": 4,
+             *         "column_number": 6,
              *         "code": "invalid_price",
              *         "severity": "error",
              *         "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
@@ -1005,11 +1017,7 @@ export interface components {
              *     ]
              */
             items: components["schemas"]["RowIssue"][];
-            /**
-             * @description Where the next page starts; absent on the last page.
-             * @example 100
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["RowPosition"];
             /**
              * @description How often each code occurred in the whole run, whatever the filters, exact, and where first; errors before warnings, the most frequent first.
              * @example [
@@ -1019,9 +1027,9 @@ export interface components {
              *         "count": 1,
              *         "first_rows": [
              *           {
-             *             "line": 3,
-             *             "row": 2,
-             *             "sku": "LAMP-1",
+             *             "line": 4,
+             *             "row": 3,
+             *             "sku": "MAT-7",
              *             "value": "1.299,00"
              *           }
              *         ]
@@ -1153,16 +1161,8 @@ export interface components {
         PlanStatus: "completed" | "failed";
         /** @description What a run would do now. */
         JobPlan: {
-            /**
-             * @description The job's id.
-             * @example JV00002
-             */
-            job_id: string;
-            /**
-             * @description The feed's id.
-             * @example FD00002
-             */
-            feed_id: string;
+            job_id: components["schemas"]["ValidationJobId"];
+            feed_id: components["schemas"]["FeedId"];
             status: components["schemas"]["PlanStatus"];
             /**
              * @description The ETL result summary that the run would give, or the reason of its failure.
@@ -1179,9 +1179,9 @@ export interface components {
              *         "count": 1,
              *         "first_rows": [
              *           {
-             *             "line": 3,
-             *             "row": 2,
-             *             "sku": "LAMP-1",
+             *             "line": 4,
+             *             "row": 3,
+             *             "sku": "MAT-7",
              *             "value": "1.299,00"
              *           }
              *         ]
@@ -1213,11 +1213,7 @@ export interface components {
              *     ]
              */
             items: components["schemas"]["PlannedChange"][];
-            /**
-             * @description Where the next page starts; absent on the last page.
-             * @example 100
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["RowPosition"];
         };
         /**
          * @description A CSV file, UTF-8.
@@ -1460,7 +1456,7 @@ export interface components {
             run_failure: string | null;
             /**
              * @description How many bytes were looked at.
-             * @example 61
+             * @example 272
              */
             inspected_bytes: number;
             /**
@@ -1494,7 +1490,7 @@ export interface components {
             headers: components["schemas"]["InspectedHeader"][];
             /**
              * @description How many whole rows were looked at.
-             * @example 2
+             * @example 3
              */
             row_count: number;
             /**
@@ -1521,16 +1517,16 @@ export interface components {
              * @description The first issues, at most 100, errors before warnings, in the order of the file.
              * @example [
              *       {
-             *         "line": 3,
-             *         "last_line": 3,
-             *         "row": 2,
-             *         "sku": "LAMP-1",
+             *         "line": 4,
+             *         "last_line": 4,
+             *         "row": 3,
+             *         "sku": "MAT-7",
              *         "field": "price",
-             *         "column_number": 3,
+             *         "column_number": 6,
              *         "code": "invalid_price",
              *         "severity": "error",
              *         "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
-             *         "value": "NA"
+             *         "value": "1.299,00"
              *       }
              *     ]
              */
@@ -1544,10 +1540,10 @@ export interface components {
              *         "count": 1,
              *         "first_rows": [
              *           {
-             *             "line": 3,
-             *             "row": 2,
-             *             "sku": "LAMP-1",
-             *             "value": "NA"
+             *             "line": 4,
+             *             "row": 3,
+             *             "sku": "MAT-7",
+             *             "value": "1.299,00"
              *           }
              *         ]
              *       }
@@ -1682,26 +1678,18 @@ export interface components {
         SortOrder: "asc" | "desc";
         /** @description A normalised product, unique per partner and sku. A list leaves out the fields that have no value. */
         Product: {
-            /**
-             * @description The product's id.
-             * @example PR00001
-             */
-            product_id: string;
-            /**
-             * @description The feed that wrote the product last.
-             * @example FD00001
-             */
-            feed_id: string;
+            product_id: components["schemas"]["ProductId"];
+            feed_id: components["schemas"]["FeedId"];
             /**
              * @description The partner that supplied the product.
              * @example Acme Outdoor
              */
             partner_name: string;
             /**
-             * @description The partner's own id of the product.
+             * @description The partner's own id of the product. Never null, a row without a sku is skipped.
              * @example TENT-2
              */
-            sku: string | null;
+            sku: string;
             /**
              * @description The display name.
              * @example Two-person tent
@@ -1760,18 +1748,18 @@ export interface components {
              *         "partner_name": "Acme Outdoor",
              *         "sku": "TENT-2",
              *         "product_name": "Two-person tent",
+             *         "description": "Light, quick to pitch",
+             *         "brand": "Acme",
+             *         "category": "Camping/Tents",
              *         "price": 189.9,
              *         "currency": "EUR",
+             *         "availability": "in_stock",
              *         "created_at": "2026-03-01T09:31:00.000Z"
              *       }
              *     ]
              */
             items: components["schemas"]["Product"][];
-            /**
-             * @description The id of the last product in this page; present whenever more exist.
-             * @example PR00001
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["ProductId"];
         };
         /** @description What to order, and for which partner. */
         OrderRequest: {
@@ -1807,11 +1795,7 @@ export interface components {
         };
         /** @description An order with its items. */
         Order: {
-            /**
-             * @description The order's id.
-             * @example OR00001
-             */
-            order_id: string;
+            order_id: components["schemas"]["OrderId"];
             /**
              * @description The partner of the order.
              * @example Acme Outdoor
@@ -1862,16 +1846,8 @@ export interface components {
         };
         /** @description One line of an order, with what was copied from the product when the order was created. */
         OrderItem: {
-            /**
-             * @description The order item's id.
-             * @example OI00001
-             */
-            order_item_id: string;
-            /**
-             * @description The product's id.
-             * @example PR00001
-             */
-            product_id: string;
+            order_item_id: components["schemas"]["OrderItemId"];
+            product_id: components["schemas"]["ProductId"];
             /**
              * @description The product's sku when the order was created.
              * @example TENT-2
@@ -1931,11 +1907,7 @@ export interface components {
              *     ]
              */
             items: components["schemas"]["Order"][];
-            /**
-             * @description The id of the last order in this page; present whenever more exist.
-             * @example OR00001
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["OrderId"];
         };
         /**
          * @description An amount of money as a decimal string with two decimals, rounded half away from zero.
@@ -2032,7 +2004,7 @@ export interface components {
              *       {
              *         "partner_name": "Acme Outdoor",
              *         "total_revenue": "404.30",
-             *         "revenue_pct": 100
+             *         "revenue_pct": 94.29
              *       }
              *     ]
              */
@@ -2174,7 +2146,17 @@ export interface components {
          * @description The body of a 422 of an operation that takes an `Idempotency-Key`: what is wrong with the shape of the request, or,
          *     only for a request with a key, that the key was used with a different one. An array and a text tell them apart.
          * @example {
-         *       "detail": "Idempotency-Key was already used with a different request."
+         *       "detail": [
+         *         {
+         *           "type": "missing",
+         *           "loc": [
+         *             "body",
+         *             "partner_name"
+         *           ],
+         *           "msg": "Field required",
+         *           "input": null
+         *         }
+         *       ]
          *     }
          */
         UnprocessableBody: components["schemas"]["ValidationErrorBody"] | components["schemas"]["UsedKeyBody"];
@@ -2357,6 +2339,89 @@ export interface components {
                 "application/json": components["schemas"]["JobNotFoundBody"];
             };
         };
+        /** @description The file exceeds the upload limit. Nothing was stored. */
+        FileTooLarge: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Uploaded file exceeds the limit of 1073741824 bytes."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The body is not multipart/form-data. */
+        FormRequired: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Unsupported media type. Send the body as multipart/form-data."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The job does not exist. */
+        ValidationJobNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Job not found"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The cursor is invalid, or the path cannot be decoded. */
+        InvalidCursor: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The limit is out of range, or a filter has none of its values. */
+        InvalidRowQuery: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": [
+                 *         {
+                 *           "type": "less_than_equal",
+                 *           "loc": [
+                 *             "query",
+                 *             "limit"
+                 *           ],
+                 *           "msg": "Input should be less than or equal to 1000",
+                 *           "input": "5000",
+                 *           "ctx": {
+                 *             "le": 1000
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
         /** @description The limit is not an integer in its range, or a filter holds a NUL character. */
         InvalidListQuery: {
             headers: {
@@ -2383,10 +2448,10 @@ export interface components {
                  *             "query",
                  *             "currency"
                  *           ],
-                 *           "msg": "String should match pattern '^[A-Z]{3}$'",
+                 *           "msg": "String should match pattern '^([A-Z]{3})?$'",
                  *           "input": "eur",
                  *           "ctx": {
-                 *             "pattern": "^[A-Z]{3}$"
+                 *             "pattern": "^([A-Z]{3})?$"
                  *           }
                  *         }
                  *       ]
@@ -2465,6 +2530,11 @@ export interface components {
          */
         LimitOfHundred: number;
         /**
+         * @description The `next_cursor` of the previous page. Empty counts as absent.
+         * @example 100
+         */
+        RowCursor: string;
+        /**
          * @description Only orders in this currency, three capital letters. Empty counts as absent.
          * @example EUR
          */
@@ -2513,6 +2583,11 @@ export interface components {
          */
         Location: string;
         /**
+         * @description Path of the job.
+         * @example /jobs/JV00002
+         */
+        JobLocation: string;
+        /**
          * @description That the body is a file, and its name.
          * @example attachment; filename="rejects.csv"
          */
@@ -2524,7 +2599,7 @@ export interface components {
         RetryAfter: number;
         /**
          * @description The SHA-256 of the whole file in hexadecimal digits, as a strong entity tag.
-         * @example "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a"
+         * @example "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a"
          */
         FileETag: string;
         /**
@@ -2539,7 +2614,7 @@ export interface components {
         JobETag: string;
         /**
          * @description The SHA-256 of the whole file in Base64 (RFC 9530), with a part of it too.
-         * @example sha-256=:9ys1Oy809MBnZtv5swnJIsVtA/oMJb3xE66lYouZlEo=:
+         * @example sha-256=:a1k62X91OtfOlyJgP1naSv8jvNpJK14D0W0yAReT6Fo=:
          */
         FileReprDigest: string;
         /**
@@ -2576,7 +2651,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "partner_name": "Acme Outdoor",
-                 *       "file": "sku,product_name,description,brand,category,price,currency,availability\nTENT-2,Two-person tent,\"Light, quick to pitch\",Acme,Camping/Tents,189.90,EUR,in stock\n"
+                 *       "file": "sku,product_name,description,brand,category,price,currency,availability\nTENT-2,Two-person tent,\"Light, quick to pitch\",Acme,Camping/Tents,189.90,EUR,in stock\nLAMP-1,Head lamp,,Acme,Camping/Lamps,24.50,EUR,in stock\nMAT-7,Sleeping mat,,,Camping/Mats,\"1.299,00\",EUR,in stock\n"
                  *     }
                  */
                 "multipart/form-data": components["schemas"]["FeedUpload"];
@@ -2589,7 +2664,7 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["Location"];
                     /**
-                     * @description That this is the answer to an earlier request with the same `Idempotency-Key`; else absent.
+                     * @description Present if the response is that of an earlier request with the same `Idempotency-Key`.
                      * @example true
                      */
                     "Idempotent-Replayed"?: "true";
@@ -2603,8 +2678,8 @@ export interface operations {
                      *       "job_id": "JS00001",
                      *       "validation_job_id": "JV00001",
                      *       "validation_status": "queued",
-                     *       "sha256": "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a",
-                     *       "size_bytes": 158,
+                     *       "sha256": "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a",
+                     *       "size_bytes": 272,
                      *       "duplicate_of": null
                      *     }
                      */
@@ -2639,36 +2714,8 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The file is larger than the limit. Nothing was stored. */
-            413: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Uploaded file exceeds the limit of 1073741824 bytes."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is not multipart/form-data. */
-            415: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Unsupported media type. Send the body as multipart/form-data."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            413: components["responses"]["FileTooLarge"];
+            415: components["responses"]["FormRequired"];
             /**
              * @description A part is missing, comes twice or has a wrong value, or so has the Idempotency-Key; or the key was used with a
              *     different request. Nothing was stored.
@@ -2802,7 +2849,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "partner_name": "Acme Outdoor",
-                 *       "file": "SKU Code,product_name,price\nTENT-2,Two-person tent,189.90\n"
+                 *       "file": "sku,product_name,description,brand,category,price,currency,availability\nTENT-2,Two-person tent,\"Light, quick to pitch\",Acme,Camping/Tents,189.90,EUR,in stock\nLAMP-1,Head lamp,,Acme,Camping/Lamps,24.50,EUR,in stock\nMAT-7,Sleeping mat,,,Camping/Mats,\"1.299,00\",EUR,in stock\n"
                  *     }
                  */
                 "multipart/form-data": components["schemas"]["FeedUpload"];
@@ -2837,36 +2884,8 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["PartnerNotAllowed"];
             408: components["responses"]["RequestTimeout"];
-            /** @description The file is larger than the limit of an upload. */
-            413: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Uploaded file exceeds the limit of 1073741824 bytes."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is not multipart/form-data. */
-            415: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Unsupported media type. Send the body as multipart/form-data."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            413: components["responses"]["FileTooLarge"];
+            415: components["responses"]["FormRequired"];
             /** @description A part is missing, comes twice or has a wrong value. */
             422: {
                 headers: {
@@ -2949,13 +2968,13 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The bytes to send, from and to included, counted from 0 (RFC 9110): `bytes=0-71`, `bytes=72-`, or `bytes=-86` for the last ones.
+                 * @description The bytes to send, from and to included, counted from 0 (RFC 9110): `bytes=0-71`, `bytes=72-`, or `bytes=-200` for the last ones.
                  * @example bytes=72-
                  */
                 Range?: string;
                 /**
                  * @description The `ETag` of the file that an earlier part is of. With any other value, a date too, `Range` is ignored and the whole file comes.
-                 * @example "f72b353b2f34f4c06766dbf9b309c922c56d03fa0c25bdf113aea5628b99944a"
+                 * @example "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a"
                  */
                 "If-Range"?: string;
                 /**
@@ -2986,7 +3005,7 @@ export interface operations {
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
                     /**
                      * @description The size of the file in bytes.
-                     * @example 158
+                     * @example 272
                      */
                     "Content-Length": number;
                     [name: string]: unknown;
@@ -2995,6 +3014,8 @@ export interface operations {
                     /**
                      * @example sku,product_name,description,brand,category,price,currency,availability
                      *     TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock
+                     *     LAMP-1,Head lamp,,Acme,Camping/Lamps,24.50,EUR,in stock
+                     *     MAT-7,Sleeping mat,,,Camping/Mats,"1.299,00",EUR,in stock
                      */
                     "text/csv": components["schemas"]["CsvText"];
                 };
@@ -3010,18 +3031,22 @@ export interface operations {
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
                     /**
                      * @description The size of the part in bytes.
-                     * @example 86
+                     * @example 200
                      */
                     "Content-Length": number;
                     /**
                      * @description The first and the last byte of the part, and the size of the file.
-                     * @example bytes 72-157/158
+                     * @example bytes 72-271/272
                      */
                     "Content-Range": string;
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock */
+                    /**
+                     * @example TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock
+                     *     LAMP-1,Head lamp,,Acme,Camping/Lamps,24.50,EUR,in stock
+                     *     MAT-7,Sleeping mat,,,Camping/Mats,"1.299,00",EUR,in stock
+                     */
                     "text/csv": components["schemas"]["CsvPart"];
                 };
             };
@@ -3053,7 +3078,7 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     /**
                      * @description The size of the file.
-                     * @example bytes *\/158
+                     * @example bytes *\/272
                      */
                     "Content-Range": string;
                     [name: string]: unknown;
@@ -3061,7 +3086,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "The requested range is not within the 158 bytes of the file."
+                     *       "detail": "The requested range is not within the 272 bytes of the file."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3105,7 +3130,7 @@ export interface operations {
                     ETag: components["headers"]["JobETag"];
                     "Cache-Control": components["headers"]["FileCacheControl"];
                     /**
-                     * @description The wait that was preferred, if it was followed.
+                     * @description The `wait` preference that was applied; absent if none was.
                      * @example wait=30
                      */
                     "Preference-Applied"?: string;
@@ -3122,7 +3147,7 @@ export interface operations {
                     ETag: components["headers"]["JobETag"];
                     "Cache-Control": components["headers"]["FileCacheControl"];
                     /**
-                     * @description The wait that was preferred, if it was followed.
+                     * @description The `wait` preference that was applied; absent if none was.
                      * @example wait=30
                      */
                     "Preference-Applied"?: string;
@@ -3173,11 +3198,7 @@ export interface operations {
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
-                    /**
-                     * @description The path of the job, which says how the run goes on.
-                     * @example /jobs/JV00001
-                     */
-                    Location: string;
+                    Location: components["headers"]["JobLocation"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     /**
                      * @description The preferences that were followed.
@@ -3189,12 +3210,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "job_id": "JV00001",
-                     *       "feed_id": "FD00001",
+                     *       "job_id": "JV00002",
+                     *       "feed_id": "FD00002",
                      *       "status": "queued",
                      *       "job_type": "validation",
                      *       "message": "Validation job queued. It starts by itself.",
-                     *       "created_at": "2026-03-01T09:30:00.000Z",
+                     *       "created_at": "2026-03-02T09:30:00.000Z",
                      *       "started_at": null,
                      *       "finished_at": null,
                      *       "summary": null,
@@ -3216,21 +3237,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ReadOnlyKey"];
-            /** @description There is no such job. */
-            404: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Job not found"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            404: components["responses"]["ValidationJobNotFound"];
             /** @description The job is running already, or another client waits for its run to begin. */
             409: {
                 headers: {
@@ -3329,15 +3336,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "job_id": "JV00001",
-                     *       "feed_id": "FD00001",
+                     *       "job_id": "JV00002",
+                     *       "feed_id": "FD00002",
                      *       "status": "failed",
                      *       "job_type": "validation",
                      *       "message": "ETL processing failed: The run was cancelled. Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.",
                      *       "result": "Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.",
-                     *       "created_at": "2026-03-01T09:30:00.000Z",
+                     *       "created_at": "2026-03-02T09:30:00.000Z",
                      *       "started_at": null,
-                     *       "finished_at": "2026-03-01T09:31:00.000Z",
+                     *       "finished_at": "2026-03-02T09:31:00.000Z",
                      *       "summary": {
                      *         "processed": 0,
                      *         "inserted": 0,
@@ -3355,24 +3362,20 @@ export interface operations {
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
-                    /**
-                     * @description The path of the job, which says how the run ended.
-                     * @example /jobs/JV00001
-                     */
-                    Location: string;
+                    Location: components["headers"]["JobLocation"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
                     /**
                      * @example {
-                     *       "job_id": "JV00001",
-                     *       "feed_id": "FD00001",
+                     *       "job_id": "JV00004",
+                     *       "feed_id": "FD00004",
                      *       "status": "running",
                      *       "job_type": "validation",
                      *       "message": "ETL is running.",
-                     *       "created_at": "2026-03-01T09:30:00.000Z",
-                     *       "started_at": "2026-03-01T09:31:00.000Z",
+                     *       "created_at": "2026-03-04T09:30:00.000Z",
+                     *       "started_at": "2026-03-04T09:31:00.000Z",
                      *       "finished_at": null,
                      *       "summary": null,
                      *       "issue_counts": []
@@ -3436,7 +3439,7 @@ export interface operations {
                  * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example 100
                  */
-                cursor?: string;
+                cursor?: components["parameters"]["RowCursor"];
             };
             header?: never;
             path: {
@@ -3459,58 +3462,32 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "count": 2,
+                     *       "count": 1,
                      *       "items": [
                      *         {
-                     *           "line": 3,
-                     *           "last_line": 3,
-                     *           "row": 2,
-                     *           "sku": "LAMP-1",
+                     *           "line": 4,
+                     *           "last_line": 4,
+                     *           "row": 3,
+                     *           "sku": "MAT-7",
                      *           "field": "price",
-                     *           "column_number": 4,
+                     *           "column_number": 6,
                      *           "code": "invalid_price",
                      *           "severity": "error",
                      *           "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
                      *           "value": "1.299,00"
-                     *         },
-                     *         {
-                     *           "line": 7,
-                     *           "last_line": 9,
-                     *           "row": 6,
-                     *           "sku": null,
-                     *           "field": "sku",
-                     *           "column_number": 1,
-                     *           "code": "missing_required",
-                     *           "severity": "error",
-                     *           "message": "sku is required and must not be empty.",
-                     *           "value": null
                      *         }
                      *       ],
-                     *       "next_cursor": "2",
                      *       "issue_counts": [
                      *         {
                      *           "code": "invalid_price",
                      *           "severity": "error",
-                     *           "count": 12,
-                     *           "first_rows": [
-                     *             {
-                     *               "line": 3,
-                     *               "row": 2,
-                     *               "sku": "LAMP-1",
-                     *               "value": "1.299,00"
-                     *             }
-                     *           ]
-                     *         },
-                     *         {
-                     *           "code": "missing_required",
-                     *           "severity": "error",
                      *           "count": 1,
                      *           "first_rows": [
                      *             {
-                     *               "line": 7,
-                     *               "row": 6,
-                     *               "sku": null,
-                     *               "value": null
+                     *               "line": 4,
+                     *               "row": 3,
+                     *               "sku": "MAT-7",
+                     *               "value": "1.299,00"
                      *             }
                      *           ]
                      *         }
@@ -3520,46 +3497,10 @@ export interface operations {
                     "application/json": components["schemas"]["RowIssueList"];
                 };
             };
-            /** @description The cursor is not one of this listing, or the path cannot be decoded. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
-            /** @description The limit is not an integer from 1 to 1000, or a filter is not one of its values. */
-            422: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": [
-                     *         {
-                     *           "type": "less_than_equal",
-                     *           "loc": [
-                     *             "query",
-                     *             "limit"
-                     *           ],
-                     *           "msg": "Input should be less than or equal to 1000",
-                     *           "input": "5000",
-                     *           "ctx": {
-                     *             "le": 1000
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ValidationErrorBody"];
-                };
-            };
+            422: components["responses"]["InvalidRowQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3577,7 +3518,7 @@ export interface operations {
                  * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example 100
                  */
-                cursor?: string;
+                cursor?: components["parameters"]["RowCursor"];
             };
             header?: never;
             path: {
@@ -3612,49 +3553,8 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            /** @description There is no such job. */
-            404: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Job not found"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The limit is not an integer from 0 to 1000. */
-            422: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": [
-                     *         {
-                     *           "type": "less_than_equal",
-                     *           "loc": [
-                     *             "query",
-                     *             "limit"
-                     *           ],
-                     *           "msg": "Input should be less than or equal to 1000",
-                     *           "input": "5000",
-                     *           "ctx": {
-                     *             "le": 1000
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ValidationErrorBody"];
-                };
-            };
+            404: components["responses"]["ValidationJobNotFound"];
+            422: components["responses"]["InvalidRowQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3684,8 +3584,8 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example _line,_codes,_messages,sku,product_name,price
-                     *     3,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",LAMP-1,Head lamp,"1.299,00"
+                     * @example _line,_codes,_messages,sku,product_name,description,brand,category,price,currency,availability
+                     *     4,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",MAT-7,Sleeping mat,,,Camping/Mats,"1.299,00",EUR,in stock
                      */
                     "text/csv": components["schemas"]["CsvText"];
                 };
@@ -3838,7 +3738,7 @@ export interface operations {
                      *       "product_name": "Two-person tent",
                      *       "description": "Light, quick to pitch",
                      *       "brand": "Acme",
-                     *       "category": null,
+                     *       "category": "Camping/Tents",
                      *       "price": 189.9,
                      *       "currency": "EUR",
                      *       "availability": "in_stock",
@@ -3912,16 +3812,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProductList"];
                 };
             };
-            /** @description The cursor is no product id, or the path cannot be decoded. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
             429: components["responses"]["TooManyRequests"];
@@ -3967,12 +3858,12 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "order_id": "OR00002",
-                     *           "partner_name": "Acme Outdoor",
+                     *           "partner_name": "Birch & Sons",
                      *           "customer_reference": null,
                      *           "status": "created",
                      *           "total_amount": 24.5,
                      *           "currency": "EUR",
-                     *           "created_at": "2026-03-02T10:05:00.000Z",
+                     *           "created_at": "2026-03-03T10:05:00.000Z",
                      *           "items": [
                      *             {
                      *               "order_item_id": "OI00003",
@@ -4056,7 +3947,7 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["Location"];
                     /**
-                     * @description That this is the answer to an earlier request with the same `Idempotency-Key`; else absent.
+                     * @description Present if the response is that of an earlier request with the same `Idempotency-Key`.
                      * @example true
                      */
                     "Idempotent-Replayed"?: "true";
@@ -4209,9 +4100,9 @@ export interface operations {
                      * @example {
                      *       "order_id": "OR00001",
                      *       "partner_name": "Acme Outdoor",
-                     *       "customer_reference": null,
+                     *       "customer_reference": "PO-2026-0815",
                      *       "status": "created",
-                     *       "total_amount": 379.8,
+                     *       "total_amount": 404.3,
                      *       "currency": "EUR",
                      *       "created_at": "2026-03-02T10:00:00.000Z",
                      *       "items": [
@@ -4223,6 +4114,15 @@ export interface operations {
                      *           "quantity": 2,
                      *           "unit_price": 189.9,
                      *           "line_total": 379.8
+                     *         },
+                     *         {
+                     *           "order_item_id": "OI00002",
+                     *           "product_id": "PR00002",
+                     *           "sku": "LAMP-1",
+                     *           "product_name": "Head lamp",
+                     *           "quantity": 1,
+                     *           "unit_price": 24.5,
+                     *           "line_total": 24.5
                      *         }
                      *       ]
                      *     }

@@ -91,7 +91,7 @@ function redoclyChanges(base: Document, revision: Document): Change[] {
       const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
       const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
       const isBreaking =
-        (change.impact === 'major' && !isOpenEnum(plainBase, change)) ||
+        (change.impact === 'major' && !isOpenEnum(plainBase, change) && !admitsEmpty(change)) ||
         // Who sends nothing gets something else.
         (property === 'default' && kind !== 'added');
       // Tags order the documentation; no client has them.
@@ -213,6 +213,13 @@ function isOpenEnum(base: unknown, change: RedoclyChange): boolean {
   if (!grows || change.property !== 'enum' || !change.base) return false;
   const schema = at(base, change.base.pointer.replace(/\/enum$/, '')) as Record<string, unknown> | undefined;
   return schema?.['x-extensible'] === true;
+}
+
+/** A pattern that only admits the empty text as well. */
+function admitsEmpty({ property, verdicts }: RedoclyChange): boolean {
+  const [, before, after] = /from '(.*)' to '(.*)'\.$/.exec(verdicts[0]?.message ?? '') ?? [];
+  const [, inner] = /^\^(.+)\$$/.exec(before ?? '') ?? [];
+  return property === 'pattern' && inner !== undefined && after === `^(${inner})?$`;
 }
 
 /** Redocly takes a key that is asked for, where none was, for a patch. */

@@ -22,7 +22,7 @@ describe('the changes between two documents', () => {
       changesOf(
         ({ info }) => (info.description = 'Another text.'),
         ({ paths }) => (paths['/orders'].post.description = 'Another text.'),
-        ({ components }) => (components.schemas.Order.properties.order_id.example = 'OR00002'),
+        ({ components }) => (components.schemas.OrderId.example = 'OR00002'),
       ),
     ).toEqual([]);
   });
@@ -58,11 +58,14 @@ describe('the changes between two documents', () => {
         delete components.schemas.JobType;
       },
       (changed) => delete changed['x-webhooks']['job.failed'],
+      ({ components }) => (components.parameters.Currency.schema.pattern = '^[A-Z]{3}$'),
     );
 
     expect(changes.filter((change) => change.startsWith('breaking'))).toMatchInlineSnapshot(`
      [
        "breaking GET /analytics/revenue-share: Path \`/analytics/revenue-share\` was removed.",
+       "breaking GET /analytics/sales-by-partner: \`pattern\` changed from '^([A-Z]{3})?$' to '^[A-Z]{3}$'.",
+       "breaking GET /analytics/sales-over-time: \`pattern\` changed from '^([A-Z]{3})?$' to '^[A-Z]{3}$'.",
        "breaking GET /feeds/template.csv: Media type \`text/csv\` became \`text/plain\`.",
        "breaking GET /health: The security changed: what was accepted no longer is.",
        "breaking GET /orders/{order_id}: \`operationId\` of operation \`GET /orders/{order_id}\` changed from 'getOrder' to 'readOrder'.",
@@ -138,6 +141,13 @@ describe('the changes between two documents', () => {
       "additive GET /jobs/{job_id}/issues: Enum of `code` gained values: 'too_expensive'.",
     );
   });
+});
+
+it('a pattern that admits the empty text as well is an addition', () => {
+  const narrow = structuredClone(document);
+  (narrow.components!.parameters!.Currency as { schema: { pattern: string } }).schema.pattern = '^[A-Z]{3}$';
+
+  expect(compareContracts(narrow, document).filter(({ impact }) => impact === 'breaking')).toEqual([]);
 });
 
 describe('an operation that is served outside of the document from now on', () => {

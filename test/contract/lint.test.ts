@@ -135,9 +135,9 @@ const breaks: Break[] = [
   },
   {
     rule: 'property-example',
-    at: ['components', 'schemas', 'Order', 'properties', 'order_id'],
-    message: 'The property order_id has no example. Add `example:` with a value as it is really sent.',
-    apply: ({ components }) => delete components.schemas.Order.properties.order_id.example,
+    at: ['components', 'schemas', 'Order', 'properties', 'created_at'],
+    message: 'The property created_at has no example. Add `example:` with a value as it is really sent.',
+    apply: ({ components }) => delete components.schemas.Order.properties.created_at.example,
   },
   {
     rule: 'property-description',

@@ -59,6 +59,20 @@ describe('Prism as a mock', () => {
   it('asks for a key', async () => {
     expect((await api.withKey(undefined).get('/products')).status).toBe(401);
   });
+
+  it('answers a body of a wrong shape with an error of its shape', async () => {
+    const answers = [
+      await api.post('/orders', { partner_name: 'A' }),
+      await api.upload({ partnerName: 'A' }),
+    ];
+
+    for (const { status, body } of answers) {
+      expect({ status, detail: body.detail as unknown }).toEqual({
+        status: 422,
+        detail: [expect.objectContaining({ type: 'missing', loc: ['body', 'partner_name'] })],
+      });
+    }
+  });
 });
 
 describe('Prism between an integrator and the service', () => {

@@ -22,7 +22,7 @@ import { rawFilePath } from '../support/stored';
 export interface State {
   /**
    * FD00001 is loaded, with a rejected row; FD00002 waits for its run. PR00001 and PR00002 can be ordered in EUR, PR00003
-   * is sold out, PR00004 has another currency. There are orders of two partners.
+   * is sold out, PR00004 has another currency. There are orders of two partners, OR00001 is that of the document.
    */
   service: TestService;
   api: ApiClient;
@@ -48,17 +48,23 @@ export interface State {
 export async function startState(): Promise<State> {
   const service = await startTestService({ uploadBytesMax: 1024 ** 3 });
   const { api } = service;
+  await api.loadFeed(springFile);
+  await api.uploadFeed(summerFile);
   await api.loadFeed(
-    'sku,product_name,price,currency,availability,description,brand,category\n' +
-      'TENT-2,Two-person tent,189.90,EUR,in_stock,"Light, quick to pitch",Acme,Camping/Tents\n' +
-      'LAMP-1,Head lamp,24.50,EUR,,,,\nSTOVE-3,Stove,60,EUR,out_of_stock,Small,Acme,\nMAT-1,Mat,5,USD,,,,\n' +
-      'A-1,A,"1.299,00",EUR,,,,\n,B,3,EUR,,,,\nC-1,C,NA,EUR,,,,\n',
+    'sku,product_name,price,currency,availability\nSTOVE-3,Stove,60,EUR,out_of_stock\nMAT-1,Mat,5,USD,\n',
+    'Birch & Sons',
   );
-  await api.uploadFeed(exampleFile);
-  for (const partner_name of ['Acme Outdoor', 'Birch & Sons']) {
-    for (const product_id of ['PR00001', 'PR00002']) {
-      await api.post('/orders', { partner_name, items: [{ product_id, quantity: 2 }] });
-    }
+  await api.post('/orders', {
+    partner_name: partnerName,
+    customer_reference: 'PO-2026-0815',
+    items: [
+      { product_id: 'PR00001', quantity: 2 },
+      { product_id: 'PR00002', quantity: 1 },
+    ],
+  });
+  for (const quantity of [1, 2]) {
+    const items = [{ product_id: 'PR00002', quantity }];
+    await api.post('/orders', { partner_name: 'Birch & Sons', items });
   }
 
   const withoutFiles = await startTestService();
@@ -89,10 +95,17 @@ export async function startState(): Promise<State> {
 /** Asks a service for what an example shows. */
 export type Replay = (state: State) => Promise<ApiResponse>;
 
-/** A file such as the document's examples show. */
-const exampleFile =
-  'sku,product_name,description,brand,category,price,currency,availability\n' +
-  'TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock\n';
+/** The files of FD00001 and FD00002 in the document's examples. */
+const springFile = exampleOf('downloadFeedFile', 200);
+const summerFile = springFile.replace('189.90', '179.90').replace('"1.299,00"', '39.00');
+
+function exampleOf(operation: string, code: number): string {
+  const found = documentedResponses.find(
+    ({ operationId, status }) => operationId === operation && status === code,
+  );
+  return found!.examples.example as string;
+}
+
 const unclosed = 'sku,product_name\nA,"A\n';
 const partnerName = 'Acme Outdoor';
 const orderOf = (...productIds: string[]) => ({
@@ -104,8 +117,8 @@ const orderOf = (...productIds: string[]) => ({
 export const replays: Record<string, Replay> = {
   ...ofEveryOperation(),
 
-  'uploadFeed 201 example': ({ api }) => api.upload({ partnerName: 'Somebody new', csv: exampleFile }),
-  'uploadFeed 400 not_csv': ({ api }) => api.upload({ partnerName, csv: exampleFile, fileName: 'feed.xlsx' }),
+  'uploadFeed 201 example': ({ api }) => api.upload({ partnerName: 'Somebody new', csv: springFile }),
+  'uploadFeed 400 not_csv': ({ api }) => api.upload({ partnerName, csv: springFile, fileName: 'feed.xlsx' }),
   'uploadFeed 400 empty': ({ api }) => api.upload({ partnerName, csv: '' }),
   'uploadFeed 400 not_utf8': ({ api }) => api.upload({ partnerName, csv: Buffer.from([0xff, 0x0a]) }),
   'uploadFeed 400 missing_headers': ({ api }) => api.upload({ partnerName, csv: 'sku,name\n' }),
@@ -116,22 +129,18 @@ export const replays: Record<string, Replay> = {
   'uploadFeed 400 malformed_multipart': ({ api }) => postForm(api, '/feeds/upload', 'no part'),
   'uploadFeed 422 missing_parts': ({ api }) => api.upload({}),
   'uploadFeed 409 example': ({ service, api }) =>
-    whileKeyIsHeld(service, () => uploadWithKey(api, 'held', exampleFile)),
-  'uploadFeed 422 wrong_key': ({ api }) => uploadWithKey(api, '', exampleFile),
+    whileKeyIsHeld(service, () => uploadWithKey(api, 'held', springFile)),
+  'uploadFeed 422 wrong_key': ({ api }) => uploadWithKey(api, '', springFile),
   'uploadFeed 422 used_key': async ({ api }) => {
-    await uploadWithKey(api, 'used for an upload', exampleFile);
-    return uploadWithKey(api, 'used for an upload', `${exampleFile}LAMP-1,Head lamp,,,,,,\n`);
+    await uploadWithKey(api, 'used for an upload', springFile);
+    return uploadWithKey(api, 'used for an upload', `${springFile}LAMP-1,Head lamp,,,,,,\n`);
   },
-  'uploadFeed 422 blank_partner_name': ({ api }) => api.upload({ partnerName: '', csv: exampleFile }),
+  'uploadFeed 422 blank_partner_name': ({ api }) => api.upload({ partnerName: '', csv: springFile }),
 
   'getFeedProfile 200 example': ({ api }) => api.get('/feeds/profile'),
   'downloadFeedTemplate 200 example': ({ api }) => api.get('/feeds/template.csv'),
 
-  'inspectFeed 200 accepted': ({ api }) =>
-    api.inspect({
-      partnerName,
-      csv: 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n',
-    }),
+  'inspectFeed 200 accepted': ({ api }) => api.inspect({ partnerName, csv: springFile }),
   'inspectFeed 200 refused': ({ api }) =>
     api.inspect({ partnerName, csv: 'SKU Code,product_name\nTENT-2,Two-person tent\n' }),
   'inspectFeed 200 excel': ({ api }) => {
@@ -142,16 +151,13 @@ export const replays: Record<string, Replay> = {
   'inspectFeed 422 example': ({ api }) => api.inspect({ partnerName }),
 
   'getFeed 200 processed': ({ api }) => api.get('/feeds/FD00001'),
-  'getFeed 200 queued': async ({ api }) => {
-    const { feedId } = await api.uploadFeed(exampleFile);
-    return api.get(`/feeds/${feedId}`);
-  },
+  'getFeed 200 queued': ({ api }) => api.get('/feeds/FD00002'),
   'getFeed 404 example': ({ api }) => api.get('/feeds/FD00099'),
-  'downloadFeedFile 200 example': ({ api }) => api.get('/feeds/FD00002/raw'),
-  'downloadFeedFile 206 example': ({ api }) => api.get('/feeds/FD00002/raw', { range: 'bytes=72-' }),
+  'downloadFeedFile 200 example': ({ api }) => api.get('/feeds/FD00001/raw'),
+  'downloadFeedFile 206 example': ({ api }) => api.get('/feeds/FD00001/raw', { range: 'bytes=72-' }),
   'downloadFeedFile 404 unknown_feed': ({ api }) => api.get('/feeds/FD00099/raw'),
   'downloadFeedFile 404 missing_file': ({ withoutFiles }) => withoutFiles.get('/feeds/FD00001/raw'),
-  'downloadFeedFile 416 example': ({ api }) => api.get('/feeds/FD00002/raw', { range: 'bytes=158-' }),
+  'downloadFeedFile 416 example': ({ api }) => api.get('/feeds/FD00001/raw', { range: 'bytes=272-' }),
 
   'getJob 200 completed': ({ api }) => api.get('/jobs/JV00001'),
   'getJob 200 queued': ({ api }) => api.get('/jobs/JV00002'),
@@ -160,7 +166,7 @@ export const replays: Record<string, Replay> = {
     return api.get(`/jobs/${jobId}`);
   },
   'getJob 200 running': async ({ service, api }) => {
-    const feed = await api.uploadFeed(exampleFile, 'Tents & Co');
+    const feed = await api.uploadFeed(springFile, 'Tents & Co');
     let answer: ApiResponse | undefined;
     await whileLoading(service, feed, async () => {
       answer = await eventually('it tells how far it is', async () => {
@@ -179,14 +185,14 @@ export const replays: Record<string, Replay> = {
   'runJob 200 completed': ({ api }) => api.post('/jobs/JV00001/run'),
   'runJob 200 failed': ({ withoutFiles }) => withoutFiles.post('/jobs/JV00002/run'),
   'runJob 202 example': async ({ withoutFiles }) => {
-    const { jobId } = await withoutFiles.uploadFeed(exampleFile);
+    const { jobId } = await withoutFiles.uploadFeed(springFile);
     return withoutFiles.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
   },
   'runJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/run'),
   'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
   'runJob 409 running': async () => {
     const service = await startTestService();
-    const feed = await service.api.uploadFeed(exampleFile);
+    const feed = await service.api.uploadFeed(springFile);
     // It is running as long as its lock is held.
     await leaveRunning(service, feed);
     const run = await service.db.transaction();
@@ -199,8 +205,8 @@ export const replays: Record<string, Replay> = {
   'runJob 409 waiting': async () => {
     // There is one place, and another run has it.
     const narrow = await startTestService({ queuedRuns: 1 });
-    const feed = await narrow.api.uploadFeed(exampleFile);
-    const other = await narrow.api.uploadFeed(exampleFile, 'Other');
+    const feed = await narrow.api.uploadFeed(springFile);
+    const other = await narrow.api.uploadFeed(springFile, 'Other');
     const run = () => narrow.api.post(`/jobs/${feed.jobId}/run`);
     let waiting: Promise<ApiResponse> | undefined;
     let answer: ApiResponse | undefined;
@@ -217,12 +223,12 @@ export const replays: Record<string, Replay> = {
   },
 
   'cancelJob 200 example': async ({ withoutFiles }) => {
-    const { jobId } = await withoutFiles.uploadFeed(exampleFile);
+    const { jobId } = await withoutFiles.uploadFeed(springFile);
     await withoutFiles.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
     return withoutFiles.post(`/jobs/${jobId}/cancel`);
   },
   'cancelJob 202 example': async ({ service, api }) => {
-    const feed = await api.uploadFeed(exampleFile, 'Tents & Co');
+    const feed = await api.uploadFeed(springFile, 'Tents & Co');
     const { cancelWaitMilliseconds, progressMilliseconds } = limits;
     // The example has no progress yet.
     Object.assign(limits, { cancelWaitMilliseconds: 0, progressMilliseconds: 60_000 });
@@ -237,17 +243,12 @@ export const replays: Record<string, Replay> = {
   'cancelJob 404 example': ({ api }) => api.post('/jobs/JV00099/cancel'),
   'cancelJob 409 example': ({ api }) => api.post('/jobs/JV00001/cancel'),
 
-  'listJobIssues 200 example': ({ api }) => api.get('/jobs/JV00001/issues?limit=2'),
+  'listJobIssues 200 example': ({ api }) => api.get('/jobs/JV00001/issues'),
   'listJobIssues 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/issues?cursor=x'),
   'listJobIssues 404 example': ({ api }) => api.get('/jobs/JV00099/issues'),
   'listJobIssues 422 example': ({ api }) => api.get('/jobs/JV00001/issues?limit=5000'),
 
-  'planJob 200 completed': async ({ api }) => {
-    const { jobId } = await api.uploadFeed(
-      'sku,product_name,price\nTENT-2,Two-person tent,179.90\nMAT-9,Sleeping mat,20\n',
-    );
-    return api.post(`/jobs/${jobId}/plan`);
-  },
+  'planJob 200 completed': ({ api }) => api.post('/jobs/JV00002/plan'),
   'planJob 200 failed': async ({ api }) => {
     const { jobId } = await api.uploadFeed(unclosed);
     return api.post(`/jobs/${jobId}/plan`);
@@ -257,15 +258,13 @@ export const replays: Record<string, Replay> = {
   'planJob 404 example': ({ api }) => api.post('/jobs/JV00099/plan'),
   'planJob 422 example': ({ api }) => api.post('/jobs/JV00001/plan?limit=5000'),
 
-  'downloadJobRejects 200 example': async ({ api }) => {
-    const { jobId } = await api.loadFeed('sku,product_name,price\nA,A,1\nLAMP-1,Head lamp,"1.299,00"\n');
-    return api.get(`/jobs/${jobId}/rejects.csv`);
-  },
+  'downloadJobRejects 200 example': ({ api }) => api.get('/jobs/JV00001/rejects.csv'),
   'downloadJobRejects 404 example': ({ api }) => api.get('/jobs/JV00099/rejects.csv'),
   'downloadJobRejects 409 no_run': ({ api }) => api.get('/jobs/JV00002/rejects.csv'),
   'downloadJobRejects 409 no_raw_file': ({ withoutFiles }) => withoutFiles.get('/jobs/JV00001/rejects.csv'),
 
-  'listProducts 200 page': ({ api }) => api.get('/products?limit=2&sort_by=product_id&order=asc'),
+  'listProducts 200 page': ({ api }) => api.get('/products?partner_name=Acme%20Outdoor'),
+  'listProducts 200 more': ({ api }) => api.get('/products?sort_by=product_id&cursor=PR00003&limit=1'),
   'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Nobody'),
   'listProducts 400 invalid_sort_by': ({ api }) => api.get('/products?sort_by=colour'),
   'listProducts 400 invalid_order': ({ api }) => api.get('/products?order=up'),
@@ -274,24 +273,10 @@ export const replays: Record<string, Replay> = {
   'listProducts 422 not_an_integer': ({ api }) => api.get('/products?limit=ten'),
   'listProducts 422 too_large': ({ api }) => api.get('/products?limit=101'),
 
-  'getProduct 200 example': async ({ api }) => {
-    await api.loadFeed(
-      'sku,product_name,description,brand,price,currency,availability\n' +
-        'TENT-9,Tent,Light,Acme,189.90,EUR,in_stock\n',
-      'Tents & Co',
-    );
-    const { body } = await api.get('/products?partner_name=Tents%20%26%20Co');
-    return api.get(`/products/${body.items[0].product_id}`);
-  },
+  'getProduct 200 example': ({ api }) => api.get('/products/PR00001'),
   'getProduct 404 example': ({ api }) => api.get('/products/PR00099'),
 
-  'listProductsByFeed 200 page': async ({ api }) => {
-    const { feedId } = await api.loadFeed(
-      'sku,product_name,price,currency\nA,A,1,EUR\nB,B,2,EUR\n',
-      'Tents & Co',
-    );
-    return api.get(`/products/by-feed/${feedId}?limit=1`);
-  },
+  'listProductsByFeed 200 page': ({ api }) => api.get('/products/by-feed/FD00001?limit=1'),
   'listProductsByFeed 200 empty': ({ api }) => api.get('/products/by-feed/FD00099'),
   'listProductsByFeed 400 invalid_cursor': ({ api }) => api.get('/products/by-feed/FD00001?cursor=x'),
   'listProductsByFeed 422 not_an_integer': ({ api }) => api.get('/products/by-feed/FD00001?limit=ten'),

@@ -80,9 +80,9 @@ export const wrongCurrencies = [
 export const wrongCurrency = (input: string) => ({
   type: 'string_pattern_mismatch',
   loc: ['query', 'currency'],
-  msg: "String should match pattern '^[A-Z]{3}$'",
+  msg: "String should match pattern '^([A-Z]{3})?$'",
   input,
-  ctx: { pattern: '^[A-Z]{3}$' },
+  ctx: { pattern: '^([A-Z]{3})?$' },
 });
 
 /** The entry of a currency that comes twice. */
