@@ -14,32 +14,33 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Upload a product feed
-         * @description Stores one CSV file of a partner and creates a submission job and a validation job. Products are not loaded yet:
-         *     run the validation job for that.
+         * Upload a feed
+         * @description Stores one CSV file of a partner, and creates a submission job and a validation job. Products are loaded by
+         *     running the validation job, not by the upload.
          *
-         *     The parts may come in any order; parts other than the two named here are ignored. There may be 100 parts at most,
-         *     else the body counts as malformed (400), and 1 MiB besides the file (413). The partner's name is UTF-8, or of the
-         *     character set that its part names; bytes that are not, and U+FFFD, which stands for such, are 422. The file is
-         *     checked in this order, and the first failing check decides (all 400):
+         *     Parts may come in any order; other parts are ignored. A body has at most 100 parts (else 400), and 1 MiB
+         *     besides the file (else 413). `partner_name` is UTF-8, or in the charset that its part declares; invalid bytes
+         *     and U+FFFD are 422. These checks of the file are made in this order (400 each):
          *
-         *     1. It must be CSV: its name ends in `.csv` (any case) and its part's media type does not say that it is something
-         *        else altogether (an image, a PDF, a ZIP, JSON, …); or its name has no extension or `.txt` and the media type is
-         *        `text/csv`, `application/csv` or `application/vnd.ms-excel`.
-         *     2. It must not be empty (nothing but white space and a byte order mark counts as empty).
-         *     3. It must be UTF-8, all of it. A leading byte order mark is accepted and ignored.
-         *     4. Its header row must name both `product_name` and `sku`, and none of our columns twice. Names are trimmed and
+         *     1. It is CSV: its name ends in `.csv` (any case) and the media type of its part does not name another format
+         *        (an image, a PDF, a ZIP, JSON, …); or its name has no extension or `.txt` and the media type is `text/csv`,
+         *        `application/csv` or `application/vnd.ms-excel`.
+         *     2. It is not empty. White space and a byte order mark alone count as empty.
+         *     3. It is UTF-8, all of it. A leading byte order mark is ignored.
+         *     4. Its header row has `product_name` and `sku`, and no column of the format twice. Names are trimmed and
          *        compared without case. The delimiter is a comma, or `;` or a tab where the header row shows it.
          *
          *     The columns are `sku`, `product_name`, `description`, `brand`, `category`, `price`, `currency` and
          *     `availability`, in any order; `GET /feeds/profile` describes each. Other columns are ignored.
          *
-         *     A refused or interrupted upload leaves nothing behind. The largest accepted file is 1 GiB unless the operator
-         *     has set another limit.
+         *     A rejected or interrupted upload leaves nothing behind. The largest file is 1 GiB unless the operator has set
+         *     another limit.
          *
-         *     With an `Idempotency-Key`, 409 comes before the body is read, and so does the 422 of one that is empty or too long. Whether the key was
-         *     used with a different request is known at the end of the body: whatever is wrong with the form or its file comes
-         *     first, and nothing of the file is stored again.
+         *     With an `Idempotency-Key`, 409 and the 422 of an empty or too long key come before the body is read. The 422
+         *     of a key that was used with a different request comes after all checks of the form and the file; the file is
+         *     not stored again.
+         *
+         *     `GET` on this path is `getFeed` with the unknown id `upload`: 404. `Allow` of a 405 is `GET, HEAD, POST`.
          */
         post: operations["uploadFeed"];
         delete?: never;
@@ -57,8 +58,8 @@ export interface paths {
         };
         /**
          * Get the feed format as data
-         * @description The format that a feed has to have: each column with what it may hold, how its cells are cleaned and which codes
-         *     it can raise, and every code with an example and what to do about it. Uploads and runs read the same definition.
+         * @description The feed format: what each column may contain, how its cells are cleaned and which codes it can raise; and
+         *     each code with an example and a remedy. Uploads and runs use the same definition.
          */
         get: operations["getFeedProfile"];
         put?: never;
@@ -77,8 +78,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Download a template
-         * @description A feed with all the columns and one example row, to be filled in and uploaded.
+         * Download a feed template
+         * @description A feed with all columns and one example row, ready to fill in and upload.
          */
         get: operations["downloadFeedTemplate"];
         put?: never;
@@ -99,12 +100,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look at a file without keeping it
-         * @description Takes the same form as `POST /feeds/upload`, stores nothing, and says what an upload and a run would make of the
-         *     file as far as its first 256 KiB show: how it is written, which header stands for which column, the first rows
-         *     after cleaning, and the issues found. A file that an upload would refuse is no error here: `refusal` has the text
-         *     that the upload would answer, and `hint` names what is no CSV in UTF-8, an Excel workbook for example, with the
-         *     way out. What only the rest of a larger file, the catalog or other feeds can show is not looked at.
+         * Inspect a feed file without storing it
+         * @description Takes the form of `POST /feeds/upload`, stores nothing, and returns what an upload and a run would do with the
+         *     file, as far as its first 256 KiB show: encoding, delimiter, columns, the first rows after cleaning, and
+         *     issues. A file that an upload would reject is 200: `refusal` has the text of the upload, and `hint` names a
+         *     file that is not CSV in UTF-8, for example an Excel workbook, with the way out. The rest of a larger file, the
+         *     catalog and other feeds are not considered.
          */
         post: operations["inspectFeed"];
         delete?: never;
@@ -122,7 +123,7 @@ export interface paths {
         };
         /**
          * Get a feed
-         * @description A feed with the state of its validation job and where its raw file is kept.
+         * @description The feed, the status of its validation job, and the location of its raw file.
          */
         get: operations["getFeed"];
         put?: never;
@@ -141,16 +142,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Download a feed's raw file
-         * @description The file byte for byte as it was uploaded, whatever became of its rows. It never changes: `ETag` and
-         *     `Repr-Digest` both carry its SHA-256, so that a copy can be verified or found to be up to date.
+         * Download the raw file of a feed
+         * @description The file byte for byte as it was uploaded. It never changes: `ETag` and `Repr-Digest` have its SHA-256, to
+         *     verify or revalidate a copy.
          *
-         *     A download that broke off can be resumed: ask for the rest with `Range`, and name the `ETag` in `If-Range`. One
-         *     range of bytes is answered by 206; several ranges, another unit or a malformed header are ignored. `Range` has a
-         *     meaning for `GET` only.
+         *     To resume a download, request the rest with `Range`, and send the `ETag` in `If-Range`. One byte range gives
+         *     206; several ranges, other units and malformed headers are ignored. `Range` applies to `GET` only.
          *
-         *     When the file cannot be read to its end, or another caller needs the place of a slow download, the connection is cut:
-         *     fewer bytes come than `Content-Length` says.
+         *     If the file cannot be read to its end, or another caller needs the slot of a slow download, the connection is
+         *     closed before `Content-Length` bytes are sent.
          */
         get: operations["downloadFeedFile"];
         put?: never;
@@ -170,13 +170,13 @@ export interface paths {
         };
         /**
          * Get a job
-         * @description A submission job is completed from the start. A validation job is queued until it is run; then it carries the
-         *     summary of its last run. While a run goes on, `progress` says how far it is.
+         * @description A submission job is completed from the start. A validation job is queued until it is run, then has the summary
+         *     of its last run. During a run, `progress` shows how far it is.
          *
-         *     **To follow a run**, ask again with the `ETag` of the last answer in `If-None-Match`, and with `Prefer: wait=30`: the
-         *     answer comes as soon as the job differs from that, or after 30 seconds as 304. Without `If-None-Match`, a job whose
-         *     run has ended is told at once, and any other one as soon as it changes. `GET /jobs/{job_id}/events` sends each
-         *     change by itself.
+         *     **To follow a run** (long polling), send the last `ETag` in `If-None-Match` and `Prefer: wait=30`: the
+         *     response comes when the job changes, or as 304 after 30 seconds. Without `If-None-Match`, a job without a
+         *     pending run is returned immediately, any other one when it changes. `GET /jobs/{job_id}/events` streams the
+         *     changes.
          */
         get: operations["getJob"];
         put?: never;
@@ -198,46 +198,46 @@ export interface paths {
         put?: never;
         /**
          * Run a validation job
-         * @description Reads the raw file from object storage, cleans and validates each row, and loads the products, all in this
-         *     request. Products are matched per partner and sku; unchanged ones are not rewritten. All or nothing: a failed run
-         *     changes no product.
+         * @description Reads the raw file from object storage, cleans and validates each row, and loads the products, all within this
+         *     request. Products are matched by partner and sku; unchanged ones are not rewritten. A run is all or nothing: a
+         *     failed run changes no product.
          *
-         *     No body is needed. A queued, completed or failed job can be run, any number of times. Rows that are merely bad
-         *     are skipped and reported by `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) when the
-         *     raw file is missing or unreadable, when its size or SHA-256 is not that of the upload, when a quote of the CSV
-         *     never closes, when the run exhausts memory, or when the load cannot be committed.
+         *     No body is needed. A queued, completed or failed job can be run, any number of times. Invalid rows are
+         *     skipped, see `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) if the raw file is
+         *     missing or unreadable, if its size or SHA-256 differs from that of the upload, if a quote of the CSV never
+         *     closes, if the run exhausts memory, or if the load cannot be committed.
          *
-         *     **How a row is read**
+         *     **Reading rows**
          *
          *     - RFC 4180 quoting, line breaks inside quotes, CRLF or LF. A quote inside an unquoted field is a character. A
-         *       blank line is no row. A row with fewer fields than the header is read with the rest empty.
-         *     - A column that the feed does not have leaves the stored value alone; an empty cell sets it to null.
-         *     - Values are trimmed (Unicode white space too). `sku` is text: leading zeros stay. `currency` goes to upper case.
-         *       It is an active ISO 4217 code of money: metals (`XAU`), units of account (`XDR`), `XTS` and `XXX` are none.
-         *       `availability` goes to lower case, with spaces and hyphens as `_`; `instock`, `outofstock`, `pre_order` and
-         *       `back_order` become `in_stock`, `out_of_stock`, `preorder` and `backorder`.
+         *       blank line is no row. Missing cells at the end of a row are empty.
+         *     - A column that is not in the feed keeps the stored value; an empty cell sets it to null.
+         *     - Values are trimmed (Unicode white space too). `sku` is text: leading zeros stay. `currency` is upper-cased;
+         *       it is an active ISO 4217 code of money: metals (`XAU`), units of account (`XDR`), `XTS` and `XXX` are not
+         *       accepted. `availability` is lower-cased, with spaces and hyphens as `_`; `instock`, `outofstock`,
+         *       `pre_order` and `back_order` become `in_stock`, `out_of_stock`, `preorder` and `backorder`.
          *     - `price`: optionally one currency sign (`$ € £ ¥`) or three-letter ISO 4217 code, before or after, with or
-         *       without a space; digits, or thousands in groups of three split by commas; optionally a point and 1 to 4
+         *       without a space; digits, or thousands in groups of three separated by commas; optionally a point and 1 to 4
          *       decimals; at most 999,999,999,999.9999. `19.99`, `1,280`, `$8,395.00`, `USD 5` and `5 €` are prices; `4,20`,
-         *       `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is only dropped; a code gives the currency
-         *       where the row has none.
+         *       `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is dropped; a code is the currency if
+         *       the row has none.
          *
-         *     Why a row is skipped: see `RowIssueCode`.
+         *     `RowIssueCode` lists the reasons for skipping a row.
          *
-         *     **Waiting runs**
+         *     **Queue**
          *
-         *     A run waits in a queue until there is a slot for it; a request that waits for its run goes ahead of the others. Its
-         *     job is `queued` meanwhile, and its `message` says that the run starts by itself; `POST /jobs/{job_id}/cancel` takes it
-         *     out. A second request that would wait for the same run is 409; one that another process serves gets the result of that
-         *     run. A request is 503 when all waiting places are taken, of which runs and plans of one partner have at most half.
+         *     A run waits in a queue for a slot; a run with a waiting request precedes the others. Meanwhile the job is
+         *     `queued`, its `message` says so, and `POST /jobs/{job_id}/cancel` removes it. A second request that would wait
+         *     for the same run is 409; one that another process serves gets the result of that run. 503: all waiting places
+         *     are taken. Runs and plans of one partner get at most half of them.
          *
-         *     **Without waiting**
+         *     **Asynchronous runs**
          *
-         *     With `Prefer: respond-async` the run is put into the queue, and the answer is 202 at once; `GET /jobs/{job_id}` says
-         *     how it goes on. `Prefer: respond-async, wait=10` waits up to ten seconds for its end, which is 200 then, as without
-         *     the header. A job that waits in the queue already keeps its place. The runs of one partner come one after the other,
-         *     in the order in which they were queued. A run whose process dies is begun again, up to five times in all; without
-         *     `respond-async` it fails.
+         *     With `Prefer: respond-async`, the run is queued and the response is 202 immediately; `GET /jobs/{job_id}`
+         *     shows its progress. `Prefer: respond-async, wait=10` waits up to ten seconds for the result, which is then 200
+         *     as without the header. A job that is queued already keeps its place. Runs of one partner are executed one
+         *     after the other, in the order in which they were queued. If a process dies, its run is retried, up to five
+         *     attempts in all; without `respond-async` it fails.
          */
         post: operations["runJob"];
         delete?: never;
@@ -254,14 +254,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow a job
-         * @description Sends the job as it is, and again whenever it changes, as server-sent events, for example to an `EventSource` that
-         *     can send the API key. Each is of the type `job`; its `data` is the JSON of `GET /jobs/{job_id}` in one line, its `id`
-         *     the `ETag` of that. A comment comes every fifteen seconds where nothing else does.
+         * Stream job events (SSE)
+         * @description Sends the job now and after each change, as server-sent events of the type `job`. `data` is the JSON of `GET
+         *     /jobs/{job_id}` in one line, `id` its `ETag`. After 15 seconds without an event, a comment is sent. An
+         *     `EventSource` that can send the API key can read it.
          *
-         *     The response ends when no run of the job waits or goes on, or after a minute. A client that comes back, with the last
-         *     `id` in `Last-Event-ID` as an `EventSource` does by itself, gets what has changed since. One that knows how the
-         *     last run ended gets 204, by which an `EventSource` knows that it is done.
+         *     The response ends when no run of the job is queued or running, or after a minute. A client that reconnects
+         *     with the last `id` in `Last-Event-ID`, as an `EventSource` does, gets what has changed since. If it has the
+         *     final state, the response is 204, which stops an `EventSource`.
          */
         get: operations["streamJobEvents"];
         put?: never;
@@ -283,11 +283,13 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Stops a run that waits or goes on, with or without a client that waits for it. Nothing of it is applied: the job has
-         *     failed, with the reason `The run was cancelled.`, and can be run again. Whoever waits for the run is told the same.
+         * @description Cancels a queued or running run, whether or not a client waits for it. Nothing of it is applied: the job is
+         *     failed, with the reason `The run was cancelled.`, and can be run again. A client that waits for the run gets
+         *     the same result.
          *
-         *     The answer comes when the run has ended, which takes a second or two. Where it does not stop within ten seconds, the
-         *     answer is 202; it stops as soon as it can, and is not applied. A run that has ended already is 409.
+         *     The response is sent when the run has ended, usually after a second or two. If it does not stop within ten
+         *     seconds, the response is 202; it stops as soon as possible and is not applied. A run that has ended already is
+         *     409.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -304,12 +306,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what the last run found wrong
-         * @description Errors (why a row was skipped) and warnings (a value that looks wrong, which alone is no reason to skip the row)
-         *     of the last run that ended, in the order of the file: one entry per reason, so that a row with two faults has two
-         *     entries. What concerns the feed as a whole stands at the header, as row 0. At most 10,000 entries are kept per
-         *     run, errors before warnings, and fewer where their texts are very long (4 MiB in all); `issue_counts` are exact all
-         *     the same, and `GET /jobs/{job_id}/rejects.csv` has the skipped rows. Empty for a submission job and for a job that was not run yet.
+         * List row issues of the last run
+         * @description Errors (why a row was skipped) and warnings (a suspicious value, which does not skip the row) of the last run
+         *     that ended, in file order: one entry per reason, so a row with two faults has two entries. Issues of the whole
+         *     feed are reported at the header, row 0. At most 10,000 entries are kept per run, errors before warnings, and
+         *     fewer if their texts are very long (4 MiB in all); `issue_counts` are exact nevertheless, and `GET
+         *     /jobs/{job_id}/rejects.csv` has the skipped rows. Empty for a submission job, and before the first run.
          */
         get: operations["listJobIssues"];
         put?: never;
@@ -330,11 +332,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say what a run would change
-         * @description A dry run: reads the raw file and compares it with the catalog as a run would, by the same code, and changes
-         *     nothing. The counters are those that a run would give now. The changes come page by page, in the order of the
-         *     file; each page is worked out anew, so a catalog that changes between two pages shows in the second. A page ends
-         *     early when its values have 1 MiB. A run that would fail is shown as `status: failed`, also with 200.
+         * Preview a run (dry run)
+         * @description Reads the raw file and compares it with the catalog by the same code as a run, and changes nothing. The
+         *     counters are those that a run would give now. Changes come in pages, in file order; each page is computed
+         *     anew, so it shows changes of the catalog since the previous page. A page ends early when its values reach 1
+         *     MiB. A run that would fail is `status: failed`, also with 200.
          */
         post: operations["planJob"];
         delete?: never;
@@ -351,17 +353,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Download the rows that the last run skipped
-         * @description Every row that the last run skipped, exactly once, in the order of the file and as a feed of its own: mend it and
-         *     upload it as it is. Only rows of more than 512 KiB are left out: their issues name their lines. The header row and each row stand as they came, cell for cell; before them stand three
-         *     columns: `_line` (the line of the original file), `_codes` (the codes of the errors, with spaces between) and
-         *     `_messages`. They come first because a row may have more cells than the header. Columns whose names begin with
-         *     `_` are ignored by uploads. The generated cells are safe to open in a spreadsheet; the original ones are left as
-         *     they were.
+         * Download the rows skipped by the last run
+         * @description The rows that the last run skipped, each once, in file order and as a feed: correct them and upload the file.
+         *     Rows of more than 512 KiB are left out; their issues name their lines. Header and rows are unchanged, cell for
+         *     cell, behind three generated columns: `_line` (line in the original file), `_codes` (the codes of the errors,
+         *     separated by spaces) and `_messages`. They come first because a row can have more cells than the header.
+         *     Uploads ignore columns whose names begin with `_`. The generated cells are safe to open in a spreadsheet; the
+         *     original ones are not changed.
          *
-         *     The file is made by reading the raw file again, so it is complete however many rows were skipped. After a run
-         *     that failed it holds what that run had skipped until then. When another caller needs the place of a slow download,
-         *     the connection is cut: ask again.
+         *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
+         *     they contain the rows that it had skipped by then. If another caller needs the slot of a slow download, the
+         *     connection is closed: request it again.
          */
         get: operations["downloadJobRejects"];
         put?: never;
@@ -381,15 +383,15 @@ export interface paths {
         };
         /**
          * List products
-         * @description Products that match all the filters given. The default order is `created_at` descending, ties by product number
-         *     descending; `order` alone turns it round. With `sort_by`, ties go by product number in the same direction, and
-         *     products without a value come last in both directions. Fields without a value are left out.
+         * @description Products that match all given filters. The default order is `created_at` descending, ties by product number
+         *     descending; `order` alone reverses it. With `sort_by`, ties are ordered by product number in the same
+         *     direction, and products without a value come last in both directions. Fields without a value are omitted.
          *
-         *     `cursor` without `sort_by` goes on in the default order from that product, without a gap or a repeat. With
-         *     `sort_by=product_id` a cursor is a position, and the product need not exist. With another `sort_by` it is 400.
+         *     `cursor` without `sort_by` continues the default order after that product, without gaps or repeats. With
+         *     `sort_by=product_id` a cursor is a position: the product need not exist. With any other `sort_by` it is 400.
          *
-         *     If several parameters are wrong, `sort_by` is reported first, then `order`, then `cursor` (400), then the rest
-         *     (422).
+         *     If several parameters are wrong, `sort_by` is reported first, then `order`, then `cursor` (400), then the
+         *     others (422).
          */
         get: operations["listProducts"];
         put?: never;
@@ -409,7 +411,7 @@ export interface paths {
         };
         /**
          * Get a product
-         * @description One product with all its fields; those without a value are null.
+         * @description One product with all fields; those without a value are null.
          */
         get: operations["getProduct"];
         put?: never;
@@ -429,8 +431,8 @@ export interface paths {
         };
         /**
          * List the products of a feed
-         * @description The products that the feed wrote last (an unchanged product keeps the feed that wrote it), by product number
-         *     ascending. An unknown or malformed feed id gives an empty list, not a 404. Fields without a value are left out.
+         * @description Products that the feed wrote last (an unchanged product keeps its feed), by product number ascending. An
+         *     unknown or malformed feed id gives an empty list, not 404. Fields without a value are omitted.
          */
         get: operations["listProductsByFeed"];
         put?: never;
@@ -456,17 +458,16 @@ export interface paths {
         put?: never;
         /**
          * Create an order
-         * @description Creates an order with its items, all or nothing. Each item copies the sku, the name and the price that the
-         *     product has at this moment. The items are checked in the order given, existence before availability, and the
-         *     first failing item decides.
+         * @description Creates an order with its items, all or nothing. Each item copies the current sku, name and price of its
+         *     product. Items are checked in the given order, existence before availability; the first failing item decides.
          *
-         *     A product can be ordered when it has a price and its availability is absent or one of `in_stock`, `available`,
+         *     A product can be ordered if it has a price and its availability is absent or one of `in_stock`, `available`,
          *     `limited_stock`, `low_stock`, `preorder` and `backorder`. All items of an order share one currency; a product
-         *     without a currency counts as the service's default currency. The same product may stand on two lines. The
-         *     partner of the order need not be the partner of its products.
+         *     without a currency has the default currency of the service. Two lines may name the same product. The partner
+         *     of the order need not be the partner of its products.
          *
-         *     Whether an `Idempotency-Key` is in use (409) or was used with a different request (422) comes before the products
-         *     are looked at.
+         *     An `Idempotency-Key` that is in use (409) or was used with a different request (422) is reported before the
+         *     products are checked.
          */
         post: operations["createOrder"];
         delete?: never;
@@ -504,8 +505,8 @@ export interface paths {
         };
         /**
          * Get sales by partner
-         * @description Units and sales per partner of the orders, by total sales, highest first; ties by partner name. Without
-         *     `currency`, amounts of different currencies are added as they are.
+         * @description Units and sales per partner of the orders, by total sales descending, ties by partner name. Without
+         *     `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getSalesByPartner"];
         put?: never;
@@ -525,8 +526,8 @@ export interface paths {
         };
         /**
          * Get sales over time
-         * @description Units and sales per UTC day or month of the orders, in the order of time. Periods without orders are left out.
-         *     Without `currency`, amounts of different currencies are added as they are.
+         * @description Units and sales per UTC day or month of the orders, in chronological order. Periods without orders are
+         *     omitted. Without `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getSalesOverTime"];
         put?: never;
@@ -546,8 +547,8 @@ export interface paths {
         };
         /**
          * Get the revenue share of each partner
-         * @description Revenue per partner of the orders and its share of the whole in percent, by revenue, highest first; ties by
-         *     partner name. Without `currency`, amounts of different currencies are added as they are.
+         * @description Revenue per partner of the orders, and its share of the total in percent, by revenue descending, ties by
+         *     partner name. Without `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getRevenueShare"];
         put?: never;
@@ -567,8 +568,8 @@ export interface paths {
         };
         /**
          * Get the health of the service
-         * @description Opens a connection to the database and closes it at once. Always 200, within two seconds; a failure is shown in
-         *     the body. No key is needed.
+         * @description Opens a connection to the database and closes it. Always 200, within two seconds; a failure is shown in the
+         *     body. No key is needed.
          */
         get: operations["getHealth"];
         put?: never;
@@ -624,7 +625,7 @@ export interface components {
          */
         RowPosition: string;
         /**
-         * @description The name of a partner; trimmed, and in Unicode's normalization form NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 stays one of its own, which exactly that form names.) It must not be blank nor hold control characters. Products are unique per partner and sku; analytics group orders by it.
+         * @description Name of a partner. It is trimmed and normalized to Unicode NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 is a separate partner with exactly that name.) It must not be blank or contain control characters. Products are unique per partner and sku; analytics group orders by partner.
          * @example Acme Outdoor
          */
         PartnerName: string;
@@ -663,7 +664,7 @@ export interface components {
              */
             size_bytes: number;
             /**
-             * @description The first feed of this partner with the very same bytes, if its number is smaller than this one's; null where there is none. The feed is accepted all the same.
+             * @description The first feed of this partner with the same bytes, if its number is smaller; null if there is none. The feed is accepted nevertheless.
              * @example FD00001
              */
             duplicate_of: string | null;
@@ -674,10 +675,10 @@ export interface components {
          */
         FileSha256: string;
         /**
-         * @description Where the feed is.
+         * @description Status of the feed.
          *
          *     - `uploaded`: used in old data only
-         *     - `processing`: uploaded, not run yet
+         *     - `processing`: uploaded, before its first run
          *     - `validating`: the file is being read
          *     - `validated`: the products are being loaded
          *     - `processed`: the last run loaded the products
@@ -687,10 +688,10 @@ export interface components {
          */
         FeedStatus: "uploaded" | "processing" | "validating" | "validated" | "processed" | "failed";
         /**
-         * @description Where the job is.
+         * @description Status of the job.
          *
-         *     - `queued`: not run yet, or a run waits in the queue
-         *     - `running`: a run is going on
+         *     - `queued`: before its first run, or a run is queued
+         *     - `running`: a run is in progress
          *     - `completed`: the last run loaded the products
          *     - `failed`: the last run failed and changed no product
          * @example completed
@@ -711,7 +712,7 @@ export interface components {
              */
             file_name: string;
             /**
-             * @description The media type that the upload named, `text/csv` where it named none.
+             * @description Media type of the uploaded part; `text/csv` if it had none.
              * @example text/csv
              */
             content_type: string;
@@ -725,7 +726,7 @@ export interface components {
             validation_job_id: components["schemas"]["ValidationJobId"];
             validation_status: components["schemas"]["JobStatus"];
             /**
-             * @description What the validation job says, for people.
+             * @description The message of the validation job, for people.
              * @example ETL processing completed. Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.
              */
             validation_message: string;
@@ -735,7 +736,7 @@ export interface components {
              */
             raw_file_object_key: string;
             /**
-             * @description The bucket that holds the raw file.
+             * @description The object-storage bucket of the raw file.
              * @example partner-feeds
              */
             raw_file_bucket: string;
@@ -746,13 +747,13 @@ export interface components {
              */
             size_bytes: number;
             /**
-             * @description The first feed of this partner with the very same bytes, if its number is smaller than this one's; null where there is none. An upload that began earlier and ended later can still become it.
+             * @description The first feed of this partner with the same bytes, if its number is smaller; null if there is none. It can still change to an upload that started earlier and ended later.
              * @example FD00001
              */
             duplicate_of: string | null;
         };
         /**
-         * @description What the job does.
+         * @description Kind of job.
          *
          *     - `submission`: receives and stores the file; completed from the start
          *     - `validation`: validates the rows and loads the products; can be run
@@ -760,7 +761,7 @@ export interface components {
          * @enum {string}
          */
         JobType: "submission" | "validation";
-        /** @description A piece of work over one feed. */
+        /** @description A job over one feed. */
         Job: {
             job_id: components["schemas"]["JobId"];
             feed_id: components["schemas"]["FeedId"];
@@ -772,7 +773,7 @@ export interface components {
              */
             message?: string;
             /**
-             * @description The ETL result summary of the last run. Absent before the first run has ended.
+             * @description The ETL result summary of the last run. Absent until the first run has ended.
              * @example Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.
              */
             result?: string;
@@ -784,7 +785,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When its last run started, UTC; null before the first run, and while one waits in the queue.
+             * @description When its last run started, UTC; null before the first run, and while a run is queued.
              * @example 2026-03-01T09:31:00.000Z
              */
             started_at: string | null;
@@ -796,7 +797,7 @@ export interface components {
             finished_at: string | null;
             summary: components["schemas"]["LastRunSummary"];
             /**
-             * @description How often each code occurred in the last run that ended, exact, and where first; errors before warnings, the most frequent first.
+             * @description Exact number of occurrences per code in the last run that ended, and the first rows; errors before warnings, the most frequent first.
              * @example [
              *       {
              *         "code": "invalid_price",
@@ -816,37 +817,37 @@ export interface components {
             issue_counts: components["schemas"]["RowIssueCount"][];
             progress?: components["schemas"]["JobProgress"];
         };
-        /** @description How far a run is. There while it goes on, from its first second on. */
+        /** @description Progress of a run. Present during a run, after its first second. */
         JobProgress: {
             phase: components["schemas"]["JobPhase"];
             /**
-             * @description How many rows were read.
+             * @description Number of rows read.
              * @example 412000
              */
             rows: number;
             /**
-             * @description How much of the raw file was read, in bytes. A file may have to be read a second time.
+             * @description Bytes of the raw file read so far. A file may have to be read a second time.
              * @example 50331648
              */
             bytes_read: number;
             /**
-             * @description How large the raw file is, in bytes.
+             * @description Size of the raw file in bytes.
              * @example 134217728
              */
             bytes_total: number;
             /**
-             * @description How many rows a second were read, in the last five seconds.
+             * @description Rows read per second, over the last five seconds.
              * @example 103000
              */
             rows_per_second: number;
             /**
-             * @description How many bytes a second were read, in the last five seconds.
+             * @description Bytes read per second, over the last five seconds.
              * @example 12582912
              */
             bytes_per_second: number;
         };
         /**
-         * @description What is being done.
+         * @description Phase of a run. New phases may be added.
          *
          *     - `reading`: the rows are read, cleaned and checked
          *     - `comparing`: they are compared with the partner's products
@@ -856,16 +857,16 @@ export interface components {
          */
         JobPhase: "reading" | "comparing" | "loading";
         /**
-         * @description How bad it is.
+         * @description Severity of an issue.
          *
          *     - `error`: the row was skipped
-         *     - `warning`: a value looks wrong; that alone is no reason to skip the row
+         *     - `warning`: a value is suspicious; the row is not skipped for it
          * @example error
          * @enum {string}
          */
         IssueSeverity: "error" | "warning";
         /**
-         * @description What is wrong, and what to do about it. The codes are stable; new ones may be added.
+         * @description Code of an issue, and its remedy. The codes are stable; new ones may be added.
          *
          *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
          *       `,Two-person tent`
@@ -915,22 +916,22 @@ export interface components {
              */
             row: number;
             /**
-             * @description The sku of the row, if it has one.
+             * @description The sku of the row; null if it has none.
              * @example LAMP-1
              */
             sku: string | null;
             /**
-             * @description The offending value, shortened beyond 200 characters; null where there is none.
+             * @description The offending value, truncated to 200 characters; null if there is none.
              * @example 1.299,00
              */
             value: string | null;
         };
-        /** @description How often a code occurred, and where first. */
+        /** @description Number of occurrences of a code, and the first rows. */
         RowIssueCount: {
             code: components["schemas"]["RowIssueCode"];
             severity: components["schemas"]["IssueSeverity"];
             /**
-             * @description How often it occurred, exact.
+             * @description Exact number of occurrences.
              * @example 1
              */
             count: number;
@@ -947,7 +948,7 @@ export interface components {
              */
             first_rows: components["schemas"]["FirstRow"][];
         };
-        /** @description One thing that is wrong with one row, or with the feed as a whole. */
+        /** @description An issue of one row, or of the feed as a whole. */
         RowIssue: {
             /**
              * @description The line of the file that the row starts on; the first line of the file is 1.
@@ -955,27 +956,27 @@ export interface components {
              */
             line: number;
             /**
-             * @description The line that the row ends on; another one than `line` where a value holds line breaks.
+             * @description The line that the row ends on; differs from `line` if a value contains line breaks.
              * @example 3
              */
             last_line: number;
             /**
-             * @description The number of the row, from 1; blank lines are no rows. 0 is the header.
+             * @description The number of the row, from 1, blank lines not counted; 0 is the header.
              * @example 2
              */
             row: number;
             /**
-             * @description The sku of the row (shortened beyond 255 characters); null where it has none or where the row could not be split into its columns.
+             * @description The sku of the row (truncated to 255 characters); null if it has none, or if the row could not be split into cells.
              * @example LAMP-1
              */
             sku: string | null;
             /**
-             * @description The column of ours at fault; null where it is none, or the row as a whole.
+             * @description Product field at fault; null if the issue concerns an unknown column or the whole row.
              * @example price
              */
             field: string | null;
             /**
-             * @description Where the column at fault stands in the file, from 1; null where there is none.
+             * @description Number of the column at fault in the file, from 1; null if there is none.
              * @example 4
              */
             column_number: number | null;
@@ -987,12 +988,12 @@ export interface components {
              */
             message: string;
             /**
-             * @description The offending value, shortened beyond 200 characters; null where there is none.
+             * @description The offending value, truncated to 200 characters; null if there is none.
              * @example 1.299,00
              */
             value: string | null;
         };
-        /** @description One page of what the last run found wrong. */
+        /** @description One page of the issues of the last run. */
         RowIssueList: {
             /**
              * @description The number of entries in this page.
@@ -1019,7 +1020,7 @@ export interface components {
             items: components["schemas"]["RowIssue"][];
             next_cursor?: components["schemas"]["RowPosition"];
             /**
-             * @description How often each code occurred in the whole run, whatever the filters, exact, and where first; errors before warnings, the most frequent first.
+             * @description Exact number of occurrences per code in the whole run, regardless of filters, and the first rows; errors before warnings, the most frequent first.
              * @example [
              *       {
              *         "code": "invalid_price",
@@ -1039,8 +1040,8 @@ export interface components {
             issue_counts: components["schemas"]["RowIssueCount"][];
         };
         /**
-         * @description The counters of a run. processed = inserted + updated + unchanged + skipped, always. A failed run inserts, updates
-         *     and leaves unchanged nothing, and counts as processed only the rows that it had skipped until then.
+         * @description Counters of a run. processed = inserted + updated + unchanged + skipped, always. For a failed run, inserted, updated
+         *     and unchanged are 0, and only the rows skipped by then are processed.
          */
         RunSummary: {
             /**
@@ -1069,7 +1070,7 @@ export interface components {
              */
             skipped: number;
         };
-        /** @description The counters of the last run that ended; null before that and while a run goes on. */
+        /** @description Counters of the last run that ended; null before the first run and during a run. */
         LastRunSummary: {
             /**
              * @description Rows evaluated.
@@ -1097,25 +1098,25 @@ export interface components {
              */
             skipped: number;
         } | null;
-        /** @description A field that gets another value. */
+        /** @description A field that changes. */
         FieldChange: {
             field: components["schemas"]["ColumnName"];
             /**
-             * @description The value now; a price as a decimal text. Null where there is none.
+             * @description The current value, a price as a decimal string; null if there is none.
              * @example 189.9
              */
             before: string | null;
             /**
-             * @description The value after a run; a price as a decimal text. Null where there is none.
+             * @description The value after a run, a price as a decimal string; null if there is none.
              * @example 179.9
              */
             after: string | null;
         };
         /**
-         * @description What would happen.
+         * @description Effect on a product.
          *
          *     - `insert`: the product is new
-         *     - `update`: it exists with other values
+         *     - `update`: the product exists with other values
          * @example update
          * @enum {string}
          */
@@ -1123,7 +1124,7 @@ export interface components {
         /** @description A product that a run would create or change. */
         PlannedChange: {
             /**
-             * @description The number of the row that does it.
+             * @description The number of the row.
              * @example 1
              */
             row: number;
@@ -1139,7 +1140,7 @@ export interface components {
             sku: string;
             action: components["schemas"]["PlannedAction"];
             /**
-             * @description The fields that get another value; of a new product, those that get one.
+             * @description The fields that change; for a new product, those with a value.
              * @example [
              *       {
              *         "field": "price",
@@ -1151,7 +1152,7 @@ export interface components {
             changes: components["schemas"]["FieldChange"][];
         };
         /**
-         * @description How a run would end.
+         * @description Outcome that a run would have.
          *
          *     - `completed`: the products would be loaded
          *     - `failed`: nothing would change; `message` says why
@@ -1159,7 +1160,7 @@ export interface components {
          * @enum {string}
          */
         PlanStatus: "completed" | "failed";
-        /** @description What a run would do now. */
+        /** @description Preview of a run. */
         JobPlan: {
             job_id: components["schemas"]["ValidationJobId"];
             feed_id: components["schemas"]["FeedId"];
@@ -1171,7 +1172,7 @@ export interface components {
             message: string;
             summary: components["schemas"]["RunSummary"];
             /**
-             * @description How often each code would occur, exact, and where first.
+             * @description Exact number of occurrences per code, and the first rows.
              * @example [
              *       {
              *         "code": "invalid_price",
@@ -1222,7 +1223,7 @@ export interface components {
          */
         CsvText: string;
         /**
-         * @description Some bytes of a CSV file; they may begin and end anywhere in a row.
+         * @description Part of a CSV file; it can begin and end within a row.
          * @example TENT-2,Two-person tent
          */
         CsvPart: string;
@@ -1249,7 +1250,7 @@ export interface components {
              */
             encoding: string;
             /**
-             * @description The delimiters that a header row may show, in the order in which they are tried.
+             * @description The accepted delimiters, in the order in which they are detected in the header row.
              * @example [
              *       ",",
              *       ";",
@@ -1258,7 +1259,7 @@ export interface components {
              */
             delimiters: string[];
             /**
-             * @description The line ends that a feed may have.
+             * @description The accepted line ends.
              * @example [
              *       "lf",
              *       "crlf"
@@ -1266,7 +1267,7 @@ export interface components {
              */
             line_ends: string[];
             /**
-             * @description The quote around values that hold a delimiter, a line break or a quote, which is doubled.
+             * @description The quote around values that contain a delimiter, a line break or a quote, which is doubled.
              * @example "
              */
             quote: string;
@@ -1286,7 +1287,7 @@ export interface components {
              */
             record_bytes_max: number;
             /**
-             * @description The columns, in the order of the template. They may stand in any order; others are ignored.
+             * @description The columns, in the order of the template. A feed may have them in any order; other columns are ignored.
              * @example [
              *       {
              *         "name": "currency",
@@ -1324,7 +1325,7 @@ export interface components {
             issue_codes: components["schemas"]["IssueCodeProfile"][];
         };
         /**
-         * @description What the column holds.
+         * @description Type of a column.
          *
          *     - `text`: any text
          *     - `price`: an amount of money, see `grammar`
@@ -1344,17 +1345,17 @@ export interface components {
             required: boolean;
             type: components["schemas"]["ColumnType"];
             /**
-             * @description The longest value after cleaning, in characters; null where something else bounds it.
+             * @description The longest value after cleaning, in characters; null if another rule limits it.
              * @example 255
              */
             max_length: number | null;
             /**
-             * @description A regular expression (ECMAScript) that a trimmed value has to match; null where any text will do.
+             * @description A regular expression (ECMAScript) that a trimmed value must match; null if any text is valid.
              * @example ^[A-Z]{3}$
              */
             grammar: string | null;
             /**
-             * @description What is done to a cell, in this order.
+             * @description Cleaning rules, in the order in which they are applied.
              * @example [
              *       "trim",
              *       "empty_to_null",
@@ -1382,20 +1383,20 @@ export interface components {
             example: string;
         };
         /**
-         * @description What is done to a cell before it is validated.
+         * @description Cleaning rule for a cell, applied before validation.
          *
-         *     - `trim`: Unicode white space at both ends goes
+         *     - `trim`: removes Unicode white space at both ends
          *     - `empty_to_null`: an empty text becomes null
-         *     - `upper_case`, `lower_case`: letters change their case
+         *     - `upper_case`, `lower_case`: changes the case of letters
          *     - `separators_to_underscores`: a space or hyphen becomes `_`
          *     - `known_spellings`: `instock`, `outofstock`, `pre_order` and `back_order` become `in_stock`, `out_of_stock`,
          *       `preorder` and `backorder`
-         *     - `plain_decimal`: sign, code and thousands separators go
+         *     - `plain_decimal`: removes currency sign, currency code and thousands separators
          * @example trim
          * @enum {string}
          */
         CleaningRule: "trim" | "empty_to_null" | "upper_case" | "lower_case" | "separators_to_underscores" | "known_spellings" | "plain_decimal";
-        /** @description What a code means, and what to do about it. */
+        /** @description Meaning and remedy of a code. */
         IssueCodeProfile: {
             code: components["schemas"]["RowIssueCode"];
             severity: components["schemas"]["IssueSeverity"];
@@ -1405,7 +1406,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description What to do about it.
+             * @description The remedy.
              * @example Leave the cell empty if there is no price.
              */
             remedy: string;
@@ -1417,50 +1418,50 @@ export interface components {
             example: string;
         };
         /**
-         * @description How the text is encoded.
+         * @description Encoding of a file.
          *
-         *     - `utf-8`: as it should be
-         *     - `utf-16le`, `utf-16be`: a byte order mark says so
-         *     - `unknown`: none of these
+         *     - `utf-8`: UTF-8, as required
+         *     - `utf-16le`, `utf-16be`: UTF-16, by its byte order mark
+         *     - `unknown`: any other
          * @example utf-8
          * @enum {string}
          */
         TextEncoding: "utf-8" | "utf-16le" | "utf-16be" | "unknown";
         /**
-         * @description How the lines end.
+         * @description Line ends of a file.
          *
          *     - `lf`, `crlf`: all alike
          *     - `mixed`: both
-         *     - `none`: there is one line only
+         *     - `none`: a single line
          * @example lf
          * @enum {string}
          */
         LineEnds: "lf" | "crlf" | "mixed" | "none";
-        /** @description What a file looks like, as far as its first 256 KiB show. */
+        /** @description Result of an inspection, from the first 256 KiB of a file. */
         FeedInspection: {
             /**
-             * @description Whether an upload would take the file.
+             * @description Whether an upload would accept the file.
              * @example true
              */
             accepted: boolean;
             /**
-             * @description What an upload would answer if not; null when it would take the file.
+             * @description The error of an upload; null if it would accept the file.
              * @example Invalid CSV file: Missing required CSV headers: product_name, sku
              */
             refusal: string | null;
             hint: components["schemas"]["FileHint"];
             /**
-             * @description Why a run would fail; null when nothing shows that it would.
+             * @description Why a run would fail; null if no such reason was found.
              * @example The quote that opens in the record at line 17 is never closed.
              */
             run_failure: string | null;
             /**
-             * @description How many bytes were looked at.
+             * @description Number of bytes inspected.
              * @example 272
              */
             inspected_bytes: number;
             /**
-             * @description Whether that is the whole file.
+             * @description Whether the whole file was inspected.
              * @example true
              */
             complete: boolean;
@@ -1471,7 +1472,7 @@ export interface components {
              */
             byte_order_mark: boolean;
             /**
-             * @description What separates the cells of the header row; null where there is no header row.
+             * @description The delimiter of the header row; null without a header row.
              * @example ,
              */
             delimiter: string | null;
@@ -1489,7 +1490,7 @@ export interface components {
              */
             headers: components["schemas"]["InspectedHeader"][];
             /**
-             * @description How many whole rows were looked at.
+             * @description Number of complete rows inspected.
              * @example 3
              */
             row_count: number;
@@ -1532,7 +1533,7 @@ export interface components {
              */
             issues: components["schemas"]["RowIssue"][];
             /**
-             * @description How often each code occurred in what was looked at.
+             * @description Number of occurrences per code in the inspected rows.
              * @example [
              *       {
              *         "code": "invalid_price",
@@ -1551,7 +1552,7 @@ export interface components {
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
         };
-        /** @description What a file is that is no CSV in UTF-8, and what to do about it; null when an upload would take its content, or it is like nothing known. */
+        /** @description Format of a file that is not CSV in UTF-8, and the way out; null if an upload would accept its content, or if the format is unknown. */
         FileHint: {
             code: components["schemas"]["FileHintCode"];
             /**
@@ -1561,7 +1562,7 @@ export interface components {
             message: string;
         } | null;
         /**
-         * @description What a file is. New codes may be added.
+         * @description Format of a file. New codes may be added.
          *
          *     - `utf_16`: text in UTF-16, with or without a byte order mark
          *     - `windows_1252`: text that is not UTF-8, probably Windows-1252 or a close relative
@@ -1576,7 +1577,7 @@ export interface components {
         /** @description A cell of the header row. */
         InspectedHeader: {
             /**
-             * @description Where it stands, from 1.
+             * @description Number of the column, from 1.
              * @example 1
              */
             column_number: number;
@@ -1586,12 +1587,12 @@ export interface components {
              */
             header: string;
             /**
-             * @description The column of ours that it is; null when it is none, and its cells are ignored.
+             * @description The column of the feed format; null if it is none, and its cells are ignored.
              * @example null
              */
             column: string | null;
             /**
-             * @description The column that it may have been meant for; null when it is one, or is like none.
+             * @description A column with a similar name; null if `column` is set, or no name is similar.
              * @example sku
              */
             suggestion: string | null;
@@ -1610,7 +1611,7 @@ export interface components {
             row: number;
             values: components["schemas"]["CleanedValues"];
         };
-        /** @description The values of a row after cleaning; null where the cell is empty or the feed does not have the column. */
+        /** @description Values of a row after cleaning; null if the cell is empty or the feed lacks the column. */
         CleanedValues: {
             /**
              * @description The sku.
@@ -1638,7 +1639,7 @@ export interface components {
              */
             category: string | null;
             /**
-             * @description The price as a decimal text.
+             * @description The price as a decimal string.
              * @example 189.90
              */
             price: string | null;
@@ -1654,7 +1655,7 @@ export interface components {
             availability: string | null;
         };
         /**
-         * @description A text to compare with, by code point and case-sensitively. It cannot hold a NUL character.
+         * @description A value to compare with, by code point and case-sensitively. It must not contain a NUL character.
          * @example Acme Outdoor
          */
         FilterText: string;
@@ -1676,7 +1677,7 @@ export interface components {
          * @enum {string}
          */
         SortOrder: "asc" | "desc";
-        /** @description A normalised product, unique per partner and sku. A list leaves out the fields that have no value. */
+        /** @description A normalized product, unique per partner and sku. Lists omit fields without a value. */
         Product: {
             product_id: components["schemas"]["ProductId"];
             feed_id: components["schemas"]["FeedId"];
@@ -1686,7 +1687,7 @@ export interface components {
              */
             partner_name: string;
             /**
-             * @description The partner's own id of the product. Never null, a row without a sku is skipped.
+             * @description The partner's own id of the product. Never null: a row without a sku is skipped.
              * @example TENT-2
              */
             sku: string;
@@ -1711,7 +1712,7 @@ export interface components {
              */
             category?: string | null;
             /**
-             * @description The price of one unit, with up to four decimals. It is written digit by digit; what a reader keeps of it depends on its numbers: one with doubles (JavaScript, most JSON libraries by default) keeps 15 significant digits, which is every price below 100,000,000,000. Read it as a decimal where larger ones occur.
+             * @description The price of one unit, with up to four decimals, exact. A reader with double precision (JavaScript, most JSON libraries by default) keeps 15 significant digits, which is every price below 100,000,000,000. Read it as a decimal if larger ones occur.
              * @example 189.9
              */
             price?: number | null;
@@ -1761,16 +1762,16 @@ export interface components {
             items: components["schemas"]["Product"][];
             next_cursor?: components["schemas"]["ProductId"];
         };
-        /** @description What to order, and for which partner. */
+        /** @description The order to create. */
         OrderRequest: {
             partner_name: components["schemas"]["PartnerName"];
             /**
-             * @description The customer's own reference. It cannot hold a NUL character.
+             * @description The customer's own reference. It must not contain a NUL character.
              * @example PO-2026-0815
              */
             customer_reference?: string | null;
             /**
-             * @description The lines of the order. An empty array is 400; of more than 1,000 only the first 1,001 are looked at.
+             * @description The lines of the order. An empty array is 400; of more than 1,000, only the first 1,001 are validated.
              * @example [
              *       {
              *         "product_id": "PR00001",
@@ -1802,7 +1803,7 @@ export interface components {
              */
             partner_name: string;
             /**
-             * @description The customer's own reference; null where the request had none.
+             * @description The customer's own reference; null if the request had none.
              * @example PO-2026-0815
              */
             customer_reference: string | null;
@@ -1813,7 +1814,7 @@ export interface components {
              */
             status: "created";
             /**
-             * @description The sum of the line totals, written digit by digit. A reader with doubles keeps 15 significant digits, which is every amount of four decimals below 100,000,000,000; read it as a decimal where larger ones occur.
+             * @description The sum of the line totals, exact. A reader with double precision keeps 15 significant digits, which is every amount of four decimals below 100,000,000,000; read it as a decimal if larger ones occur.
              * @example 379.8
              */
             total_amount: number;
@@ -1844,7 +1845,7 @@ export interface components {
              */
             items: components["schemas"]["OrderItem"][];
         };
-        /** @description One line of an order, with what was copied from the product when the order was created. */
+        /** @description One line of an order, with the values of the product when the order was created. */
         OrderItem: {
             order_item_id: components["schemas"]["OrderItemId"];
             product_id: components["schemas"]["ProductId"];
@@ -1864,12 +1865,12 @@ export interface components {
              */
             quantity: number;
             /**
-             * @description The product's price when the order was created, written digit by digit. A reader with doubles keeps 15 significant digits.
+             * @description The product's price when the order was created, exact. A reader with double precision keeps 15 significant digits.
              * @example 189.9
              */
             unit_price: number;
             /**
-             * @description unit_price multiplied by quantity, written digit by digit. A reader with doubles keeps 15 significant digits.
+             * @description unit_price multiplied by quantity, exact. A reader with double precision keeps 15 significant digits.
              * @example 379.8
              */
             line_total: number;
@@ -1965,7 +1966,7 @@ export interface components {
             analytics_type: "sales_over_time";
             grain: components["schemas"]["Grain"];
             /**
-             * @description The periods that have orders, in the order of time.
+             * @description The periods with orders, in chronological order.
              * @example [
              *       {
              *         "sales_period": "2026-03-02",
@@ -2034,7 +2035,7 @@ export interface components {
             type: "feed.uploaded";
             /**
              * Format: date-time
-             * @description When it happened, UTC.
+             * @description Time of the event, UTC.
              * @example 2026-03-01T09:31:01.263Z
              */
             timestamp: string;
@@ -2050,7 +2051,7 @@ export interface components {
             type: "job.completed";
             /**
              * Format: date-time
-             * @description When it happened, UTC.
+             * @description Time of the event, UTC.
              * @example 2026-03-01T09:31:01.263Z
              */
             timestamp: string;
@@ -2066,7 +2067,7 @@ export interface components {
             type: "job.failed";
             /**
              * Format: date-time
-             * @description When it happened, UTC.
+             * @description Time of the event, UTC.
              * @example 2026-03-01T09:31:01.263Z
              */
             timestamp: string;
@@ -2082,20 +2083,20 @@ export interface components {
             type: "order.created";
             /**
              * Format: date-time
-             * @description When it happened, UTC.
+             * @description Time of the event, UTC.
              * @example 2026-03-01T09:31:01.263Z
              */
             timestamp: string;
             data: components["schemas"]["Order"];
         };
         /**
-         * @description `ok` when the database answers, else `error`.
+         * @description `ok` if the database responds, else `error`.
          * @example ok
          * @enum {string}
          */
         HealthStatus: "ok" | "error";
         /**
-         * @description `connected` when the database answers, else `unreachable`.
+         * @description `connected` if the database responds, else `unreachable`.
          * @example connected
          * @enum {string}
          */
@@ -2114,7 +2115,7 @@ export interface components {
         /** @description The body of most errors. */
         ErrorBody: {
             /**
-             * @description What is wrong, for people; stable texts where this document shows them.
+             * @description What is wrong, for people; texts shown in this document are stable.
              * @example Feed FD00099 not found.
              */
             detail: string;
@@ -2137,14 +2138,14 @@ export interface components {
         /** @description Which job was not found. */
         JobNotFoundDetails: {
             /**
-             * @description The id that was asked for.
+             * @description The requested id.
              * @example JV00099
              */
             job_id: string;
         };
         /**
-         * @description The body of a 422 of an operation that takes an `Idempotency-Key`: what is wrong with the shape of the request, or,
-         *     only for a request with a key, that the key was used with a different one. An array and a text tell them apart.
+         * @description The body of a 422 of an operation that takes an `Idempotency-Key`: the errors in the shape of the request (an
+         *     array), or, only for a request with a key, that the key was used with a different request (a string).
          * @example {
          *       "detail": [
          *         {
@@ -2189,7 +2190,7 @@ export interface components {
              */
             detail: components["schemas"]["ValidationError"][];
         };
-        /** @description One thing that is wrong with the shape of a request. */
+        /** @description An error in the shape of a request. */
         ValidationError: {
             /**
              * @description A stable code of the kind of error, for example `missing`, `int_parsing`, `greater_than_equal`, `enum`, `string_unicode`.
@@ -2197,7 +2198,7 @@ export interface components {
              */
             type: string;
             /**
-             * @description Where it is, from `query`, `path`, `header` or `body` on; array positions are integers.
+             * @description Location, starting with `query`, `path`, `header` or `body`; array positions are integers.
              * @example [
              *       "query",
              *       "grain"
@@ -2210,19 +2211,19 @@ export interface components {
              */
             msg: string;
             /**
-             * @description The value that was sent, with U+FFFD in place of what is no Unicode; where a field is missing, the object that lacks it; null where nothing was sent, or where it is too large to be repeated.
+             * @description The value that was sent, with U+FFFD for invalid Unicode; for a missing field, the object that lacks it; null if nothing was sent, or if it is too large to be repeated.
              * @example weekly
              */
             input: unknown;
             ctx?: components["schemas"]["ValidationErrorContext"];
         };
         /**
-         * @description A step on the way to what is wrong, the name of a field or the position in an array.
+         * @description A step of a location, the name of a field or a position in an array.
          * @example grain
          */
         ValidationErrorStep: string | number;
         /**
-         * @description The limits of the rule that was broken, under stable names.
+         * @description The parameters of the violated rule, under stable names.
          * @example {
          *       "expected": "'daily' or 'monthly'"
          *     }
@@ -2232,7 +2233,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The API key is missing or not valid. Many wrong keys from one address are answered with a delay. */
+        /** @description The API key is missing, wrong, expired or revoked. After many wrong keys from one address, this response is delayed. */
         Unauthorized: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2247,7 +2248,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The API key is limited to another partner than the one that the request names, or it is read-only. Nothing was stored. */
+        /** @description The API key is limited to another partner than the request names, or is read-only. Nothing was stored. */
         NotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2272,7 +2273,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The API key is limited to another partner than the one that the request names. Nothing was stored. */
+        /** @description The API key is limited to another partner than the request names. Nothing was stored. */
         PartnerNotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2288,8 +2289,8 @@ export interface components {
             };
         };
         /**
-         * @description The request came too slowly: its headers took more than a minute, or less than 60 KiB of its body came within one;
-         *     or it was the slowest transfer of its caller, and another caller needed its place. Nothing was stored.
+         * @description The request arrived too slowly: its headers took more than a minute, or less than 60 KiB of its body arrived within
+         *     one; or it was the slowest transfer of its caller, and another caller needed its slot. Nothing was stored.
          */
         RequestTimeout: {
             headers: {
@@ -2320,7 +2321,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description There is no such job. */
+        /** @description The job does not exist. */
         JobNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2422,7 +2423,7 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is not an integer in its range, or a filter holds a NUL character. */
+        /** @description The limit is out of range or not an integer, or a filter contains a NUL character. */
         InvalidListQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2460,7 +2461,7 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The API key has used up its requests for now. Nothing was done, and nothing of the body was read. Try again when `Retry-After` says so. Only where the operator has set such a limit. */
+        /** @description The rate limit of the API key is exceeded, if the operator has set one. The request had no effect, and its body was not read. Retry after `Retry-After` seconds. */
         TooManyRequests: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2476,7 +2477,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The service failed. Its log has the reason under the same request id. */
+        /** @description Internal error. The log has its cause under the same request id. */
         InternalError: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2491,7 +2492,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The database or the object storage cannot be reached, the service has as much work as it can take, or it is shutting down. Try again when `Retry-After` says so. */
+        /** @description The database or the object storage is unreachable, the service is at capacity, or it is shutting down. Retry after `Retry-After` seconds. */
         ServiceUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -2525,7 +2526,7 @@ export interface components {
          */
         ValidationJobId: string;
         /**
-         * @description How many items to return at most.
+         * @description Maximum number of items.
          * @example 100
          */
         LimitOfHundred: number;
@@ -2540,32 +2541,32 @@ export interface components {
          */
         Currency: string;
         /**
-         * @description Any text that names this piece of work, for example a UUID: the same request with the same key does nothing a second time, and gets the first 201 again. Absent: each request is a new one.
+         * @description A key for this piece of work, for example a UUID. The same request with the same key gets the first 201 again and has no further effect. Successes are kept for 24 hours, per API key. Absent: each request is a new one.
          * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
          */
         IdempotencyKey: string;
         /**
-         * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+         * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
          * @example no-cache
          */
         CacheControl: string;
         /**
-         * @description Names the message. The same one, when it is sent again and to all of your webhooks, has the same id.
+         * @description Id of the message, the same for all attempts and all of your endpoints.
          * @example msg_6f1c2d9f0a434d2db6a2a0d2a4d1c9b7
          */
         WebhookId: string;
         /**
-         * @description When the message was sent this time, in seconds since 1970. Do not trust one that is older than 5 minutes.
+         * @description Time of this attempt, in seconds since 1970. Reject messages older than 5 minutes.
          * @example 1772359800
          */
         WebhookTimestamp: number;
         /**
-         * @description `v1,` and the Base64 of an HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, with a point between each two. Its key is what the secret has after `whsec_`, Base64 too. Several signatures stand with spaces between them.
+         * @description `v1,` and the Base64 of an HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the raw body, joined by points. The key is the Base64-decoded secret after `whsec_`. Several signatures are separated by spaces.
          * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
          */
         WebhookSignature: string;
         /**
-         * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+         * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
          * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
          */
         IfNoneMatch: string;
@@ -2573,12 +2574,12 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description The caller's request id, or a new UUID where it sent none.
+         * @description The request's own `x-request-id` if it has 1 to 128 characters of `A-Za-z0-9._-`, else a new UUID.
          * @example 0b6c9f4e-5b0c-4e0a-9a53-2f1f0a3b7c11
          */
         RequestId: string;
         /**
-         * @description The path of the resource that was created.
+         * @description Path of the created resource.
          * @example /feeds/FD00001
          */
         Location: string;
@@ -2588,12 +2589,12 @@ export interface components {
          */
         JobLocation: string;
         /**
-         * @description That the body is a file, and its name.
+         * @description The body is a file with this name.
          * @example attachment; filename="rejects.csv"
          */
         Attachment: string;
         /**
-         * @description After how many seconds to try again.
+         * @description Seconds until the next attempt.
          * @example 5
          */
         RetryAfter: number;
@@ -2603,27 +2604,27 @@ export interface components {
          */
         FileETag: string;
         /**
-         * @description Who may keep a copy of the file.
+         * @description Whether caches may store the response.
          * @example private, no-cache
          */
         FileCacheControl: "private, no-cache";
         /**
-         * @description Names this state of the job, for `If-None-Match`.
+         * @description Version of the job, for `If-None-Match`.
          * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
          */
         JobETag: string;
         /**
-         * @description The SHA-256 of the whole file in Base64 (RFC 9530), with a part of it too.
+         * @description The SHA-256 of the whole file in Base64 (RFC 9530), also for a part of it.
          * @example sha-256=:a1k62X91OtfOlyJgP1naSv8jvNpJK14D0W0yAReT6Fo=:
          */
         FileReprDigest: string;
         /**
-         * @description Parts of the file can be asked for by `Range`.
+         * @description The file can be requested in parts with `Range`.
          * @example bytes
          */
         AcceptRanges: "bytes";
         /**
-         * @description The original name of the file, for whoever saves it (RFC 6266).
+         * @description The original file name (RFC 6266).
          * @example attachment; filename=spring.csv
          */
         FileContentDisposition: string;
@@ -2637,7 +2638,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Any text that names this piece of work, for example a UUID: the same request with the same key does nothing a second time, and gets the first 201 again. Absent: each request is a new one.
+                 * @description A key for this piece of work, for example a UUID. The same request with the same key gets the first 201 again and has no further effect. Successes are kept for 24 hours, per API key. Absent: each request is a new one.
                  * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -2658,7 +2659,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The file is stored and both jobs exist. */
+            /** @description The file was stored, and both jobs were created. */
             201: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2717,7 +2718,7 @@ export interface operations {
             413: components["responses"]["FileTooLarge"];
             415: components["responses"]["FormRequired"];
             /**
-             * @description A part is missing, comes twice or has a wrong value, or so has the Idempotency-Key; or the key was used with a
+             * @description A part is missing, repeated or has a wrong value; or the Idempotency-Key has a wrong length, or was used with a
              *     different request. Nothing was stored.
              */
             422: {
@@ -2743,7 +2744,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The format. */
+            /** @description The feed format. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2856,7 +2857,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What the file looks like. */
+            /** @description The result of the inspection. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2886,7 +2887,7 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             413: components["responses"]["FileTooLarge"];
             415: components["responses"]["FormRequired"];
-            /** @description A part is missing, comes twice or has a wrong value. */
+            /** @description A part is missing, repeated or has a wrong value. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2943,7 +2944,7 @@ export interface operations {
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
-            /** @description There is no such feed. */
+            /** @description The feed does not exist. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -2968,17 +2969,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The bytes to send, from and to included, counted from 0 (RFC 9110): `bytes=0-71`, `bytes=72-`, or `bytes=-200` for the last ones.
+                 * @description Byte range to send, first and last byte included, counted from 0 (RFC 9110): `bytes=0-71`, `bytes=72-`, or `bytes=-200` for the last ones.
                  * @example bytes=72-
                  */
                 Range?: string;
                 /**
-                 * @description The `ETag` of the file that an earlier part is of. With any other value, a date too, `Range` is ignored and the whole file comes.
+                 * @description The `ETag` of the file that you have a part of. With any other value, dates included, `Range` is ignored and the whole file is sent.
                  * @example "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a"
                  */
                 "If-Range"?: string;
                 /**
-                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is the file's, the answer is 304.
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
                  * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
                  */
                 "If-None-Match"?: string;
@@ -3020,7 +3021,7 @@ export interface operations {
                     "text/csv": components["schemas"]["CsvText"];
                 };
             };
-            /** @description The part of the file that `Range` asks for. */
+            /** @description The requested part of the file. */
             206: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3050,7 +3051,7 @@ export interface operations {
                     "text/csv": components["schemas"]["CsvPart"];
                 };
             };
-            /** @description The copy that `If-None-Match` names is up to date. */
+            /** @description The copy named by `If-None-Match` is current. */
             304: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3062,7 +3063,7 @@ export interface operations {
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
-            /** @description There is no such feed, or its file is no longer in object storage. */
+            /** @description The feed does not exist, or its file is no longer in object storage. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3072,7 +3073,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The file ends before the range begins, or the range is empty. */
+            /** @description The range begins after the end of the file, or is empty. */
             416: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3102,12 +3103,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The `ETag` of a copy, several separated by commas, or `*`. When one is up to date, the answer is 304.
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
                  * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
                  */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /**
-                 * @description `wait=` and a number of seconds: hold the answer until the job changes, but no longer than that, and 60 seconds at most. Where too many wait already, it is ignored, and so is any other preference (RFC 7240).
+                 * @description `wait=` and a number of seconds, at most 60: delay the response until the job changes (long polling). Ignored if too many requests wait; other preferences are ignored too (RFC 7240).
                  * @example wait=30
                  */
                 Prefer?: string;
@@ -3140,7 +3141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The job is as `If-None-Match` names it, also after the wait that was preferred. */
+            /** @description The job has not changed since the state named by `If-None-Match`, also after the preferred wait. */
             304: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3168,7 +3169,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description `respond-async`: do not wait for the run; with `wait=` and a number of seconds, wait for so long, 60 at most. Any other preference is ignored (RFC 7240).
+                 * @description `respond-async`: queue the run and respond immediately; with `wait=` and a number of seconds (at most 60), wait that long for the result. Other preferences are ignored (RFC 7240).
                  * @example respond-async, wait=10
                  */
                 Prefer?: string;
@@ -3184,7 +3185,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run has ended; `status` says how. */
+            /** @description The run has ended; `status` is its outcome. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3194,14 +3195,14 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Only with `Prefer: respond-async`: the run waits in the queue, or goes on. */
+            /** @description Only with `Prefer: respond-async`: the run is queued or in progress. */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["JobLocation"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     /**
-                     * @description The preferences that were followed.
+                     * @description The preferences that were applied.
                      * @example respond-async
                      */
                     "Preference-Applied": string;
@@ -3238,7 +3239,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ReadOnlyKey"];
             404: components["responses"]["ValidationJobNotFound"];
-            /** @description The job is running already, or another client waits for its run to begin. */
+            /** @description The job is running already, or another client waits for its run to start. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3258,7 +3259,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The `id` of the last event that the client has.
+                 * @description The `id` of the last event received.
                  * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
                  */
                 "Last-Event-ID"?: string;
@@ -3279,7 +3280,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     /**
-                     * @description Asks a proxy before the service to pass each event on at once.
+                     * @description Tells a reverse proxy not to buffer the events.
                      * @example no
                      */
                     "X-Accel-Buffering": "no";
@@ -3296,7 +3297,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["JobEvents"];
                 };
             };
-            /** @description The client has the last event, and the run has ended. */
+            /** @description The client has the final state; the run has ended. */
             204: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3358,7 +3359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The run has been told to stop, and has not ended yet. */
+            /** @description The run is being cancelled and has not ended yet. */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3397,7 +3398,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ReadOnlyKey"];
             404: components["responses"]["JobNotFound"];
-            /** @description No run of the job waits in the queue or goes on. */
+            /** @description No run of the job is queued or running. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3431,7 +3432,7 @@ export interface operations {
                  */
                 severity?: components["schemas"]["IssueSeverity"];
                 /**
-                 * @description How many entries to return at most.
+                 * @description Maximum number of entries.
                  * @example 100
                  */
                 limit?: number;
@@ -3453,7 +3454,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of the entries. */
+            /** @description One page of issues. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3510,7 +3511,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many changes to return at most; 0 for the counters alone.
+                 * @description Maximum number of changes; 0 for the counters only.
                  * @example 100
                  */
                 limit?: number;
@@ -3532,7 +3533,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a run would do; `status` says how it would end. */
+            /** @description The preview; `status` is the outcome that a run would have. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3542,7 +3543,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobPlan"];
                 };
             };
-            /** @description The job is a submission job, the cursor is not one of this listing, or the path cannot be decoded. */
+            /** @description The job is a submission job, the cursor is invalid, or the path cannot be decoded. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3593,7 +3594,7 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
-            /** @description No run of the job has ended, or the raw file that it read is gone. */
+            /** @description No run of the job has ended, or its raw file is gone. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3622,7 +3623,7 @@ export interface operations {
                  */
                 feed_id?: components["schemas"]["FilterText"];
                 /**
-                 * @description Only products with this sku, whatever the partner.
+                 * @description Only products with this sku, of any partner.
                  * @example TENT-2
                  */
                 sku?: components["schemas"]["FilterText"];
@@ -3642,7 +3643,7 @@ export interface operations {
                  */
                 availability?: components["schemas"]["FilterText"];
                 /**
-                 * @description How many products to return at most.
+                 * @description Maximum number of products.
                  * @example 10
                  */
                 limit?: number;
@@ -3664,7 +3665,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
@@ -3706,7 +3707,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
@@ -3750,7 +3751,7 @@ export interface operations {
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
-            /** @description There is no such product. */
+            /** @description The product does not exist. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -3774,7 +3775,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description Maximum number of items.
                  * @example 100
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
@@ -3786,7 +3787,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
@@ -3824,7 +3825,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description Maximum number of items.
                  * @example 100
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
@@ -3910,7 +3911,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Any text that names this piece of work, for example a UUID: the same request with the same key does nothing a second time, and gets the first 201 again. Absent: each request is a new one.
+                 * @description A key for this piece of work, for example a UUID. The same request with the same key gets the first 201 again and has no further effect. Successes are kept for 24 hours, per API key. Absent: each request is a new one.
                  * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -3918,7 +3919,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description What to order, and for which partner. Additional fields are ignored. At most 32 levels of nesting. */
+        /** @description The order to create. Additional fields are ignored. At most 32 levels of nesting. */
         requestBody: {
             content: {
                 /**
@@ -3941,7 +3942,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The order exists. */
+            /** @description The order was created. */
             201: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4057,8 +4058,8 @@ export interface operations {
                 };
             };
             /**
-             * @description The body does not have the shape of an order request, or the Idempotency-Key a right length; or the key was
-             *     used with a different request.
+             * @description The body is not a valid order request; or the Idempotency-Key has a wrong length, or was used with a different
+             *     request.
              */
             422: {
                 headers: {
@@ -4132,7 +4133,7 @@ export interface operations {
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
-            /** @description There is no such order. */
+            /** @description The order does not exist. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4163,7 +4164,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
@@ -4173,7 +4174,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures; `results` is empty when there are no orders. */
+            /** @description The figures; `results` is empty without orders. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4223,7 +4224,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
@@ -4233,7 +4234,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures; `results` is empty when there are no orders. */
+            /** @description The figures; `results` is empty without orders. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4270,7 +4271,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description How old the answer may be (RFC 9111, section 5.2.1). `no-cache`: it shows all that was written before, the caller's own writes too. `max-age=` and a number of seconds: all but what was written within so many seconds. Any other directive is ignored. See "Reads that may be old" in the introduction.
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
@@ -4280,7 +4281,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures; `results` is empty when there are no orders. */
+            /** @description The figures; `results` is empty without orders. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
