@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import document from '../../generated/openapi.json';
 import { createTestFolder } from '../support/folder';
 import { startService } from '../support/process';
 import { project } from '../support/project';
@@ -38,5 +39,17 @@ describe('the commands of the documentation', () => {
 
     const printed = stdout.split('\n').filter(Boolean);
     expect(printed).toEqual(outputOf(example).map((line) => expect.stringMatching(line) as unknown));
+  });
+
+  it('lead from the introduction of the contract to a product, on a new service', async () => {
+    const [, script] = /^```sh\n(.*?)^```$/ms.exec(document.info.description)!;
+    const folder = createTestFolder();
+    const { url } = await startService({ cwd: folder });
+    const setUp = `URL=${url}; KEY=$(cat .data/api-key)\n`;
+
+    const { stdout } = await promisify(execFile)('sh', ['-ec', setUp + script!], { cwd: folder });
+
+    expect(stdout).toMatch(/"accepted":true.*"feed_id":"FD00001".*"validation_job_id":"JV00001"/);
+    expect(stdout).toMatch(/Inserted: 1\..*"product_id":"PR00001".*"sku":"TENT-2"/);
   });
 });
