@@ -222,7 +222,7 @@ export interface paths {
          *       `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is dropped; a code is the currency if
          *       the row has none.
          *
-         *     `RowIssueCode` lists the reasons for skipping a row.
+         *     `KnownRowIssueCode` lists the reasons for skipping a row.
          *
          *     **Queue**
          *
@@ -848,6 +848,11 @@ export interface components {
         };
         /**
          * @description Phase of a run. New phases may be added.
+         * @example reading
+         */
+        JobPhase: components["schemas"]["KnownJobPhase"] | string;
+        /**
+         * @description Phases of a run in this version.
          *
          *     - `reading`: the rows are read, cleaned and checked
          *     - `comparing`: they are compared with the partner's products
@@ -855,7 +860,7 @@ export interface components {
          * @example reading
          * @enum {string}
          */
-        JobPhase: "reading" | "comparing" | "loading";
+        KnownJobPhase: "reading" | "comparing" | "loading";
         /**
          * @description Severity of an issue.
          *
@@ -866,7 +871,12 @@ export interface components {
          */
         IssueSeverity: "error" | "warning";
         /**
-         * @description Code of an issue, and its remedy. The codes are stable; new ones may be added.
+         * @description Code of an issue. Codes are stable; new ones may be added.
+         * @example invalid_price
+         */
+        RowIssueCode: components["schemas"]["KnownRowIssueCode"] | string;
+        /**
+         * @description Codes of issues in this version, and their remedies.
          *
          *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
          *       `,Two-person tent`
@@ -902,7 +912,7 @@ export interface components {
          * @example invalid_price
          * @enum {string}
          */
-        RowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
+        KnownRowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**
@@ -1563,6 +1573,11 @@ export interface components {
         } | null;
         /**
          * @description Format of a file. New codes may be added.
+         * @example excel_workbook
+         */
+        FileHintCode: components["schemas"]["KnownFileHintCode"] | string;
+        /**
+         * @description Formats of a file in this version.
          *
          *     - `utf_16`: text in UTF-16, with or without a byte order mark
          *     - `windows_1252`: text that is not UTF-8, probably Windows-1252 or a close relative
@@ -1573,7 +1588,7 @@ export interface components {
          * @example excel_workbook
          * @enum {string}
          */
-        FileHintCode: "utf_16" | "windows_1252" | "excel_workbook" | "excel_97_workbook" | "opendocument_spreadsheet" | "zip" | "gzip" | "pdf" | "html" | "json" | "xml";
+        KnownFileHintCode: "utf_16" | "windows_1252" | "excel_workbook" | "excel_97_workbook" | "opendocument_spreadsheet" | "zip" | "gzip" | "pdf" | "html" | "json" | "xml";
         /** @description A cell of the header row. */
         InspectedHeader: {
             /**
@@ -2514,17 +2529,17 @@ export interface components {
          * @description The feed's id, FD and at least five digits.
          * @example FD00001
          */
-        FeedId: string;
+        FeedIdInPath: string;
         /**
          * @description The job's id, JS or JV and at least five digits.
          * @example JV00001
          */
-        JobId: string;
+        JobIdInPath: string;
         /**
          * @description The validation job's id, JV and at least five digits.
          * @example JV00001
          */
-        ValidationJobId: string;
+        ValidationJobIdInPath: string;
         /**
          * @description Maximum number of items.
          * @example 100
@@ -2926,7 +2941,7 @@ export interface operations {
                  * @description The feed's id, FD and at least five digits.
                  * @example FD00001
                  */
-                feed_id: components["parameters"]["FeedId"];
+                feed_id: components["parameters"]["FeedIdInPath"];
             };
             cookie?: never;
         };
@@ -2989,7 +3004,7 @@ export interface operations {
                  * @description The feed's id, FD and at least five digits.
                  * @example FD00001
                  */
-                feed_id: components["parameters"]["FeedId"];
+                feed_id: components["parameters"]["FeedIdInPath"];
             };
             cookie?: never;
         };
@@ -3118,7 +3133,7 @@ export interface operations {
                  * @description The job's id, JS or JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["JobId"];
+                job_id: components["parameters"]["JobIdInPath"];
             };
             cookie?: never;
         };
@@ -3179,7 +3194,7 @@ export interface operations {
                  * @description The validation job's id, JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["ValidationJobId"];
+                job_id: components["parameters"]["ValidationJobIdInPath"];
             };
             cookie?: never;
         };
@@ -3269,7 +3284,7 @@ export interface operations {
                  * @description The job's id, JS or JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["JobId"];
+                job_id: components["parameters"]["JobIdInPath"];
             };
             cookie?: never;
         };
@@ -3322,7 +3337,7 @@ export interface operations {
                  * @description The validation job's id, JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["ValidationJobId"];
+                job_id: components["parameters"]["ValidationJobIdInPath"];
             };
             cookie?: never;
         };
@@ -3425,7 +3440,7 @@ export interface operations {
                  * @description Only entries with this code. Empty counts as absent.
                  * @example invalid_price
                  */
-                code?: components["schemas"]["RowIssueCode"];
+                code?: components["schemas"]["KnownRowIssueCode"];
                 /**
                  * @description Only errors, or only warnings. Empty counts as absent.
                  * @example error
@@ -3448,7 +3463,7 @@ export interface operations {
                  * @description The job's id, JS or JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["JobId"];
+                job_id: components["parameters"]["JobIdInPath"];
             };
             cookie?: never;
         };
@@ -3527,7 +3542,7 @@ export interface operations {
                  * @description The validation job's id, JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["ValidationJobId"];
+                job_id: components["parameters"]["ValidationJobIdInPath"];
             };
             cookie?: never;
         };
@@ -3570,7 +3585,7 @@ export interface operations {
                  * @description The job's id, JS or JV and at least five digits.
                  * @example JV00001
                  */
-                job_id: components["parameters"]["JobId"];
+                job_id: components["parameters"]["JobIdInPath"];
             };
             cookie?: never;
         };
@@ -3797,7 +3812,7 @@ export interface operations {
                  * @description The feed's id, FD and at least five digits.
                  * @example FD00001
                  */
-                feed_id: components["parameters"]["FeedId"];
+                feed_id: components["parameters"]["FeedIdInPath"];
             };
             cookie?: never;
         };

@@ -141,10 +141,20 @@ function withoutReferences(document: Document): unknown {
         throw new Error(`${reference} refers to itself: teach this how to compare it.`);
       return expand(at(document, reference), [...open, reference]);
     }
-    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, expand(value, open)]));
+    return withKnownValues(
+      Object.fromEntries(Object.entries(node).map(([key, value]) => [key, expand(value, open)])),
+    );
   };
   const { components, ...rest } = document;
   return expand({ ...rest, components: { securitySchemes: components?.securitySchemes ?? {} } }, []);
+}
+
+/** An extensible enum as its known values: that any other text may come was announced. */
+function withKnownValues(node: Record<string, unknown>): Record<string, unknown> {
+  const { anyOf, ...rest } = node;
+  if (node['x-extensible'] !== true || !Array.isArray(anyOf)) return node;
+  const [known] = anyOf as Record<string, unknown>[];
+  return { ...rest, type: known!.type, enum: known!.enum };
 }
 
 /**

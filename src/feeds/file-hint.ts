@@ -1,9 +1,14 @@
 import type { components } from '../../generated/openapi';
 
-/** What a file is that is no CSV in UTF-8, and what to do about it. */
-export type FileHint = NonNullable<components['schemas']['FileHint']>;
+type Code = components['schemas']['KnownFileHintCode'];
 
-const messages: Record<FileHint['code'], string> = {
+/** What a file is that is no CSV in UTF-8, and what to do about it. */
+export interface FileHint {
+  code: Code;
+  message: string;
+}
+
+const messages: Record<Code, string> = {
   utf_16: 'This text is encoded in UTF-16: save it as CSV UTF-8.',
   windows_1252: 'This text is not UTF-8 but probably Windows-1252: save it as CSV UTF-8.',
   excel_workbook: 'This is an Excel workbook: save it as CSV UTF-8.',
@@ -28,7 +33,7 @@ export function fileHint(beginning: Buffer): FileHint | null {
   return code ? { code, message: messages[code] } : null;
 }
 
-type Found = FileHint['code'] | undefined;
+type Found = Code | undefined;
 
 const startsWith = (bytes: Buffer, hex: string) => bytes.toString('hex', 0, hex.length / 2) === hex;
 

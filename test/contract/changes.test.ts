@@ -114,7 +114,7 @@ describe('the changes between two documents', () => {
       ({ components }) => {
         components.schemas.Health.properties.version = { type: 'string', description: 'V.', example: '1' };
       },
-      ({ components }) => components.schemas.RowIssueCode.enum.push('too_expensive'),
+      ({ components }) => components.schemas.KnownRowIssueCode.enum.push('too_expensive'),
       ({ components }) => {
         components.schemas.Order.properties.note = { type: 'string', description: 'N.', example: 'Soon' };
         components.schemas.Order.required.push('note');
@@ -141,6 +141,20 @@ describe('the changes between two documents', () => {
       "additive GET /jobs/{job_id}/issues: Enum of `code` gained values: 'too_expensive'.",
     );
   });
+});
+
+it('an extensible enum that becomes any string is no change, and a lost value of it is breaking', () => {
+  const closed = structuredClone(document);
+  const { RowIssueCode, KnownRowIssueCode } = closed.components!.schemas! as Record<string, object>;
+  closed.components!.schemas!.RowIssueCode = { ...KnownRowIssueCode, 'x-extensible': true } as object;
+  expect(RowIssueCode).toMatchObject({ 'x-extensible': true });
+  const withoutValue = structuredClone(document);
+  (withoutValue.components!.schemas!.KnownRowIssueCode as { enum: string[] }).enum.pop();
+
+  expect(compareContracts(closed, document)).toEqual([]);
+  expect(compareContracts(closed, withoutValue).filter(({ impact }) => impact === 'breaking')).not.toEqual(
+    [],
+  );
 });
 
 it('a pattern that admits the empty text as well is an addition', () => {

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import createClient from 'openapi-fetch';
 import type { components, paths } from '../../generated/openapi';
 import {
+  compile,
   exportedNames,
   generate,
   generators,
@@ -10,6 +14,7 @@ import {
   nameProblems,
   prepareFolder,
 } from '../../scripts/sdks';
+import { afterFile } from '../support/after-file';
 import { createTestFolder } from '../support/folder';
 import { startTestService, testKey } from '../support/service';
 
@@ -88,6 +93,7 @@ describe('a client made by openapi-typescript and openapi-fetch', () => {
 interface HeyApi {
   uploadFeed: Call<{ body: { partner_name: string; file: File } }, Schemas['FeedReceipt']>;
   runJob: Call<{ path: { job_id: string } }, Schemas['Job']>;
+  getJob: Call<{ path: { job_id: string } }, Schemas['Job']>;
   listProducts: Call<{ query: { partner_name: string } }, Schemas['ProductList']>;
   createOrder: Call<{ body: Schemas['OrderRequest'] }, Schemas['Order']>;
   getOrder: Call<{ path: { order_id: string } }, Schemas['Order']>;
@@ -129,6 +135,76 @@ describe('a client made by hey-api', () => {
       rejects: rejects!,
       unknown,
     });
+  });
+});
+
+describe('a value that an extensible enum has got since', () => {
+  const unknownCode = 'a_code_of_tomorrow';
+  const job = {
+    job_id: 'JV00001',
+    status: 'running',
+    issue_counts: [{ code: unknownCode, severity: 'warning', count: 1, first_rows: [] }],
+    progress: { phase: 'a_phase_of_tomorrow' },
+  };
+  /** A program that knows the value already: a closed type would not let it compare. */
+  const program = (
+    types: string,
+    code: string,
+  ) => `import type { ${types} } from './${types === 'components' ? 'schema' : 'types.gen'}';
+type Code = ${code};
+export const sent: Code = '${unknownCode}';
+export function remedyOf(code: Code): string {
+  switch (code) {
+    case 'invalid_price':
+      return 'Write a decimal point.';
+    case '${unknownCode}':
+      return 'Read the message.';
+    default:
+      return code;
+  }
+}
+`;
+  let folder: string;
+  let url: string;
+  beforeAll(async () => {
+    folder = join(createTestFolder(), 'clients');
+    await prepareFolder(folder, readFileSync(join(__dirname, '..', '..', 'spec', 'openapi.yaml'), 'utf8'));
+    await Promise.all([generate(generators.heyApi, folder), generate(generators.openapiFetch, folder)]);
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(job));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterFile(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+
+  it('compiles in clients made by hey-api and openapi-typescript', async () => {
+    await writeFile(join(folder, 'hey-api', 'program.ts'), program('RowIssueCode', 'RowIssueCode'));
+    await writeFile(
+      join(folder, 'openapi-fetch', 'program.ts'),
+      program('components', "components['schemas']['RowIssueCode']"),
+    );
+
+    await expect(compile(folder)).resolves.toBeUndefined();
+  });
+
+  it('is parsed by a client made by hey-api', async () => {
+    const sdk = jest.requireActual<HeyApi>(join(folder, 'hey-api', 'sdk.gen'));
+    const { client } = jest.requireActual<HeyApiClient>(join(folder, 'hey-api', 'client.gen'));
+    client.setConfig({ baseUrl: url, auth: testKey });
+
+    expect((await sdk.getJob({ path: { job_id: 'JV00001' } })).data).toEqual(job);
+  });
+
+  it('is parsed by a client made by openapi-typescript and openapi-fetch', async () => {
+    const client = createClient<paths>({ baseUrl: url, headers: { 'x-api-key': testKey } });
+
+    const { data } = await client.GET('/jobs/{job_id}', { params: { path: { job_id: 'JV00001' } } });
+
+    expect(data).toEqual(job);
   });
 });
 

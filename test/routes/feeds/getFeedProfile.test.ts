@@ -113,7 +113,7 @@ describe('GET /feeds/profile', () => {
       const codes = profile.issue_codes.map(({ code }) => code);
 
       expect(codes).toEqual(rowIssueCodes);
-      expect(codes).toEqual(schemas.RowIssueCode.enum);
+      expect(codes).toEqual(schemas.KnownRowIssueCode.enum);
       expect(profile.issue_codes).toEqual(
         codes.map((code) => ({ code, ...issueCodes[code as 'zero_price'] })),
       );
@@ -121,7 +121,7 @@ describe('GET /feeds/profile', () => {
 
     it.each(rowIssueCodes)('says of %s what the document says', (code) => {
       const { severity, description, remedy, example } = issueCodes[code];
-      const text = normalised(schemas.RowIssueCode.description);
+      const text = normalised(schemas.KnownRowIssueCode.description);
       const start = text.indexOf(`- \`${code}\` (${severity}): `);
       const end = text.indexOf('- `', start + 3);
       const entry = text.slice(start, end === -1 ? undefined : end).trim();
