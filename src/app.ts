@@ -99,17 +99,15 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
       { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },
       new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' }),
     ),
-    ...jobHandlers(
-      db,
-      watch,
-      worker,
+    ...jobHandlers(db, watch),
+    ...runHandlers(
+      { db, watch, worker },
       new TransferLimit({
         capacity: concurrentRejects,
         maxWaiting: waitingRejectsMax,
         what: 'downloads of rejects',
       }),
     ),
-    ...runHandlers({ db, watch, worker }),
     ...productHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
     ...analyticsHandlers(reads),

@@ -2,18 +2,19 @@ import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
 import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { newerLoadedFeed, type FeedToRun } from '../jobs/jobs.repository';
-import type { RunPhase } from '../jobs/run-progress.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
 import { productColumns } from './feed-format';
 import { headerNames, type FeedHeader } from './header';
-import { headerIssues } from './header-issues';
+import { findNewerLoadedFeed, headerIssues } from './header-issues';
 import type { PartnerDigests } from './partner-digests';
-import { openRawFile } from './raw-file';
+import { openRawFile, type FeedToRun } from './raw-file';
 import { RowIssueLog, type RecordPlace } from './row-issues';
 import { TextBatch } from './text-batch';
 import { transformRecord, type ProductValues } from './transform';
+
+/** What a run does, in this order; where another run of the partner comes in between, it begins anew. */
+export type RunPhase = 'reading' | 'comparing' | 'loading';
 
 /** What is known of the rows so far, and how far the run is. */
 export class RunTally {
@@ -93,7 +94,7 @@ export async function copyRows(
   target: RowTarget,
   tally: RunTally,
 ): Promise<FeedHeader> {
-  const newerFeed = await newerLoadedFeed(trx, feed);
+  const newerFeed = await findNewerLoadedFeed(trx, feed);
   const { header, chunks, close } = await openRawFile(objectStore, feed, signal);
   const known = digests && (await tally.time('load digests', () => digests.load(header)));
   const batch = new TextBatch();

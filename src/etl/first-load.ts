@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { limits } from '../limits';
-import type { FeedToRun } from '../jobs/jobs.repository';
 import { copyRows, copyTexts, RepeatedSku, type RowSource, type RowTarget, type RunTally } from './copy-rows';
 import { productColumns } from './feed-format';
 import { isContention, keepDigests } from './load';
+import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';
 import type { RunCounters } from './summary';
 

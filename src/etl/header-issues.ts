@@ -1,3 +1,5 @@
+import type { Database } from '../db/database';
+import type { FeedToRun } from './raw-file';
 import { formatId } from '../ids';
 import { isReportColumn, productColumns } from './feed-format';
 import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
@@ -19,4 +21,17 @@ export function* headerIssues(
     if (isOurs || name === '' || isReportColumn(name)) continue;
     yield rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name });
   }
+}
+
+/** The newest feed of the partner that was uploaded after this one and whose last run loaded its products. */
+export async function findNewerLoadedFeed(
+  db: Database,
+  { feedId, partnerId }: Pick<FeedToRun, 'feedId' | 'partnerId'>,
+): Promise<number | undefined> {
+  const newest = await db('feeds')
+    .where({ partner_id: partnerId, status: 'processed' })
+    .andWhere('feed_id', '>', feedId)
+    .max<{ feed_id: number | null }>('feed_id as feed_id')
+    .first();
+  return newest?.feed_id ?? undefined;
 }

@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
-import type { FeedToRun } from '../jobs/jobs.repository';
 import { limits } from '../limits';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
 import { readHeader, type FeedHeader } from './header';
+
+/** What a run needs to know of its feed. */
+export interface FeedToRun {
+  jobId: number;
+  feedId: number;
+  partnerId: number;
+  objectKey: string;
+  /** Of the raw file, as it was uploaded. */
+  sizeBytes: number;
+  sha256: Buffer;
+}
 
 /** A feed whose header is read: the header, and the bytes of the whole file, the header included. */
 export interface OpenFeed {

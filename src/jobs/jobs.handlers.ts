@@ -8,22 +8,17 @@ import { entityTagOf, hasCopy } from '../http/entity-tag';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../keys/caller';
 import { limits } from '../limits';
-import type { RunWorker } from '../runs/worker';
-import type { TransferLimit } from '../shared/transfer-limit';
 import { followJob } from './follow.service';
 import { jobEvents, type JobState } from './job-events';
 import type { JobWatch } from './job-watch';
 import { jobBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
-import { openRejects } from './rejects.service';
 
-/** The operations that show jobs; `worker` makes the rejects, `downloads` limits those. */
+/** The operations that show jobs. */
 export function jobHandlers(
   db: Database,
   watch: JobWatch,
-  worker: Pick<RunWorker, 'rejects'>,
-  downloads: TransferLimit,
-): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues' | 'downloadJobRejects'> {
+): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues'> {
   return {
     async getJob({ path, headers, caller, isGivenUp, reply }) {
       const { wait } = parsePrefer(headers.Prefer);
@@ -65,13 +60,6 @@ export function jobHandlers(
         items: page.items.map(issueBody),
         next_cursor: page.nextCursor,
         issue_counts: page.issueCounts,
-      });
-    },
-
-    async downloadJobRejects({ path, caller, bytesTaken: bytes, reply }) {
-      const rejects = await openRejects({ db, worker, downloads }, path.job_id, { caller, bytes });
-      return reply(200, rejects, {
-        'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });
     },
   };

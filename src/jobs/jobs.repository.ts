@@ -1,4 +1,5 @@
 import type { RowIssueCode, IssueSeverity } from '../etl/issue-codes';
+import type { FeedToRun } from '../etl/raw-file';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
@@ -129,17 +130,6 @@ export async function listRowIssues(
     });
 }
 
-/** What a run needs to know of its feed. */
-export interface FeedToRun {
-  jobId: number;
-  feedId: number;
-  partnerId: number;
-  objectKey: string;
-  /** Of the raw file, as it was uploaded. */
-  sizeBytes: number;
-  sha256: Buffer;
-}
-
 /** The feed of a validation job that is there. */
 export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
   const [feed] = (await db('validation_jobs')
@@ -154,19 +144,6 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       sha256: 'feeds.sha256',
     })) as [FeedToRun];
   return feed;
-}
-
-/** The newest feed of the partner that was uploaded after this one and whose last run loaded its products. */
-export async function newerLoadedFeed(
-  db: Database,
-  { feedId, partnerId }: Pick<FeedToRun, 'feedId' | 'partnerId'>,
-): Promise<number | undefined> {
-  const newest = await db('feeds')
-    .where({ partner_id: partnerId, status: 'processed' })
-    .andWhere('feed_id', '>', feedId)
-    .max<{ feed_id: number | null }>('feed_id as feed_id')
-    .first();
-  return newest?.feed_id ?? undefined;
 }
 
 /** Shows that the file is read and the products are being loaded. */

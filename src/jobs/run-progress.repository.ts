@@ -1,7 +1,5 @@
 import type { Database } from '../db/database';
-
-/** What a run does, in this order; where another run of the partner comes in between, it begins anew. */
-export type RunPhase = 'reading' | 'comparing' | 'loading';
+import type { RunPhase } from '../etl/copy-rows';
 
 /** How far a run is: `JobProgress` of the document. Sizes in bytes, rates of the last seconds. */
 export interface RunProgress {

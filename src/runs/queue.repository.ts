@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import type { FeedToRun } from '../jobs/jobs.repository';
+import type { FeedToRun } from '../etl/raw-file';
 import type { PartnerScope } from '../keys/caller';
 
 /**

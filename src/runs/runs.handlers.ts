@@ -7,14 +7,19 @@ import { followJob } from '../jobs/follow.service';
 import { boundedWait, checkCursor, overIn } from '../jobs/jobs.handlers';
 import { jobBody } from '../jobs/jobs.body';
 import { hasEnded, type Job } from '../jobs/jobs.service';
+import type { TransferLimit } from '../shared/transfer-limit';
+import { openRejects } from '../jobs/rejects.service';
 import { planJob, queueJob, runJob, type JobPlan, type RunServices } from './runs.service';
 
 /** After how many seconds a client that does not wait for a run is told to look. */
 const retryAfterSeconds = 1;
 
-/** The operations that run jobs, plan and cancel runs. */
-export function runHandlers(services: RunServices): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob'> {
-  const { db, watch } = services;
+/** The operations that run jobs, plan and cancel runs, and give back rejects; `downloads` limits those. */
+export function runHandlers(
+  services: RunServices,
+  downloads: TransferLimit,
+): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'downloadJobRejects'> {
+  const { db, watch, worker } = services;
   return {
     async runJob({ path: { job_id: id }, headers, caller: { partnerName: scope }, isGivenUp, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
@@ -45,6 +50,13 @@ export function runHandlers(services: RunServices): Pick<Handlers, 'runJob' | 'c
     async planJob({ path, query, caller, reply }) {
       const page = { limit: defaulted(query.limit), cursor: query.cursor };
       return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page)));
+    },
+
+    async downloadJobRejects({ path, caller, bytesTaken: bytes, reply }) {
+      const rejects = await openRejects({ db, worker, downloads }, path.job_id, { caller, bytes });
+      return reply(200, rejects, {
+        'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
+      });
     },
   };
 }
