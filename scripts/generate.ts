@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { openDatabase } from '../src/db/database';
-import { startEmbeddedPostgres } from '../src/db/embedded-postgres';
+import { startEmbeddedPostgres } from '../src/embedded-postgres/server';
 import { migrateToLatest } from '../src/db/migrate';
 import { describeSchema } from './describe-schema';
 import { commandLinePage } from './reference/command-line';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Client } from 'pg';
-import { isActiveCurrency } from './currency';
+import { isActiveCurrency } from './feed-format/currency';
 import { ConfigError, settingsReader, type Settings, type SettingValues } from './shared/settings';
 
 const integer = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum }) as const;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, type Config } from './config';
 import { ConfigError } from './shared/settings';
-import { limits } from './limits';
-import { createLog, withPid } from './log';
+import { limits } from './shared/limits';
+import { createLog, withPid } from './shared/log';
 import { startApiProcess, tellFailure } from './process/api-process';
 import { undoOnce, type Cleanup } from './process/cleanups';
 import { addressVariable } from './process/messages';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { digestOf, generateKey } from '../../src/keys/key-format';
+import { digestOf, generateKey } from '../../src/shared/key-format';
 import { connectTo, median, startServiceProcess } from '../service-process';
 import { combinations, type Combination } from './catalog-combinations';
 import { fillCatalog } from './catalog-data';

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { productColumns } from '../../src/etl/feed-format';
+import { productColumns } from '../../src/feed-format/columns';
 
 /** Files of the same skus in the same order. */
 export interface Feeds {

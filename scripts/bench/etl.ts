@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { productColumns } from '../../src/etl/feed-format';
+import { productColumns } from '../../src/feed-format/columns';
 import { connectTo, socketFolder, startServiceProcess } from '../service-process';
 import { writeFeeds, type Feeds } from './etl-feeds';
 import { ask, psqlVersion, quantile, startPacedRequests, timed, watchMemory, withPriority } from './measure';

@@ -8,7 +8,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { binaries } from '../../src/db/embedded-files';
+import { binaries } from '../../src/embedded-postgres/files';
 import { measureAnalytics } from './analytics';
 import { measureCatalog } from './catalog';
 import { measureEtl } from './etl';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatId } from '../../src/ids';
+import { formatId } from '../../src/shared/ids';
 import { connectTo, socketFolder, startServiceProcess } from '../service-process';
 import { sendOrders } from './order-load';
 import type { BenchContext, Measurement } from './report';

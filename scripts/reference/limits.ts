@@ -1,8 +1,8 @@
 import { settingGroups } from '../../src/config';
 import { formsPerFile } from '../../src/feeds/incoming-upload';
-import { waitingRejectsMax } from '../../src/jobs/rejects.service';
+import { waitingRejectsMax } from '../../src/runs/rejects.service';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
 
@@ -267,7 +267,7 @@ const sharesText = [
 export function limitsPage(): string {
   return page(
     'Limits',
-    'src/limits.ts and src/config.ts',
+    'src/shared/limits.ts and src/config.ts',
     'A name of a [setting](settings.md) means that the operator can change the limit; the value is its default. All others' +
       ' are fixed. 429 and 503 have a `Retry-After` header. A request as a whole has no time limit: a run takes as long as' +
       ' it takes.',

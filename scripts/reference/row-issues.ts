@@ -1,4 +1,4 @@
-import { issueCodes, type IssueCode } from '../../src/etl/issue-codes';
+import { issueCodes, type IssueCode } from '../../src/feed-format/issue-codes';
 import { code, codeBlock, page, table } from './markdown';
 
 /** Longer examples, and those with control characters, explain nothing. */
@@ -9,7 +9,7 @@ export function rowIssuesPage(): string {
   const issues = Object.entries<IssueCode>(issueCodes);
   return page(
     'Row issue codes',
-    'src/etl/issue-codes.ts',
+    'src/feed-format/issue-codes.ts',
     '`GET /jobs/{job_id}/issues` lists the issues of the last run. With an **error**, the row is skipped. With a **warning**,' +
       ' the row is loaded, but a value looks wrong. Codes are stable: a program can rely on them.',
     table(

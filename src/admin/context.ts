@@ -1,7 +1,7 @@
 import { loadConfig, type Config } from '../config';
 import { openDatabase, type Database } from '../db/database';
 import { migrateToLatest, missingMigrations } from '../db/migrate';
-import { reachDatabase } from '../db/reach-database';
+import { reachDatabase } from '../process/reach-database';
 
 /** What a command works with. */
 export interface AdminContext {

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Database } from '../db/database';
 import { partnerExists } from '../feeds/feeds.repository';
-import { storedPartnerName } from '../feeds/stored-partner-name';
-import { digestOf, generateKey } from '../keys/key-format';
+import { storedPartnerName } from '../partners/stored-partner-name';
+import { digestOf, generateKey } from '../shared/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { cleanObjects } from '../feeds/clean-objects';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { openObjectStore } from '../storage/open-store';
 import { withDatabase, type AdminContext } from './context';
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { mergePartners, type PartnerMerge } from '../feeds/merge-partners';
-import { listNamesOutsideNfc } from '../feeds/stored-partner-name';
+import { mergePartners, type PartnerMerge } from '../partners/merge-partners';
+import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 

@@ -4,7 +4,7 @@ import document from '../../generated/openapi.json';
 import { loadConfig } from '../config';
 import type { Database } from '../db/database';
 import { partnerExists } from '../feeds/feeds.repository';
-import { storedPartnerName } from '../feeds/stored-partner-name';
+import { storedPartnerName } from '../partners/stored-partner-name';
 import {
   deleteEndpoint,
   disableEndpoint,

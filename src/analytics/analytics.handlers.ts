@@ -3,7 +3,7 @@ import type { Reads } from '../db/reads';
 import { inSnapshot } from '../db/transaction';
 import { ageSecondsMaxOf } from '../http/cache-control';
 import { defaulted, type Handlers } from '../http/contract';
-import type { Caller } from '../keys/caller';
+import type { Caller } from '../shared/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 
 /** The operations of the sales figures. */

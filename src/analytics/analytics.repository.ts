@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 import { getWatermark, linesBeyond, linesOfChanges, salesDay, sumsOfChanges } from './sales-watermark';
 
 export type Grain = 'daily' | 'monthly';

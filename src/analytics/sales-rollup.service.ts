@@ -1,6 +1,6 @@
 import { openDatabase, type DatabaseAddress } from '../db/database';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { rollUpSales } from './sales-rollup';
 import type { Verification } from './sales-verification';

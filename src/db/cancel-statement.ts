@@ -1,5 +1,5 @@
 import { Connection, type Client, type ClientConfig } from 'pg';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 
 /** How the driver knows its session, and the way to the server; its types leave these out. */
 type Session = Client & {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import knex, { type Knex } from 'knex';
 import { types, type Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
 
 /** How to reach the database: a connection string, or a socket folder of the embedded server. Can be sent to a thread. */

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import PostgresDialect from 'knex/lib/dialects/postgres/index.js';
 import type { Client, DatabaseError } from 'pg';
-import { unavailable } from '../errors';
-import { limits } from '../limits';
+import { unavailable } from '../shared/errors';
+import { limits } from '../shared/limits';
 import { cancelStatement } from './cancel-statement';
 
 /** Whether the driver has timed a statement out: by its message, with or without the statement before it. */

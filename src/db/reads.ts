@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors';
+import { ServiceError } from '../shared/errors';
 import type { Database } from './database';
 import type { Replica } from './replica';
 

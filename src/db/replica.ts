@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 import { startPeriodicTask, type PeriodicTask } from '../shared/periodic-task';
 import { openDatabase, queryRows, type Database, type DatabaseAddress } from './database';
 import { LagMeter } from './lag-meter';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import type { Database } from './database';
 
 /**

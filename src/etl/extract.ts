@@ -1,10 +1,10 @@
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { asUtf8 } from './encoding';
 import { FeedFailure } from './feed-failure';
-import { isBlankRecord, type FeedHeader } from './header';
+import { isBlankRecord, type FeedHeader } from '../feed-format/header';
 import type { RecordPlace } from './row-issues';
 import { lineEndLength, RecordScanner } from './scan-record';
-import { trimText } from './text';
+import { trimText } from '../feed-format/text';
 import type { FeedRecord } from './transform';
 
 /** A record while it is at hand: within the call that it is given to. */

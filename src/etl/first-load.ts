@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { copyRows, copyTexts, RepeatedSku, type RowSource, type RowTarget, type RunTally } from './copy-rows';
-import { productColumns } from './feed-format';
+import { productColumns } from '../feed-format/columns';
 import { isContention, keepDigests } from './load';
 import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';

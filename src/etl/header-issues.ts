@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import type { FeedToRun } from './raw-file';
-import { formatId } from '../ids';
-import { isReportColumn, productColumns } from './feed-format';
+import { formatId } from '../shared/ids';
+import { isReportColumn, productColumns } from '../feed-format/columns';
 import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
 
 /**

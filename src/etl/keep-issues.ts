@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import type { RowIssue } from './row-issues';
 
 /** Errors are kept before warnings; the numbers follow the order of the file. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
 import { FeedFailure } from './feed-failure';
-import { productColumns, type ProductColumn } from './feed-format';
+import { productColumns, type ProductColumn } from '../feed-format/columns';
 
 /** What the staged rows mean for the partner's products. */
 export interface ProductCounts {

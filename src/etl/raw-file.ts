@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
-import { readHeader, type FeedHeader } from './header';
+import { readHeader, type FeedHeader } from '../feed-format/header';
 
 /** What a run needs to know of its feed. */
 export interface FeedToRun {

@@ -1,7 +1,7 @@
-import { limits } from '../limits';
-import { columnFormat, productColumns, type ProductColumn } from './feed-format';
-import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from './issue-codes';
-import { ownText, shorten } from './text';
+import { limits } from '../shared/limits';
+import { columnFormat, productColumns, type ProductColumn } from '../feed-format/columns';
+import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from '../feed-format/issue-codes';
+import { ownText, shorten } from '../feed-format/text';
 
 /** Where a record stands in its file. */
 export interface RecordPlace {

@@ -1,4 +1,4 @@
-import type { Delimiter } from './header';
+import type { Delimiter } from '../feed-format/header';
 
 /**
  * What the bytes at hand show of a record: all of it; only its beginning; or, where the feed ends within a quoted field,

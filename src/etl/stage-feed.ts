@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { copyRows, type RowSource, type RunTally } from './copy-rows';
-import type { ProductColumn } from './feed-format';
+import type { ProductColumn } from '../feed-format/columns';
 import { compareProducts, type MergeTarget, type ProductCounts } from './load';
 import { createStaging, foldRepeatedSkus, stagingTarget } from './staging';
 import type { RunCounters } from './summary';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { copyTexts, type RowTarget } from './copy-rows';
-import { productColumns } from './feed-format';
+import { productColumns } from '../feed-format/columns';
 import { rowIssue, type FirstRow } from './row-issues';
 
 /**

@@ -1,6 +1,6 @@
-import { isKnownAvailability } from '../availability';
-import { limits } from '../limits';
-import { isActiveCurrency } from '../currency';
+import { isKnownAvailability } from '../feed-format/availability';
+import { limits } from '../shared/limits';
+import { isActiveCurrency } from '../feed-format/currency';
 import {
   availabilitySpellings,
   columnFormat,
@@ -8,10 +8,10 @@ import {
   type CleaningRule,
   type ColumnFormat,
   type ProductColumn,
-} from './feed-format';
-import type { FeedHeader } from './header';
+} from '../feed-format/columns';
+import type { FeedHeader } from '../feed-format/header';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue } from './row-issues';
-import { isLongerThan, trimText } from './text';
+import { isLongerThan, trimText } from '../feed-format/text';
 
 /** One record of a feed. Its texts may be parts of a larger one, which they keep in memory. */
 export interface FeedRecord extends RecordPlace {

@@ -1,6 +1,6 @@
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import type { Database } from '../db/database';
-import { parseId } from '../ids';
+import { parseId } from '../shared/ids';
 import { feedIdOfKey, isStagingKey, keyPrefixes } from '../storage/object-key';
 import type { ListedObject, ObjectStore } from '../storage/object-store';
 import { findNamedKeys, lastFeedId } from './feeds.repository';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../limits';
-import { invalidFeedFile, type ServiceError } from '../errors';
-import { readHeader } from '../etl/header';
-import { trimText } from '../etl/text';
+import { limits } from '../shared/limits';
+import { invalidFeedFile, type ServiceError } from '../shared/errors';
+import { readHeader } from '../feed-format/header';
+import { trimText } from '../feed-format/text';
 
 /**
  * Checks the content of an uploaded file while it streams through (specification, section 4, `POST /feeds/upload`,

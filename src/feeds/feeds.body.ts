@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../ids';
+import { formatId } from '../shared/ids';
 import { validationMessage } from '../jobs/jobs.service';
 import type { FeedRow } from './feeds.repository';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql } from '../events/outbox';
 
 export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';

@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { feedNotFound, fileTooLarge, notCsv, rawFileMissing, ServiceError } from '../errors';
-import { formatId, parseId } from '../ids';
+import { feedNotFound, fileTooLarge, notCsv, rawFileMissing, ServiceError } from '../shared/errors';
+import { formatId, parseId } from '../shared/ids';
 import { insertJobs } from '../jobs/jobs.repository';
-import type { PartnerScope } from '../keys/caller';
-import type { Log } from '../log';
+import type { PartnerScope } from '../shared/caller';
+import type { Log } from '../shared/log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
 import { cleanUpMilliseconds, StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
-import { isCsvFile } from './csv-file-type';
+import { isCsvFile } from '../feed-format/csv-file-type';
 import { FeedFile } from './feed-file';
 import {
   drawFeedId,

@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
-import { requestTimedOut } from '../errors';
+import { requestTimedOut } from '../shared/errors';
 import type { FormPart, MultipartBody } from '../http/multipart';
-import { holderOf, type Caller } from '../keys/caller';
+import { holderOf, type Caller } from '../shared/caller';
 import { TransferLimit } from '../shared/transfer-limit';
 import { drain, UploadForm, type FilePart } from './upload-form';
 

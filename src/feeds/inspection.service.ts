@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { limits } from '../limits';
-import { fileTooLarge, notCsv } from '../errors';
+import { limits } from '../shared/limits';
+import { fileTooLarge, notCsv } from '../shared/errors';
 import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/feed-failure';
-import { productColumns, type ProductColumn } from '../etl/feed-format';
+import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { headerIssues } from '../etl/header-issues';
-import { guessHeaderNames, readHeader, type Delimiter, type NamedHeader } from '../etl/header';
+import { guessHeaderNames, readHeader, type Delimiter, type NamedHeader } from '../feed-format/header';
 import {
   rowIssue,
   RowIssueLog,
@@ -14,12 +14,12 @@ import {
   type RowIssue,
   type RowIssueCount,
 } from '../etl/row-issues';
-import { trimText } from '../etl/text';
+import { trimText } from '../feed-format/text';
 import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
-import { isCsvFile } from './csv-file-type';
+import { isCsvFile } from '../feed-format/csv-file-type';
 import { FeedFile } from './feed-file';
-import { fileHint, type FileHint } from './file-hint';
-import { suggestColumn } from './header-suggestion';
+import { fileHint, type FileHint } from '../feed-format/file-hint';
+import { suggestColumn } from '../feed-format/header-suggestion';
 import { admitUpload, requireRoom, type UploadAdmission } from './incoming-upload';
 import type { MultipartBody } from '../http/multipart';
 import type { FilePart } from './upload-form';

@@ -1,9 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
 import type { components } from '../../generated/openapi';
-import { limits } from '../limits';
-import { feedColumns, type ColumnFormat } from '../etl/feed-format';
-import { delimiters } from '../etl/header';
-import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../etl/issue-codes';
+import { limits } from '../shared/limits';
+import { feedColumns, type ColumnFormat } from '../feed-format/columns';
+import { delimiters } from '../feed-format/header';
+import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 
 type FeedProfile = components['schemas']['FeedProfile'];
 

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database';
-import { idempotentRequestInProgress } from '../errors';
+import { idempotentRequestInProgress } from '../shared/errors';
 import {
   findAnswered,
   isUnclaimed,

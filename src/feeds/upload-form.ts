@@ -1,9 +1,9 @@
 import type { Database } from '../db/database';
-import { invalidShape, type ServiceError, type ShapeError } from '../errors';
+import { invalidShape, type ServiceError, type ShapeError } from '../shared/errors';
 import type { FormPart } from '../http/multipart';
-import { requirePartner, type PartnerScope } from '../keys/caller';
-import { parsePartnerName } from './partner-name';
-import { storedPartnerName } from './stored-partner-name';
+import { requirePartner, type PartnerScope } from '../shared/caller';
+import { parsePartnerName } from '../partners/partner-name';
+import { storedPartnerName } from '../partners/stored-partner-name';
 
 /** The file of a form: its content is still to be read. */
 export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };

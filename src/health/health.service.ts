@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { clientConfig, type DatabaseAddress } from '../db/database';
 
 /**

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
-import type { Caller } from '../keys/caller';
-import type { Log } from '../log';
+import type { Caller } from '../shared/caller';
+import type { Log } from '../shared/log';
 import type { MultipartBody } from './multipart';
 
 /** The operations of the document: `operationId` = handler = test file. */

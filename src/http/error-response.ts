@@ -1,6 +1,6 @@
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { isDatabaseUnavailable } from '../db/database';
-import { ServiceError, unavailable, type ErrorCode } from '../errors';
+import { ServiceError, unavailable, type ErrorCode } from '../shared/errors';
 import { StorageError } from '../storage/object-store';
 import { makeReply, type Reply } from './contract';
 

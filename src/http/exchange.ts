@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Caller } from '../keys/caller';
-import type { Log } from '../log';
+import type { Caller } from '../shared/caller';
+import type { Log } from '../shared/log';
 import type { Route } from './routes';
 import { parseQuery } from './well-formed';
 

@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { limits } from '../limits';
-import { bodyTooLarge, invalidShape, malformedRequest, ServiceError, unsupportedMediaType } from '../errors';
+import { limits } from '../shared/limits';
+import {
+  bodyTooLarge,
+  invalidShape,
+  malformedRequest,
+  ServiceError,
+  unsupportedMediaType,
+} from '../shared/errors';
 import { askForBody } from './expected-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';

@@ -7,9 +7,9 @@ import {
   unavailable,
   unsupportedMediaType,
   type ShapeError,
-} from '../errors';
-import { requireWriteAccess, type Authenticate, type Caller } from '../keys/caller';
-import type { Log } from '../log';
+} from '../shared/errors';
+import { requireWriteAccess, type Authenticate, type Caller } from '../shared/caller';
+import type { Log } from '../shared/log';
 import {
   makeReply,
   type AllChecks,

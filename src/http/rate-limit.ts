@@ -1,7 +1,7 @@
 import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { rateLimited, unavailable } from '../errors';
-import type { Caller } from '../keys/caller';
-import { limits } from '../limits';
+import { rateLimited, unavailable } from '../shared/errors';
+import type { Caller } from '../shared/caller';
+import { limits } from '../shared/limits';
 
 /** How many requests one API key may make in a window of time. */
 export interface RateLimit {

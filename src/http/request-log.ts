@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Caller } from '../keys/caller';
-import type { Log } from '../log';
+import type { Caller } from '../shared/caller';
+import type { Log } from '../shared/log';
 import type { OperationId } from './contract';
 import { asServiceError } from './error-response';
 

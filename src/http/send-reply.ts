@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import { TransferEvicted } from '../shared/transfer-limit';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';

@@ -7,8 +7,8 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { Router, type Request, type Response } from 'express';
-import { limits } from '../limits';
-import { requestTimedOut } from '../errors';
+import { limits } from '../shared/limits';
+import { requestTimedOut } from '../shared/errors';
 import { noteExpectation } from './expected-body';
 import { requestIdOf } from './request-id';
 import type { HttpRefusal } from './request-log';

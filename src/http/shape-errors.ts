@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import type { ShapeError } from '../errors';
+import type { ShapeError } from '../shared/errors';
 
 /** The request as it was sent, by the first word of a location. */
 export interface SentValues {

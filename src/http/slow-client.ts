@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { limits } from '../limits';
-import { requestTimedOut, type ServiceError } from '../errors';
-import { sendingPace, watchPace } from '../pace';
+import { limits } from '../shared/limits';
+import { requestTimedOut, type ServiceError } from '../shared/errors';
+import { sendingPace, watchPace } from '../shared/stall-detector';
 
 /** The server's `timeout`, which Node hands to each of its connections. */
 const patienceWith = ({ socket }: IncomingMessage) => socket.timeout ?? limits.requestIdleMilliseconds;

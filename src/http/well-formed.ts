@@ -1,5 +1,5 @@
 import { parse, unescape, type ParsedUrlQuery } from 'node:querystring';
-import type { ShapeError } from '../errors';
+import type { ShapeError } from '../shared/errors';
 
 /** Of a body with more, only so many are listed: a megabyte can contain a hundred thousand. */
 const errorsMax = 100;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { parseJson, stringifyJson } from '../shared/exact-json';
 
 /** A name that a caller has given to one piece of work. Callers cannot meet each other's names. */

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { stringify } from 'safe-stable-stringify';
 import type { Database } from '../db/database';
 import { inTransaction, type TransactionKind } from '../db/transaction';
-import { idempotencyKeyUsed, idempotentRequestInProgress } from '../errors';
+import { idempotencyKeyUsed, idempotentRequestInProgress } from '../shared/errors';
 import {
   claimKey,
   findAnswered,

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
-import { parseId } from '../ids';
-import type { PartnerScope } from '../keys/caller';
+import { parseId } from '../shared/ids';
+import type { PartnerScope } from '../shared/caller';
 import type { JobWatch } from './job-watch';
 import { describeValidationJob, getJob, type Job } from './jobs.service';
 

@@ -1,4 +1,4 @@
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import type { Job } from './jobs.service';
 
 /** A job as it is sent, and the entity tag of that. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { listJobVersions } from './run-progress.repository';
 

@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../ids';
+import { formatId } from '../shared/ids';
 import type { Job } from './jobs.service';
 
 /** A job as the document has it. */

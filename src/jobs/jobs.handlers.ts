@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
-import { unavailable } from '../errors';
+import { unavailable } from '../shared/errors';
 import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
 import { entityTagOf, hasCopy } from '../http/entity-tag';
 import { parsePrefer } from '../http/prefer';
-import type { Caller } from '../keys/caller';
-import { limits } from '../limits';
+import type { Caller } from '../shared/caller';
+import { limits } from '../shared/limits';
 import { followJob } from './follow.service';
 import { jobEvents, type JobState } from './job-events';
 import type { JobWatch } from './job-watch';

@@ -1,9 +1,9 @@
-import type { RowIssueCode, IssueSeverity } from '../etl/issue-codes';
+import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
 import type { FeedToRun } from '../etl/raw-file';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
 import type { Database } from '../db/database';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
 import type { RunProgress } from './run-progress.repository';

@@ -1,10 +1,10 @@
 import type { Database } from '../db/database';
-import { invalidCursor, jobNotFound } from '../errors';
+import { invalidCursor, jobNotFound } from '../shared/errors';
 import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/summary';
-import { formatId, parseId } from '../ids';
-import type { PartnerScope } from '../keys/caller';
-import { toPage, type Page } from '../page';
+import { formatId, parseId } from '../shared/ids';
+import type { PartnerScope } from '../shared/caller';
+import { toPage, type Page } from '../shared/pagination';
 import {
   findSubmissionJob,
   findValidationJob,

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../db/database';
-import { limits } from '../limits';
-import type { Authenticate, Caller } from './caller';
-import { digestOf, isGeneratedKey } from './key-format';
+import { limits } from '../shared/limits';
+import type { Authenticate, Caller } from '../shared/caller';
+import { digestOf, isGeneratedKey } from '../shared/key-format';
 import { findKeyInUse } from './keys.repository';
 
 /**

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 import { recordKeyUse } from './keys.repository';
 
 /** How often the keys that were used are written down: one statement for all of them, however many requests there were. */

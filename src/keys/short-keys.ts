@@ -1,6 +1,6 @@
 import { ConfigError } from '../shared/settings';
 import type { Database } from '../db/database';
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 
 /** How many characters a key of `API_KEYS` has at least. */
 export const keyCharactersMin = 16;

@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../ids';
+import { formatId } from '../shared/ids';
 import { exactNumber } from '../shared/exact-json';
 import type { OrderWithItems } from './orders.repository';
 

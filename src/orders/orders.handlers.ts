@@ -1,10 +1,10 @@
 import type { Database } from '../db/database';
-import { orderWithoutItems } from '../errors';
-import { storedPartnerName } from '../feeds/stored-partner-name';
+import { orderWithoutItems } from '../shared/errors';
+import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader } from '../http/idempotency-key';
+import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency-key';
 import { doOnce } from '../idempotency/idempotency.service';
-import { requirePartner } from '../keys/caller';
+import { requirePartner } from '../shared/caller';
 import { orderBody } from './orders.body';
 import { createOrder, getOrder, listOrderPage, orderTogether, resolveOrderCursor } from './orders.service';
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql } from '../events/outbox';
 
 /** An order. Amounts are decimal texts, exact. */

@@ -1,4 +1,4 @@
-import { isOrderableAvailability } from '../availability';
+import { isOrderableAvailability } from '../feed-format/availability';
 import { isDatabaseUnavailable, type Database } from '../db/database';
 import {
   invalidCursor,
@@ -6,12 +6,12 @@ import {
   orderNotFound,
   orderedProductNotFound,
   productNotAvailable,
-} from '../errors';
-import { formatId, parseId } from '../ids';
-import type { PartnerScope } from '../keys/caller';
-import { limits } from '../limits';
-import { toPage, type Page } from '../page';
-import { together, type Settled } from '../together';
+} from '../shared/errors';
+import { formatId, parseId } from '../shared/ids';
+import type { PartnerScope } from '../shared/caller';
+import { limits } from '../shared/limits';
+import { toPage, type Page } from '../shared/pagination';
+import { together, type Settled } from '../shared/batcher';
 import {
   findOrder,
   findProductsToOrder,

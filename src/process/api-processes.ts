@@ -5,8 +5,8 @@ import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../config';
 import { ConfigError } from '../shared/settings';
 import type { DatabaseAddress } from '../db/database';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import type { MetricValues } from '../telemetry/metrics';
 import { addressVariable, type ApiProcessMessage, type MetricsQuestion } from './messages';
 

@@ -1,6 +1,6 @@
 import { measureSalesLag } from '../analytics/sales-watermark';
 import type { Database } from '../db/database';
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 import { measureQueue } from '../runs/queue.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';

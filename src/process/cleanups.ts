@@ -1,4 +1,4 @@
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 
 /** What is left to undo when the process stops, in the order in which it was done. */
 export type Cleanup = { what: string; undo: (deadline: number) => unknown };

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 
 type Settings = Pick<
   Config,

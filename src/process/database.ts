@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config';
 import { ConfigError } from '../shared/settings';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
-import { startEmbeddedPostgres } from '../db/embedded-postgres';
+import { startEmbeddedPostgres } from '../embedded-postgres/server';
 import { migrateToLatest, waitForMigrations } from '../db/migrate';
 import { hasKeyInUse } from '../keys/keys.repository';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
 

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../shared/settings';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 
 /** @returns the address, for people on this machine. @throws ConfigError that names the setting which does not work */
 export function listen(

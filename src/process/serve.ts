@@ -4,13 +4,13 @@ import { openDatabase, type Database, type DatabaseAddress } from '../db/databas
 import { poolUse } from '../db/pool-use';
 import { readsThrough } from '../db/reads';
 import { Replica } from '../db/replica';
-import { openEtlThread } from '../etl/etl-thread';
+import { openEtlThread } from '../runs/etl-thread';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
 import { KeyUse } from '../keys/key-use';
-import { localKey } from '../keys/local-key';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { localKey } from '../shared/local-key';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import { startRunWorker, type RunWorker } from '../runs/worker';
 import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../storage/object-store';

@@ -1,10 +1,10 @@
 import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
-import { listNamesOutsideNfc } from '../feeds/stored-partner-name';
+import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { refuseShortKeys } from '../keys/short-keys';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
 import { Readiness } from '../telemetry/readiness';

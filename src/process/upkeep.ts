@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 import type { OrphanedRun } from '../runs/queue.repository';
 import { recoverRuns } from '../runs/recovery';
 import { startPeriodicTask } from '../shared/periodic-task';

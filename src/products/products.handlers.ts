@@ -1,9 +1,9 @@
 import type { components } from '../../generated/openapi';
 import type { Reads } from '../db/reads';
-import { storedPartnerName } from '../feeds/stored-partner-name';
+import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf } from '../http/cache-control';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { formatId } from '../ids';
+import { formatId } from '../shared/ids';
 import { exactNumber } from '../shared/exact-json';
 import type { ProductRow } from './products.repository';
 import {

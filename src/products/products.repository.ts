@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 
 /** A product with its partner's name. `price` is a decimal text, exact. */
 export interface ProductRow {

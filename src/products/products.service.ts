@@ -5,10 +5,10 @@ import {
   invalidOrder,
   invalidSortBy,
   productNotFound,
-} from '../errors';
-import { formatId, parseId } from '../ids';
-import type { PartnerScope } from '../keys/caller';
-import { toPage, type Page } from '../page';
+} from '../shared/errors';
+import { formatId, parseId } from '../shared/ids';
+import type { PartnerScope } from '../shared/caller';
+import { toPage, type Page } from '../shared/pagination';
 import { listProducts } from './products.listing';
 import {
   findProduct,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import type { FeedToRun } from '../etl/raw-file';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 
 /**
  * The queue of runs is the table of jobs. A run is in it from its request to its end, with `run_requested_at` as its position;

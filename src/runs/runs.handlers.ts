@@ -1,14 +1,14 @@
 import type { components } from '../../generated/openapi';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { parsePrefer } from '../http/prefer';
-import { formatId } from '../ids';
-import { cancelRun } from '../jobs/cancel.service';
+import { formatId } from '../shared/ids';
+import { cancelRun } from './cancel.service';
 import { followJob } from '../jobs/follow.service';
 import { boundedWait, checkCursor, overIn } from '../jobs/jobs.handlers';
 import { jobBody } from '../jobs/jobs.body';
 import { hasEnded, type Job } from '../jobs/jobs.service';
 import type { TransferLimit } from '../shared/transfer-limit';
-import { openRejects } from '../jobs/rejects.service';
+import { openRejects } from './rejects.service';
 import { planJob, queueJob, runJob, type JobPlan, type RunServices } from './runs.service';
 
 /** After how many seconds a client that does not wait for a run is told to look. */

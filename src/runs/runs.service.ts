@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { jobAlreadyRunning, jobToRunNotFound, notAValidationJob, unavailable } from '../errors';
+import { jobAlreadyRunning, jobToRunNotFound, notAValidationJob, unavailable } from '../shared/errors';
 import type { ProductChange } from '../etl/load';
 import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/summary';
-import { formatId, parseId } from '../ids';
+import { formatId, parseId } from '../shared/ids';
 import { followJob } from '../jobs/follow.service';
 import type { JobWatch } from '../jobs/job-watch';
 import { endText, findJob, getJob, hasEnded, parsePosition, type Job } from '../jobs/jobs.service';
-import type { PartnerScope } from '../keys/caller';
+import type { PartnerScope } from '../shared/caller';
 import { findRunTarget, queuedRunAttempts, requestRun, type RunTarget } from './queue.repository';
 import type { RunWorker } from './worker';
 

@@ -1,4 +1,4 @@
-import { unavailable, type ServiceError } from '../errors';
+import { unavailable, type ServiceError } from './errors';
 
 /** How a permit can be withdrawn, so that another holder gets its place. */
 export interface Eviction {

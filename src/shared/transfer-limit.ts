@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { unavailable } from '../errors';
+import { unavailable } from './errors';
 import {
   ConcurrencyLimit,
   type ConcurrencyLimitOptions,

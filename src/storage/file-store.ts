@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ConfigError } from '../shared/settings';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import {
   StorageError,
   storeErrors,

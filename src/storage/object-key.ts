@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 
 /**
  * The key of a feed's raw file (specification, section 2): `raw/partners/<partner_slug>/feeds/<feed_id>/<file_name>`.

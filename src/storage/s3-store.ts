@@ -16,8 +16,8 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { ConfigError } from '../shared/settings';
-import { limits } from '../limits';
-import { sendingPace, watchPace } from '../pace';
+import { limits } from '../shared/limits';
+import { sendingPace, watchPace } from '../shared/stall-detector';
 import {
   cleanUpMilliseconds,
   storeErrors,

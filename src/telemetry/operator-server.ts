@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { securityHeaders } from '../http/security-headers';
-import type { Log } from '../log';
+import type { Log } from '../shared/log';
 import type { MetricsPage } from './metrics';
 import type { Readiness } from './readiness';
 

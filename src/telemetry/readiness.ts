@@ -1,4 +1,4 @@
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { isDatabaseReachable } from '../health/health.service';
 import type { DatabaseAddress } from '../db/database';
 import type { ObjectStore } from '../storage/object-store';

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
-import { limits } from '../limits';
-import type { Log } from '../log';
+import { limits } from '../shared/limits';
+import type { Log } from '../shared/log';
 import { stringifyJson } from '../shared/exact-json';
 import {
   deleteDelivery,

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import type { EventType } from '../events/outbox';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import type { EndpointRow } from './endpoints.repository';
 
 /** How long an attempt may take in all: then its worker has died, and another one begins the next attempt. */

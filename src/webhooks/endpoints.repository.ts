@@ -1,5 +1,5 @@
 import type { Database } from '../db/database';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import type { EventType } from '../events/outbox';
 
 /** A row of `webhook_endpoints`. */

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { Webhook } from 'standardwebhooks';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { lookUpPublic, requirePublicHost } from './public-address';
 
 /** A message as it goes over the wire. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { limits } from '../limits';
+import { limits } from '../shared/limits';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { deliver, discardDeliveries, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';

@@ -1,7 +1,7 @@
 import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { startSalesRollup } from '../../src/analytics/sales-rollup.service';
 import type { DatabaseAddress } from '../../src/db/database';
-import { createLog } from '../../src/log';
+import { createLog } from '../../src/shared/log';
 import { afterFile } from '../support/after-file';
 import { closedPort } from '../support/dead-ends';
 import { eventually } from '../support/eventually';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { lockJob } from '../../src/runs/queue.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';

@@ -6,7 +6,7 @@ import {
   type DatabaseAddress,
 } from '../../src/db/database';
 import { beginTransaction, inTransaction, type TransactionKind } from '../../src/db/transaction';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { afterFile } from '../support/after-file';
 import { startAppAt } from '../support/app-at';
 import { createTestDatabase } from '../support/database';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queryRows, type DatabaseAddress } from '../../src/db/database';
-import { productNotFound } from '../../src/errors';
+import { productNotFound } from '../../src/shared/errors';
 import { replicaQueryMilliseconds } from '../../src/db/replica';
 import { databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';

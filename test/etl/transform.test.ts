@@ -1,4 +1,4 @@
-import { readHeader, type FeedHeader } from '../../src/etl/header';
+import { readHeader, type FeedHeader } from '../../src/feed-format/header';
 import { recordOf } from '../support/records';
 import { parsePrice, transformRecord, type RowOutcome } from '../../src/etl/transform';
 

@@ -1,4 +1,4 @@
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import type { UploadedFeed } from '../support/api-client';
 import { cleanUpMilliseconds } from '../../src/storage/object-store';
 import { silentServer } from '../support/dead-ends';

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { checkSync } from 'recheck';
 import ts from 'typescript';
 import document from '../../generated/openapi.json';
-import { feedColumns } from '../../src/etl/feed-format';
+import { feedColumns } from '../../src/feed-format/columns';
 import { startTestService, type TestService } from '../support/service';
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../../src/errors';
+import { ServiceError } from '../../src/shared/errors';
 import { limitRate } from '../../src/http/rate-limit';
-import type { Caller } from '../../src/keys/caller';
+import type { Caller } from '../../src/shared/caller';
 import { eventually } from '../support/eventually';
 import { startTestService } from '../support/service';
 

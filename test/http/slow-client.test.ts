@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { FileStore } from '../../src/storage/file-store';
 import { createTestFolder } from '../support/folder';
 import { HeldProducts } from '../support/held-products';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../src/db/database';
 import { deleteExpiredAnswers } from '../../src/idempotency/idempotency.repository';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { createTestDatabase } from '../support/database';
 
 let db: Database;

@@ -1,6 +1,6 @@
 import type { Database } from '../../src/db/database';
 import { authenticateAny } from '../../src/keys/authenticate';
-import { digestOf, generateKey } from '../../src/keys/key-format';
+import { digestOf, generateKey } from '../../src/shared/key-format';
 import { KeyUse } from '../../src/keys/key-use';
 import { hasKeyInUse, insertKey, type ApiKeyRow } from '../../src/keys/keys.repository';
 import type { ApiClient } from '../support/api-client';

@@ -1,5 +1,5 @@
 import { authenticateAny } from '../../src/keys/authenticate';
-import { digestOf, generateKey } from '../../src/keys/key-format';
+import { digestOf, generateKey } from '../../src/shared/key-format';
 import { hasKeyInUse, insertKey, revokeKey } from '../../src/keys/keys.repository';
 import { startAppAt } from '../support/app-at';
 import { closedPort } from '../support/dead-ends';

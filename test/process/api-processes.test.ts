@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { nodeFlags } from '../../scripts/service-process';
-import type { limits } from '../../src/limits';
+import type { limits } from '../../src/shared/limits';
 import { afterFile } from '../support/after-file';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
@@ -43,7 +43,9 @@ type Limits = Partial<Record<keyof typeof limits, number>>;
 function barred(changed: Limits = {}): { barrier: string; env: Record<string, string> } {
   const folder = createTestFolder();
   const [barrier, hook] = [join(folder, 'barrier'), join(folder, 'hook.cjs')];
-  const [path, built] = [barrier, join(project, 'dist/src/limits.js')].map((each) => JSON.stringify(each));
+  const [path, built] = [barrier, join(project, 'dist/src/shared/limits.js')].map((each) =>
+    JSON.stringify(each),
+  );
   writeFileSync(
     hook,
     `let code = '';

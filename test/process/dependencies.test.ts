@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import type { DatabaseAddress } from '../../src/db/database';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { closedPort } from '../support/dead-ends';

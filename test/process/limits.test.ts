@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
-import { waitingRejectsMax } from '../../src/jobs/rejects.service';
+import { waitingRejectsMax } from '../../src/runs/rejects.service';
 import { afterFile } from '../support/after-file';
 import { eventually } from '../support/eventually';
 import { createTestFolder } from '../support/folder';
@@ -27,7 +27,7 @@ const csv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(500_00
 /** What turns the limits of a process down: its NODE_OPTIONS. */
 function turnDown(): string {
   const file = join(createTestFolder(), 'limits.cjs');
-  const built = resolve(__dirname, '../../dist/src/limits.js');
+  const built = resolve(__dirname, '../../dist/src/shared/limits.js');
   writeFileSync(
     file,
     `Object.assign(require(${JSON.stringify(built)}).limits, ${JSON.stringify(turnedDown)});`,

@@ -1,5 +1,5 @@
 import { openDatabase } from '../../src/db/database';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { afterFile } from '../support/after-file';
 import type { ApiResponse, UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/eventually';

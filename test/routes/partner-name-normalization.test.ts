@@ -1,6 +1,6 @@
 import { insertKey } from '../../src/keys/keys.repository';
-import { digestOf, generateKey } from '../../src/keys/key-format';
-import { listNamesOutsideNfc } from '../../src/feeds/stored-partner-name';
+import { digestOf, generateKey } from '../../src/shared/key-format';
+import { listNamesOutsideNfc } from '../../src/partners/stored-partner-name';
 import { loadProducts } from '../support/products';
 import { startTestService, type TestService } from '../support/service';
 

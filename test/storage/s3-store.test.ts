@@ -10,7 +10,7 @@ import {
   type ListObjectsV2CommandOutput,
   type ListPartsCommandOutput,
 } from '@aws-sdk/client-s3';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { StorageError, type UnfinishedPut } from '../../src/storage/object-store';
 import type { S3Store } from '../../src/storage/s3-store';
 import { afterFile } from '../support/after-file';

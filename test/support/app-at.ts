@@ -1,10 +1,10 @@
 import { authenticateAny } from '../../src/keys/authenticate';
-import { unavailable } from '../../src/errors';
+import { unavailable } from '../../src/shared/errors';
 import type { AddressInfo } from 'node:net';
 import { createApp, type App } from '../../src/app';
 import { openDatabase, type DatabaseAddress } from '../../src/db/database';
 import { createHttpServer } from '../../src/http/server';
-import { createLog } from '../../src/log';
+import { createLog } from '../../src/shared/log';
 import { FileStore } from '../../src/storage/file-store';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';

@@ -6,7 +6,7 @@ import type { AllChecks, Handlers } from '../../src/http/contract';
 import { RequestLog } from '../../src/http/request-log';
 import { createPipeline } from '../../src/http/pipeline';
 import { createHttpServer } from '../../src/http/server';
-import { createLog } from '../../src/log';
+import { createLog } from '../../src/shared/log';
 import { afterFile } from './after-file';
 import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';

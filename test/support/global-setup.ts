@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/db/embedded-postgres';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded-postgres/server';
 import { migrateToLatest } from '../../src/db/migrate';
 import { templateDatabase, type Shared } from './shared';
 import type * as Prism from './prism';

@@ -1,4 +1,4 @@
-import { digestOf, generateKey } from '../../src/keys/key-format';
+import { digestOf, generateKey } from '../../src/shared/key-format';
 import { insertKey, type NewKey } from '../../src/keys/keys.repository';
 import type { ApiClient } from './api-client';
 import type { TestService } from './service';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
-import { serverAccount, superuser } from '../../src/db/embedded-files';
+import { serverAccount, superuser } from '../../src/embedded-postgres/files';
 import { eventually } from './eventually';
 
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */

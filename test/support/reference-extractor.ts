@@ -1,9 +1,9 @@
 import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { FeedFailure } from '../../src/etl/feed-failure';
-import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from '../../src/etl/header';
-import { trimText } from '../../src/etl/text';
+import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from '../../src/feed-format/header';
+import { trimText } from '../../src/feed-format/text';
 import type { RecordPlace } from '../../src/etl/row-issues';
 import type { LongRecord, PlainRecord } from './records';
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
-import { declareDead, readPidFile } from '../../src/db/postmaster';
+import { declareDead, readPidFile } from '../../src/embedded-postgres/postmaster';
 import { afterFile } from './after-file';
 import { eventually } from './eventually';
 import { createTestFolder } from './folder';

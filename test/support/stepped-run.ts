@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type QueryConfig } from 'pg';
 import { openDatabase } from '../../src/db/database';
-import { runFeed, type RunReport } from '../../src/etl/run-feed';
-import { createLog } from '../../src/log';
+import { runFeed, type RunReport } from '../../src/runs/run-feed';
+import { createLog } from '../../src/shared/log';
 import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import type { UploadedFeed } from './api-client';
 import { eventually } from './eventually';

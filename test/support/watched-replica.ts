@@ -1,7 +1,7 @@
 import { openDatabase, queryRows, type Database, type DatabaseAddress } from '../../src/db/database';
 import { readsThrough, type Reads } from '../../src/db/reads';
 import { Replica } from '../../src/db/replica';
-import { createLog } from '../../src/log';
+import { createLog } from '../../src/shared/log';
 import { afterFile } from './after-file';
 import { eventually } from './eventually';
 

@@ -1,5 +1,5 @@
-import { limits } from '../../src/limits';
-import { createLog } from '../../src/log';
+import { limits } from '../../src/shared/limits';
+import { createLog } from '../../src/shared/log';
 import { discardDeliveries } from '../../src/webhooks/deliver';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
 import { runAdmin } from '../support/admin-command';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { limits } from '../../src/limits';
-import { createLog } from '../../src/log';
+import { limits } from '../../src/shared/limits';
+import { createLog } from '../../src/shared/log';
 import { discardDeliveries } from '../../src/webhooks/deliver';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
 import { afterFile } from '../support/after-file';

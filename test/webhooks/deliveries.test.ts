@@ -1,4 +1,4 @@
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import {
   claimDeliveries,
   deleteDelivery,
@@ -6,7 +6,7 @@ import {
   rescheduleDelivery,
 } from '../../src/webhooks/deliveries.repository';
 import { discardDeliveries } from '../../src/webhooks/deliver';
-import { createLog } from '../../src/log';
+import { createLog } from '../../src/shared/log';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo } from '../support/webhook-receiver';
 

@@ -1,4 +1,4 @@
-import { createLog } from '../../src/log';
+import { createLog } from '../../src/shared/log';
 import { publishEventsSql } from '../../src/events/outbox';
 import { eventually } from '../support/eventually';
 import { startTestService } from '../support/service';

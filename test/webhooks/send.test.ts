@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { limits } from '../../src/limits';
+import { limits } from '../../src/shared/limits';
 import { send } from '../../src/webhooks/send';
 import { afterFile } from '../support/after-file';
 

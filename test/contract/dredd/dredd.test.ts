@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { claimKey } from '../../../src/idempotency/idempotency.repository';
-import { digestOf, generateKey } from '../../../src/keys/key-format';
+import { digestOf, generateKey } from '../../../src/shared/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
-import { limits } from '../../../src/limits';
+import { limits } from '../../../src/shared/limits';
 import { lockJob } from '../../../src/runs/queue.repository';
 import { startTestService, testKey } from '../../support/service';
 

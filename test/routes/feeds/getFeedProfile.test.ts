@@ -1,6 +1,6 @@
 import document from '../../../generated/openapi.json';
-import { availabilitySpellings } from '../../../src/etl/feed-format';
-import { issueCodes, rowIssueCodes } from '../../../src/etl/issue-codes';
+import { availabilitySpellings } from '../../../src/feed-format/columns';
+import { issueCodes, rowIssueCodes } from '../../../src/feed-format/issue-codes';
 import { startTestService, type TestService } from '../../support/service';
 
 interface Column {

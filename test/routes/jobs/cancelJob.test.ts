@@ -1,6 +1,6 @@
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
-import { limits } from '../../../src/limits';
+import { limits } from '../../../src/shared/limits';
 import { eventually } from '../../support/eventually';
 import { HeldProducts } from '../../support/held-products';
 import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';

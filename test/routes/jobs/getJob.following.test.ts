@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobWatch } from '../../../src/jobs/job-watch';
-import { limits } from '../../../src/limits';
+import { limits } from '../../../src/shared/limits';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { whileLoading, whileReading } from '../../support/held-run';

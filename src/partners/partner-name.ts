@@ -1,0 +1,33 @@
+import document from '../../generated/openapi.json';
+import type { ShapeError } from '../shared/errors';
+import { isLongerThan } from '../feed-format/text';
+
+const { maxLength: charactersMax, pattern } = document.components.schemas.PartnerName;
+const allowed = new RegExp(pattern, 'u');
+
+/**
+ * The name of a partner as a form sends it, trimmed: by the document's rule, as the validator has it for JSON bodies.
+ * @returns the name, or what is wrong with it
+ */
+export function parsePartnerName(text: string): string | ShapeError {
+  const name = text.trim();
+  const wrong = (type: string, msg: string, ctx: Record<string, unknown>): ShapeError => ({
+    type,
+    loc: ['body', 'partner_name'],
+    msg,
+    input: text,
+    ctx,
+  });
+  if (name === '') {
+    return wrong('string_too_short', 'String should have at least 1 character', { min_length: 1 });
+  }
+  if (isLongerThan(name, charactersMax)) {
+    return wrong('string_too_long', `String should have at most ${charactersMax} characters`, {
+      max_length: charactersMax,
+    });
+  }
+  if (!allowed.test(name)) {
+    return wrong('string_pattern_mismatch', `String should match pattern '${pattern}'`, { pattern });
+  }
+  return name;
+}

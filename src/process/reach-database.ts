@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config';
+import { ConfigError } from '../shared/settings';
+import type { DatabaseAddress } from '../db/database';
+import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres/server';
+
+/**
+ * The database of the service, for a command: whether the service runs or not, a stopped embedded one is started for as
+ * long as it is needed.
+ * @throws ConfigError when there is none
+ */
+export async function reachDatabase(
+  config: Config,
+): Promise<{ address: DatabaseAddress; release: () => Promise<void> }> {
+  const nothing = () => Promise.resolve();
+  if (config.databaseUrl) return { address: { connectionString: config.databaseUrl }, release: nothing };
+  if (!existsSync(join(config.dataDir, 'postgres'))) {
+    throw new ConfigError(`Wrong setting DATA_DIR: there is no database in ${config.dataDir}.`);
+  }
+  const running = await findEmbeddedPostgres(config.dataDir);
+  if (running) return { address: running, release: nothing };
+  const postgres = await startEmbeddedPostgres(config.dataDir);
+  return { address: postgres.address, release: () => postgres.stop() };
+}

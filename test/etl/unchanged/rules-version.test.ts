@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { rulesVersion } from '../../../src/etl/unchanged/digest-context';
+import { RecordExtractor } from '../../../src/etl/extract';
+import { columnFormat, productColumns, type ProductColumn } from '../../../src/feed-format/columns';
+import { readHeader } from '../../../src/feed-format/header';
+import { transformRecord } from '../../../src/etl/transform';
+
+/** What the rules of this version make of the corpus. */
+const pinned = {
+  rulesVersion: 1,
+  outcomes: '3b71241abb36e8e7512c849db360d1c742250c8d863ed9dbee0ea5e7bea13718',
+};
+
+/** The cell in quotes, as any text may stand in a feed. */
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+
+const spaces = [
+  ...'\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a',
+  ...'\u2028\u2029\u202f\u205f\u3000\ufeff',
+];
+const noSpaces = [...'\0\u0001\u001f\u007f\u00ad\u180e\u200b\u2060'];
+
+/** Texts that a rule of any column may treat in its own way. */
+const texts = [
+  '',
+  ...[...spaces, ...noSpaces].flatMap((sign) => [sign, `${sign}x y`, `x y${sign}`, `x${sign}y`]),
+  ...[
+    '0',
+    '007',
+    'NULL',
+    'null',
+    '\\N',
+    '-',
+    '=1+1',
+    '12" monitor',
+    'a, b',
+    'a; b',
+    'two\nlines',
+    'two\r\nlines',
+  ],
+  ...['é', 'e\u0301', 'กข', '😀', 'İ', 'ß', 'ﬁ', 'Ⅷ', 'ſ'],
+];
+
+const words = [
+  ...['in_stock', 'available', 'limited_stock', 'low_stock', 'preorder', 'backorder'],
+  ...['out_of_stock', 'unavailable', 'sold_out', 'discontinued'],
+  ...['instock', 'outofstock', 'pre_order', 'back_order', 'ask us', 'toString', '__proto__'],
+];
+
+const signs = ['', '$', '€', '£', '¥', '₹', 'USD', 'usd', 'EUR', 'ZZZ', 'US'];
+const amounts = [
+  ...[
+    '5',
+    '05',
+    '0',
+    '0.00',
+    '19.99',
+    '19.9999',
+    '19.99999',
+    '1,280',
+    '0,500',
+    '1,28',
+    '1,2800',
+    '12,345,678.9',
+  ],
+  ...['1280,000', '4,20', '1.299,00', '12.', '.5', 'NaN', '1e3', '-1', '+1', 'NA', '٣', '1 000', "1'000"],
+  ...['999999999999', '999,999,999,999.9999', '1000000000000', '000000000000001'],
+];
+const prices = amounts.flatMap((amount) =>
+  signs.flatMap((sign) => [`${sign}${amount}`, `${sign} ${amount}`, `${amount}${sign}`, `${amount} ${sign}`]),
+);
+const currencies = ['', 'EUR', 'eur', ' USD ', 'Usd', 'ZZZ', 'US', 'EURO', 'uſd', 'ınr', 'EU\0'];
+
+/** Of each column, the cells that show its rules. */
+const cells: Record<ProductColumn, string[]> = {
+  sku: texts,
+  product_name: texts,
+  description: texts,
+  brand: texts,
+  category: texts,
+  price: [...texts, ...prices],
+  currency: [...texts, ...currencies],
+  availability: [
+    ...texts,
+    ...words.flatMap((word) => [
+      word,
+      word.toUpperCase(),
+      word.replaceAll('_', ' '),
+      word.replaceAll('_', '-'),
+    ]),
+  ],
+};
+
+/** As long as a value of the column may be, and a character longer. */
+function longTexts(column: ProductColumn): string[] {
+  const { maxLength } = columnFormat(column);
+  if (maxLength === undefined) return [];
+  return ['a', '😀', '"'].flatMap((character) => [
+    character.repeat(maxLength),
+    character.repeat(maxLength + 1),
+  ]);
+}
+
+const goodCells: Partial<Record<ProductColumn, string>> = { sku: 'S', product_name: 'N' };
+
+/** Feeds with one odd cell in each row. */
+const feedsOfCells = productColumns.map((column) => {
+  const rows = [...cells[column], ...longTexts(column)].map((text) =>
+    productColumns.map((other) => quoted(other === column ? text : (goodCells[other] ?? ''))).join(','),
+  );
+  return [productColumns.join(','), ...rows].join('\n');
+});
+
+/** Prices and currencies together: each may name the currency. */
+const feedOfMoney = [
+  'sku,product_name,price,currency',
+  ...['5', '$5', 'USD 5', '5 eur', 'ZZZ 5', ''].flatMap((price) =>
+    currencies.map((currency) => `S,N,${quoted(price)},${quoted(currency)}`),
+  ),
+].join('\n');
+
+/** Rows of any shape, in feeds of either delimiter and line end. */
+const feedsOfShapes = [',', ';', '\t'].flatMap((delimiter) =>
+  ['\n', '\r\n'].map((lineEnd) =>
+    [
+      ['\ufeff SKU ', 'Product_Name', '"description"', 'colour', ''],
+      ['S', 'N', 'D', 'red', ''],
+      ['S', 'N'],
+      ['S'],
+      ['', '', '', '', ''],
+      [''],
+      [' '],
+      ['""'],
+      ['S', 'N', 'D', 'red', '', 'one too many'],
+      ['S', '12" monitor', '"a ""b"" c"', '"red"', '""'],
+      ['S', '"text" after', 'D', '', ''],
+      ['S', '"N"x', 'D', '', ''],
+      ['"S"', ' "N"', '"two', 'lines"', ''],
+      ['S', `"N${lineEnd}N"`, 'carriage\rreturn', '', ''],
+      ['S', 'N', `"with${delimiter}delimiter"`, '', ''],
+    ]
+      .map((row) => row.join(delimiter))
+      .join(lineEnd),
+  ),
+);
+
+/** Of each record the values, or null where there is an issue: only the former have digests. */
+async function outcomesOf(feed: string): Promise<unknown[]> {
+  const bytes = Buffer.from(feed);
+  const header = readHeader(bytes);
+  if ('problem' in header) throw new Error(header.problem);
+  const outcomes: unknown[] = [];
+  const extractor = new RecordExtractor(
+    header,
+    () => null,
+    (record) => {
+      const { values, issues } = transformRecord(record, header);
+      outcomes.push(values && !issues ? productColumns.map((column) => values[column]) : null);
+      return null;
+    },
+  );
+  for await (const _ of extractor.read(Readable.from([bytes])));
+  return outcomes;
+}
+
+describe('the version of the rules', () => {
+  it('is raised when a record of the corpus gets other values, or an issue', async () => {
+    const digest = createHash('sha256');
+    for (const feed of [...feedsOfCells, feedOfMoney, ...feedsOfShapes]) {
+      const outcomes = await outcomesOf(feed);
+      // A corpus that the rules refuse as a whole would show nothing.
+      expect(outcomes.some((outcome) => outcome !== null)).toBe(true);
+      digest.update(JSON.stringify(outcomes));
+    }
+    const outcomes = digest.digest('hex');
+
+    if (rulesVersion === pinned.rulesVersion && outcomes !== pinned.outcomes) {
+      throw new Error(
+        'The rules make other products of the same records, and digests of earlier runs would hide that. ' +
+          `Raise rulesVersion in src/etl/unchanged/digest-context.ts to ${rulesVersion + 1}, and pin here: ` +
+          `{ rulesVersion: ${rulesVersion + 1}, outcomes: '${outcomes}' }.`,
+      );
+    }
+    expect({ rulesVersion, outcomes }).toEqual(pinned);
+  });
+});

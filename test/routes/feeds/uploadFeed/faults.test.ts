@@ -1,0 +1,169 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eventually } from '../../../support/eventually';
+import {
+  filePart,
+  formBody,
+  goodCsv,
+  partnerPart,
+  uploadParts,
+  type RawPart,
+} from '../../../support/multipart';
+import { OpenUpload } from '../../../support/open-upload';
+import { startTestService, type TestService } from '../../../support/service';
+import { expectRefusal, stored, type Stored } from '../../../support/stored';
+import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+/** Large enough that it is being stored before its end has come. */
+const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
+
+/** Sends the form up to where `text` stands last, and waits until its file lies below `folder`. */
+async function sendUpTo(
+  service: TestService,
+  upload: OpenUpload,
+  parts: RawPart[],
+  text: string,
+  folder: string,
+): Promise<void> {
+  const form = formBody(parts);
+  const { files: before } = await stored(service);
+  await upload.write(form.subarray(0, form.lastIndexOf(text)));
+  await eventually('the file is being stored', async () => {
+    const { files } = await stored(service);
+    expect(files.filter((file) => !before.includes(file))).toEqual([expect.stringContaining(folder)]);
+  });
+}
+
+const anyOrder: [string, RawPart[]][] = [
+  ['partner_name first', [partnerPart(), filePart(largeCsv)]],
+  ['the file first', [filePart(largeCsv), partnerPart()]],
+  ['a small file', [partnerPart(), filePart(goodCsv)]],
+];
+
+/** Where an upload can be cut: its parts, the text before which it ends, and where its file is by then. */
+const cuts: [string, RawPart[], string, string][] = [
+  ['amid the file, after partner_name', [partnerPart(), filePart(largeCsv)], 'LAMP-1', 'objects/unfinished/'],
+  [
+    'amid the file, before partner_name',
+    [filePart(largeCsv), partnerPart()],
+    'LAMP-1',
+    'objects/unfinished/',
+  ],
+  ['between the file and partner_name', [filePart(goodCsv), partnerPart()], 'Acme', 'objects/local/staging/'],
+  ['between the file and the end', [partnerPart(), filePart(goodCsv), partnerPart()], 'Acme', '/feed.csv'],
+];
+
+describe('POST /feeds/upload', () => {
+  describe('a client that goes away', () => {
+    const ways: [string, (upload: OpenUpload) => void][] = [
+      ['cuts the connection', (upload) => upload.abort()],
+      ['hangs up', (upload) => upload.hangUp()],
+    ];
+    const framings: [string, Record<string, string>][] = [
+      ['chunked', {}],
+      ['with its length in the header', { 'content-length': '5000000' }],
+    ];
+
+    describe.each(ways)('and %s', (_way, goAway) => {
+      describe.each(framings)('(%s)', (_framing, headers) => {
+        it.each(cuts)('leaves nothing behind %s', async (_where, parts, text, folder) => {
+          const before = await stored(service);
+          const upload = new OpenUpload(service, headers);
+          await sendUpTo(service, upload, parts, text, folder);
+
+          goAway(upload);
+
+          await eventually('nothing is left', async () => expect(await stored(service)).toEqual(before));
+          upload.abort();
+        });
+      });
+    });
+
+    it('does not disturb an upload beside it', async () => {
+      const [, parts, text, folder] = cuts[0]!;
+      const cut = new OpenUpload(service);
+      await sendUpTo(service, cut, parts, text, folder);
+
+      const beside = service.api.upload({ csv: largeCsv, partnerName: 'Beside' });
+      cut.abort();
+
+      expect((await beside).status).toBe(201);
+    });
+  });
+
+  describe('503', () => {
+    const unavailable = { detail: 'Service temporarily unavailable' };
+    // The folder gives way to a plain file: nothing can be written below it any more.
+    it.each(['objects', 'objects/unfinished', 'objects/local'])(
+      'asks for patience when the object store fails, and stores nothing: %s is gone',
+      async (folder) => {
+        const broken = await startTestService();
+        await rm(join(broken.dataDir, folder), { recursive: true });
+        await writeFile(join(broken.dataDir, folder), '');
+
+        for (const [, parts] of anyOrder) {
+          const { headers } = await expectRefusal(
+            broken,
+            () => uploadParts(broken.api, ...parts),
+            503,
+            unavailable,
+          );
+          expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+        }
+      },
+    );
+
+    it('removes a file that cannot get to its place', async () => {
+      const broken = await startTestService();
+      const before = await stored(broken);
+      const parts = [filePart(goodCsv), partnerPart()];
+      const upload = new OpenUpload(broken);
+      await sendUpTo(broken, upload, parts, 'Acme', 'objects/local/staging/');
+      await writeFile(join(broken.dataDir, 'objects/local/raw'), '');
+      const form = formBody(parts);
+
+      await upload.write(form.subarray(form.lastIndexOf('Acme')));
+      upload.end();
+
+      expect(await upload.response).toMatchObject({ status: 503, body: unavailable });
+      expect(await stored(broken)).toEqual<Stored>({ ...before, files: ['objects/local/raw'] });
+    });
+
+    it.each(anyOrder)(
+      'asks for patience when the database goes away amid it, and stores nothing: %s',
+      async (_order, parts) => {
+        const { headers } = await expectRefusal(
+          service,
+          () =>
+            whileWritesDo(service, 'validation_jobs', cutConnection, () =>
+              uploadParts(service.api, ...parts),
+            ),
+          503,
+          unavailable,
+        );
+
+        expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      },
+    );
+  });
+
+  describe('500', () => {
+    it.each(anyOrder)('says nothing of its cause, and stores nothing: %s', async (_order, parts) => {
+      const fail = "raise exception 'secret';";
+
+      const { headers } = await expectRefusal(
+        service,
+        () => whileWritesDo(service, 'validation_jobs', fail, () => uploadParts(service.api, ...parts)),
+        500,
+        { detail: 'Internal server error' },
+      );
+
+      expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    });
+  });
+});

@@ -1,0 +1,27 @@
+import { filePart, partnerPart, uploadParts } from '../../../support/multipart';
+import { startTestService, type TestService } from '../../../support/service';
+
+// A file of its own: a part that brings the process down takes the other tests of its file with it.
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+describe('POST /feeds/upload', () => {
+  describe('201', () => {
+    it.each([
+      ['a file', ['Content-Disposition: form-data; filename="photo.csv"', 'Content-Type: text/csv']],
+      ['bytes', ['Content-Disposition: form-data', 'Content-Type: application/octet-stream']],
+    ])(
+      'ignores %s without a part name, and stays alive',
+      async (_what, headers) => {
+        const nameless = { headers, content: 'x' };
+
+        const { status } = await uploadParts(service.api, nameless, partnerPart(), filePart());
+
+        expect(status).toBe(201);
+      },
+      5_000,
+    );
+  });
+});

@@ -1,0 +1,737 @@
+import type { ApiResponse } from '../../../support/api-client';
+import { startTestService, type TestService } from '../../../support/service';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+interface Issue {
+  line: number;
+  last_line: number;
+  row: number;
+  sku: string | null;
+  field: string | null;
+  column_number: number | null;
+  code: string;
+  severity: string;
+  message: string;
+  value: string | null;
+}
+
+interface IssueCount {
+  code: string;
+  severity: string;
+  count: number;
+}
+
+const list = (jobId: string, query = '') => service.api.get(`/jobs/${jobId}/issues${query}`);
+
+/** Follows `next_cursor` to the end. @param filter - begins with `&` @returns the pages */
+async function listAll(jobId: string, limit: number, filter = ''): Promise<ApiResponse['body'][]> {
+  const pages: ApiResponse['body'][] = [];
+  for (let query = `?limit=${limit}${filter}`; ;) {
+    const { status, body } = await list(jobId, query);
+    expect(status).toBe(200);
+    pages.push(body);
+    if (body.next_cursor === undefined) return pages;
+    query = `?limit=${limit}${filter}&cursor=${body.next_cursor}`;
+  }
+}
+
+/** How often each code is said to have occurred. */
+const countsOf = (counts: IssueCount[]) => counts.map(({ code, severity, count }) => [code, severity, count]);
+
+/** A feed with this many bad rows, on the lines from 2 on. */
+const badRows = (count: number) =>
+  'sku,product_name,price\n' + Array.from({ length: count }, (_, n) => `S${n},Product,NA\n`).join('');
+const none = { count: 0, items: [], issue_counts: [] };
+const anyText = expect.stringMatching(/\S/) as unknown as string;
+
+describe('GET /jobs/{job_id}/issues', () => {
+  describe('200', () => {
+    it('says of every skipped row where it is and why, in the order of the file', async () => {
+      const { jobId } = await service.api.loadFeed(
+        [
+          'sku,product_name,price,currency,brand',
+          'A,Double,1,EUR,Acme', // line 2, replaced by line 12
+          'B,Price,"1.299,00",EUR,Acme',
+          ',No sku,1,EUR,Acme',
+          'C,,1,EUR,Acme',
+          'D,Currency,1,XXQ,Acme',
+          'E,Conflict,USD 1,EUR,Acme',
+          'F,Fields,1,EUR,Acme,more',
+          `G,Long,1,EUR,${'x'.repeat(256)}`,
+          'H,NUL,1,EUR,Ac\0me',
+          'I,"Quotes" and text,1,EUR,Acme',
+          'A,Double again,1,EUR,Acme',
+        ].join('\n'),
+        'All codes',
+      );
+
+      const { status, body } = await list(jobId);
+
+      const issue = (
+        line: number,
+        sku: string | null,
+        field: string | null,
+        column_number: number | null,
+        code: string,
+        value: unknown,
+      ) => ({
+        line,
+        last_line: line,
+        row: line - 1,
+        sku,
+        field,
+        column_number,
+        code,
+        severity: 'error',
+        message: anyText,
+        value,
+      });
+      expect(status).toBe(200);
+      expect(body).toEqual({
+        count: 10,
+        items: [
+          issue(2, 'A', 'sku', 1, 'duplicate_sku', 'A'),
+          issue(3, 'B', 'price', 3, 'invalid_price', '1.299,00'),
+          issue(4, null, 'sku', 1, 'missing_required', null),
+          issue(5, 'C', 'product_name', 2, 'missing_required', null),
+          issue(6, 'D', 'currency', 4, 'invalid_currency', 'XXQ'),
+          issue(7, 'E', 'price', 3, 'currency_conflict', 'USD 1'),
+          issue(8, null, null, 6, 'too_many_fields', expect.stringContaining('more')),
+          issue(9, 'G', 'brand', 5, 'value_too_long', expect.stringMatching(/^x{200}(?!x)/)),
+          issue(10, 'H', 'brand', 5, 'invalid_character', 'Ac\u2400me'),
+          issue(11, null, null, null, 'invalid_quoting', expect.stringContaining('Quotes')),
+        ],
+        issue_counts: expect.any(Array),
+      });
+      const first = ({ line, row, sku, value }: Issue) => ({ line, row, sku, value });
+      expect(body.issue_counts).toEqual(
+        [
+          'missing_required',
+          'invalid_price',
+          'invalid_currency',
+          'currency_conflict',
+          'too_many_fields',
+          'value_too_long',
+          'invalid_character',
+          'invalid_quoting',
+          'duplicate_sku',
+        ].map((code) => {
+          const items = (body.items as Issue[]).filter((item) => item.code === code);
+          return { code, severity: 'error', count: items.length, first_rows: items.map(first) };
+        }),
+      );
+    });
+
+    it('has an entry for each fault of a row, which counts as one row skipped', async () => {
+      const { jobId, job } = await service.api.loadFeed('sku,product_name,price,currency\n,,NA,XXQ\n');
+
+      const { body } = await list(jobId);
+
+      expect(job.summary).toMatchObject({ processed: 1, skipped: 1 });
+      expect(body.count).toBe(4);
+      expect(body.items.map(({ line, field, code }: Issue) => [line, field, code]).sort()).toEqual([
+        [2, 'currency', 'invalid_currency'],
+        [2, 'price', 'invalid_price'],
+        [2, 'product_name', 'missing_required'],
+        [2, 'sku', 'missing_required'],
+      ]);
+      expect(countsOf(body.issue_counts)).toEqual([
+        ['missing_required', 'error', 2],
+        ['invalid_price', 'error', 1],
+        ['invalid_currency', 'error', 1],
+      ]);
+    });
+
+    it.each([
+      ['LF', '\n'],
+      ['CRLF', '\r\n'],
+    ])('counts lines as an editor does, with %s', async (_name, end) => {
+      const lines = [
+        '',
+        'sku,product_name,description,price',
+        '',
+        'A,First,,NA',
+        'B,"Two',
+        '',
+        'lines",x,NA',
+        'C,C,"',
+        '",NA',
+        ' ',
+        'D,D,,NA',
+      ];
+      const { jobId } = await service.api.loadFeed(lines.join(end));
+
+      const { body } = await list(jobId);
+
+      expect(body.items.map((item: Issue) => [item.line, item.last_line, item.row, item.sku])).toEqual([
+        [4, 4, 1, 'A'],
+        [5, 7, 2, 'B'],
+        [8, 9, 3, 'C'],
+        [11, 11, 4, 'D'],
+      ]);
+    });
+
+    it('shortens a value beyond 200 characters and an sku beyond 255', async () => {
+      const { jobId } = await service.api.loadFeed(
+        `sku,product_name,price\n${'s'.repeat(300)},A,1\nB,B,${'9'.repeat(200)}\nC,C,${'9'.repeat(201)}\n`,
+      );
+
+      const { items } = (await list(jobId)).body as { items: [Issue, Issue, Issue] };
+
+      expect(items[0].sku).toMatch(/^s{255}(?!s).{0,3}$/);
+      expect(items[0].value).toMatch(/^s{200}(?!s).{0,3}$/);
+      expect(items[1].value).toBe('9'.repeat(200));
+      expect(items[2].value).toMatch(/^9{200}(?!9).{1,3}$/);
+    });
+
+    it.each(['queued', 'submission'])('is empty for a %s job', async (kind) => {
+      const { jobId, submissionJobId } = await service.api.uploadFeed(badRows(1));
+
+      const { status, body } = await list(kind === 'queued' ? jobId : submissionJobId);
+
+      expect(status).toBe(200);
+      expect(body).toEqual(none);
+    });
+
+    it('stays empty for a submission job after the run', async () => {
+      const { submissionJobId } = await service.api.loadFeed(badRows(1));
+
+      expect((await list(submissionJobId, '?limit=1000')).body).toEqual(none);
+    });
+
+    it('is empty for a run that skipped nothing', async () => {
+      const { jobId } = await service.api.loadFeed('sku,product_name\n1,Tent\n');
+
+      expect((await list(jobId)).body).toEqual(none);
+    });
+
+    it('shows the reasons of its own job only', async () => {
+      const first = await service.api.loadFeed(badRows(1));
+      const second = await service.api.loadFeed(badRows(2));
+
+      expect((await list(first.jobId)).body.count).toBe(1);
+      expect((await list(second.jobId)).body.count).toBe(2);
+    });
+
+    it('goes through the pages without a gap or a repeat', async () => {
+      const { jobId } = await service.api.loadFeed(badRows(7));
+      const lines = [2, 3, 4, 5, 6, 7, 8];
+
+      for (const limit of [1, 2, 3, 6, 7, 8, 1000]) {
+        const pages = await listAll(jobId, limit);
+
+        expect(pages.flatMap(({ items }) => items.map((item: Issue) => item.line))).toEqual(lines);
+        expect(pages.length).toBe(Math.ceil(7 / limit));
+        for (const page of pages) {
+          expect(page.count).toBe(page.items.length);
+          expect(countsOf(page.issue_counts)).toEqual([['invalid_price', 'error', 7]]);
+        }
+      }
+    });
+
+    it('goes from page to page amid the faults of one row', async () => {
+      const { jobId } = await service.api.loadFeed('sku,product_name,price\n,,NA\n,,NA\n');
+      const whole = (await list(jobId)).body.items as Issue[];
+
+      const pages = await listAll(jobId, 1);
+
+      expect(whole.length).toBe(6);
+      expect(pages.flatMap(({ items }) => items as Issue[])).toEqual(whole);
+    });
+
+    it('has 100 entries a page where no limit is given', async () => {
+      const { jobId } = await service.api.loadFeed(badRows(101));
+
+      const first = await list(jobId);
+      const second = await list(jobId, `?cursor=${first.body.next_cursor}`);
+
+      expect(first.body.count).toBe(100);
+      expect(first.body.next_cursor).toEqual(expect.any(String));
+      expect(second.body.items.map((item: Issue) => item.line)).toEqual([102]);
+      expect(second.body).not.toHaveProperty('next_cursor');
+    });
+
+    it('takes an empty cursor for none, and ignores parameters that it does not know', async () => {
+      const { jobId } = await service.api.loadFeed(badRows(3));
+
+      const { status, body } = await list(jobId, '?limit=2&cursor=&offset=1&sort_by=nothing');
+
+      expect(status).toBe(200);
+      expect(body.items.map((item: Issue) => item.line)).toEqual([2, 3]);
+    });
+
+    it('keeps 10,000 entries in full, the first of the file, and counts them all', async () => {
+      // A good row that a later one replaces is found last, and stands first in the file.
+      const rows = badRows(10_050).replace('\n', '\nDOUBLE,First,1\n') + 'DOUBLE,Second,1\n';
+      const { jobId, job } = await service.api.loadFeed(rows, 'Ten thousand');
+
+      const pages = await listAll(jobId, 1000);
+
+      const counts = [
+        { code: 'invalid_price', severity: 'error', count: 10_050, first_rows: expect.any(Array) },
+        {
+          code: 'duplicate_sku',
+          severity: 'error',
+          count: 1,
+          first_rows: [{ line: 2, row: 1, sku: 'DOUBLE', value: 'DOUBLE' }],
+        },
+      ];
+      expect(job.summary).toEqual({
+        processed: 10_052,
+        inserted: 1,
+        updated: 0,
+        unchanged: 0,
+        skipped: 10_051,
+      });
+      expect(job.issue_counts).toEqual(counts);
+      expect(pages.length).toBe(10);
+      expect(pages.map((page) => page.issue_counts)).toEqual(Array(10).fill(counts));
+      const lines = pages.flatMap(({ items }) => items.map((item: Issue) => item.line));
+      expect(lines).toEqual(Array.from({ length: 10_000 }, (_, n) => n + 2));
+      expect(pages[0].items[0].code).toBe('duplicate_sku');
+    });
+
+    it('keeps errors before warnings, though the warnings come first in the file', async () => {
+      const warnings = Array.from({ length: 10_000 }, (_, n) => `W${n},W,0,1\n`).join('');
+      const errors = Array.from({ length: 9_997 }, (_, n) => `E${n},E,NA,1\n`).join('');
+      const { jobId, job } = await service.api.loadFeed(
+        `sku,product_name,price,colour\n${warnings}${errors}`,
+        'Errors first',
+      );
+
+      const pages = await listAll(jobId, 1000);
+
+      const items = pages.flatMap((page) => page.items as Issue[]);
+      expect(countsOf(job.issue_counts)).toEqual([
+        ['invalid_price', 'error', 9_997],
+        ['zero_price', 'warning', 10_000],
+        ['unknown_column', 'warning', 1],
+      ]);
+      // What is left of the room goes to the first warnings, and all stand in the order of the file.
+      expect(items.map(({ line }) => line)).toEqual([
+        ...[1, 2, 3],
+        ...Array.from({ length: 9_997 }, (_, n) => 10_002 + n),
+      ]);
+      expect(countsOf(pages[9].issue_counts)).toEqual(countsOf(job.issue_counts));
+    });
+
+    describe('with a filter', () => {
+      let jobId: string;
+      let all: Issue[];
+      beforeAll(async () => {
+        ({ jobId } = await service.api.loadFeed(
+          [
+            'sku,product_name,price,availability,colour',
+            'A,A,0,ask us,red', // replaced by line 7
+            ',,NA,ask us,red',
+            'B,B,0,in stock,',
+            ',C,0,,',
+            'D,D,x,,',
+            'A,A,1,,',
+          ].join('\n'),
+          'Filters',
+        ));
+        all = (await list(jobId)).body.items;
+      });
+
+      it('lists everything without one', () => {
+        expect(all.map(({ line, code, severity }) => [line, code, severity])).toEqual([
+          [1, 'unknown_column', 'warning'],
+          [2, 'duplicate_sku', 'error'],
+          [2, 'zero_price', 'warning'],
+          [2, 'unknown_availability', 'warning'],
+          [3, 'missing_required', 'error'],
+          [3, 'missing_required', 'error'],
+          [3, 'invalid_price', 'error'],
+          [3, 'unknown_availability', 'warning'],
+          [4, 'zero_price', 'warning'],
+          [5, 'missing_required', 'error'],
+          [5, 'zero_price', 'warning'],
+          [6, 'invalid_price', 'error'],
+        ]);
+      });
+
+      it.each([
+        'missing_required',
+        'invalid_price',
+        'invalid_currency',
+        'duplicate_sku',
+        'zero_price',
+        'unknown_availability',
+        'unknown_column',
+        'older_feed',
+      ])('lists the entries with the code %s alone, and counts all the same', async (code) => {
+        const { status, body } = await list(jobId, `?code=${code}`);
+
+        const expected = all.filter((item) => item.code === code);
+        expect(status).toBe(200);
+        expect(body).toMatchObject({ count: expected.length, items: expected });
+        expect(body).not.toHaveProperty('next_cursor');
+        expect(countsOf(body.issue_counts)).toEqual([
+          ['missing_required', 'error', 3],
+          ['invalid_price', 'error', 2],
+          ['duplicate_sku', 'error', 1],
+          ['zero_price', 'warning', 3],
+          ['unknown_availability', 'warning', 2],
+          ['unknown_column', 'warning', 1],
+        ]);
+      });
+
+      it.each(['error', 'warning'])('lists the entries with the severity %s alone', async (severity) => {
+        const { body } = await list(jobId, `?severity=${severity}`);
+
+        expect(body.items).toEqual(all.filter((item) => item.severity === severity));
+        expect(body.count).toBe(6);
+      });
+
+      it.each([
+        ['code=zero_price&severity=warning', 3],
+        ['severity=error&code=zero_price', 0],
+      ])('lists what passes both of %s', async (query, count) => {
+        const { body } = await list(jobId, `?${query}`);
+
+        expect(body.count).toBe(count);
+        expect(body.items).toEqual(count === 0 ? [] : all.filter(({ code }) => code === 'zero_price'));
+      });
+
+      it.each(['code=', 'severity=', 'code=&severity=', 'code=&severity=&cursor='])(
+        'takes an empty one for none: %s',
+        async (query) => {
+          expect((await list(jobId, `?${query}`)).body.items).toEqual(all);
+        },
+      );
+
+      it.each([
+        '&severity=warning',
+        '&severity=error',
+        '&code=zero_price',
+        '&code=missing_required&severity=error',
+      ])('goes through the pages of %s without a gap or a repeat', async (filter) => {
+        const whole = (await list(jobId, `?${filter}`)).body.items as Issue[];
+
+        for (const limit of [1, 2, 5, 6]) {
+          const pages = await listAll(jobId, limit, filter);
+
+          expect(pages.flatMap(({ items }) => items as Issue[])).toEqual(whole);
+          expect(pages.length).toBe(Math.ceil(whole.length / limit));
+        }
+      });
+    });
+
+    describe('warnings', () => {
+      const warning = (fields: Partial<Issue>) => ({
+        line: 1,
+        last_line: 1,
+        row: 0,
+        sku: null,
+        field: null,
+        column_number: null,
+        severity: 'warning',
+        message: anyText,
+        ...fields,
+      });
+
+      it('names each column that is none of ours once, at the header', async () => {
+        const { jobId, job } = await service.api.loadFeed(
+          '\n"size\nin cm", sku,Titel,product_name,TITEL\n1,A,x,A,y\n2,B,x,B,y\n',
+          'Unknown columns',
+        );
+
+        expect(job.summary).toMatchObject({ inserted: 2, skipped: 0 });
+        const { body } = await list(jobId);
+        const header = { line: 2, last_line: 3, code: 'unknown_column' };
+        expect(body.items).toEqual([
+          warning({ ...header, column_number: 1, value: 'size\nin cm' }),
+          warning({ ...header, column_number: 3, value: 'Titel' }),
+          warning({ ...header, column_number: 5, value: 'TITEL' }),
+        ]);
+        expect(body.issue_counts).toMatchObject([{ code: 'unknown_column', severity: 'warning', count: 3 }]);
+      });
+
+      it('says nothing of columns without a name, or whose name begins with an underscore', async () => {
+        const { jobId } = await service.api.loadFeed(
+          '_line,_codes,_,_price,sku,,product_name, \n1,2,3,4,A,6,A,8\n',
+          'Silent columns',
+        );
+
+        expect((await list(jobId)).body).toEqual(none);
+      });
+
+      it('shortens a name of more than 200 characters', async () => {
+        const { jobId } = await service.api.loadFeed(
+          `sku,product_name,${'n'.repeat(201)}\nA,A,\n`,
+          'Long name',
+        );
+
+        expect((await list(jobId)).body.items[0].value).toMatch(/^n{200}(?!n).{1,3}$/);
+      });
+
+      it('says when a price is 0 or an availability unknown, of a row that is loaded', async () => {
+        const { jobId, job } = await service.api.loadFeed(
+          'sku,product_name,price,availability\nA,"A\nA",$0.00, Ask Us \nB,B,1,in stock\n',
+          'Suspicious',
+        );
+
+        expect(job.summary).toMatchObject({ inserted: 2, skipped: 0 });
+        const row = { line: 2, last_line: 3, row: 1, sku: 'A' };
+        expect((await list(jobId)).body.items).toEqual([
+          warning({ ...row, field: 'price', column_number: 3, code: 'zero_price', value: '$0.00' }),
+          warning({
+            ...row,
+            field: 'availability',
+            column_number: 4,
+            code: 'unknown_availability',
+            value: 'Ask Us',
+          }),
+        ]);
+      });
+
+      it('says when a newer feed was loaded before, and which was the newest', async () => {
+        const csv = 'sku,product_name\nA,A\n';
+        const old = await service.api.uploadFeed(csv, 'Older feed');
+        await service.api.loadFeed(csv, 'Older feed');
+        const newest = await service.api.loadFeed(csv, 'Older feed');
+        const notRun = await service.api.uploadFeed(csv, 'Older feed');
+        await service.api.loadFeed(csv, 'Another partner');
+
+        const { body: job } = await service.api.post(`/jobs/${old.jobId}/run`);
+
+        expect(job).toMatchObject({ status: 'completed', summary: { unchanged: 1, skipped: 0 } });
+        const { body } = await list(old.jobId);
+        expect(body.items).toEqual([warning({ code: 'older_feed', value: newest.feedId })]);
+        expect(body.issue_counts).toEqual([
+          {
+            code: 'older_feed',
+            severity: 'warning',
+            count: 1,
+            first_rows: [{ line: 1, row: 0, sku: null, value: newest.feedId }],
+          },
+        ]);
+        // The newest itself has none, nor has the first run of a feed that is newer still.
+        for (const { jobId } of [newest, notRun]) {
+          await service.api.post(`/jobs/${jobId}/run`);
+          expect((await list(jobId)).body).toEqual(none);
+        }
+      });
+
+      it('says nothing of a newer feed that failed', async () => {
+        const old = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Newer failed');
+        await service.api.loadFeed('sku,product_name\nA,"A\n', 'Newer failed');
+        await service.api.post(`/jobs/${old.jobId}/run`);
+
+        expect((await list(old.jobId)).body).toEqual(none);
+      });
+    });
+  });
+
+  describe('400', () => {
+    const invalidCursor = { detail: 'Invalid cursor value.' };
+    const cursors = [
+      'x',
+      '0',
+      '-1',
+      '1.5',
+      '1e3',
+      '0x1',
+      '01',
+      '%201',
+      '1%20',
+      'JV00001',
+      '1%00',
+      '99999999999999999999',
+    ];
+
+    it.each(cursors)('refuses the cursor %s', async (cursor) => {
+      const { jobId } = await service.api.loadFeed(badRows(2));
+
+      const { status, body } = await list(jobId, `?cursor=${cursor}`);
+
+      expect(status).toBe(400);
+      expect(body).toEqual(invalidCursor);
+    });
+
+    it.each(['limit=0', 'limit=1001', 'limit=ten', 'limit='])(
+      'looks at the cursor before %s',
+      async (limit) => {
+        const { jobId } = await service.api.uploadFeed(badRows(1));
+
+        for (const query of [`?cursor=x&${limit}`, `?${limit}&cursor=x`]) {
+          const { status, body } = await list(jobId, query);
+
+          expect(status).toBe(400);
+          expect(body).toEqual(invalidCursor);
+        }
+      },
+    );
+
+    it('refuses a cursor that is sent twice', async () => {
+      const { jobId } = await service.api.loadFeed(badRows(2));
+
+      const { status, body } = await list(jobId, '?cursor=1&cursor=1');
+
+      expect(status).toBe(400);
+      expect(body).toEqual(invalidCursor);
+    });
+
+    it('looks at the cursor before the job', async () => {
+      const { status, body } = await list('JV99999', '?cursor=x');
+
+      expect(status).toBe(400);
+      expect(body).toEqual(invalidCursor);
+    });
+
+    it('refuses a path that cannot be decoded', async () => {
+      const { status, body } = await list('%E0%A4%A');
+
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail: 'Malformed request path.' });
+    });
+  });
+
+  describe('401', () => {
+    it.each([undefined, 'wrong'])('refuses the key %j before anything else', async (key) => {
+      const { jobId } = await service.api.uploadFeed(badRows(1));
+
+      for (const path of [`/jobs/${jobId}/issues`, '/jobs/JV99999/issues?cursor=x&limit=0']) {
+        const { status, body } = await service.api.withKey(key).get(path);
+
+        expect(status).toBe(401);
+        expect(body).toEqual({ detail: 'Invalid or missing API key' });
+      }
+    });
+  });
+
+  describe('404', () => {
+    it.each(['JV99999', 'JS99999', 'JV1', 'jv00001', 'FD00001', 'JV00001%00'])(
+      'knows no job %s',
+      async (id) => {
+        const jobId = decodeURIComponent(id);
+
+        const { status, body } = await list(id);
+
+        expect(status).toBe(404);
+        expect(body).toEqual({
+          error_code: 'JOB_NOT_FOUND',
+          message: `Job ${jobId} not found`,
+          details: { job_id: jobId },
+        });
+      },
+    );
+  });
+
+  describe('422', () => {
+    const refusal = (type: string, msg: string, input: string, ctx?: object) => ({
+      detail: [{ type, loc: ['query', 'limit'], msg, input, ...(ctx && { ctx }) }],
+    });
+    const refuses = async (limit: string, expected: unknown) => {
+      const { jobId } = await service.api.uploadFeed(badRows(1));
+
+      // Whether there is such a job is of no account.
+      for (const id of [jobId, 'JV99999']) {
+        const { status, body } = await list(id, `?limit=${encodeURIComponent(limit)}`);
+
+        expect(status).toBe(422);
+        expect(body).toEqual(expected);
+      }
+    };
+
+    it.each(['', ' ', 'ten', '1.5', '1e2', '0x10', '+5', ' 5', '5 ', '１'])(
+      'refuses the limit %j: no integer',
+      (limit) =>
+        refuses(
+          limit,
+          refusal(
+            'int_parsing',
+            'Input should be a valid integer, unable to parse string as an integer',
+            limit,
+          ),
+        ),
+    );
+
+    const codes =
+      "'missing_required', 'invalid_price', 'invalid_currency', 'currency_conflict', 'too_many_fields', 'value_too_long', 'invalid_character', 'invalid_quoting', 'duplicate_sku', 'unknown_availability', 'zero_price', 'unknown_column' or 'older_feed'";
+    it.each([
+      ['code', 'invalid_prices', codes],
+      ['code', 'INVALID_PRICE', codes],
+      ['code', ' invalid_price', codes],
+      ['code', 'invalid_price,zero_price', codes],
+      ['code', '__proto__', codes],
+      ['code', '\0', codes],
+      ['severity', 'fatal', "'error' or 'warning'"],
+      ['severity', 'Error', "'error' or 'warning'"],
+      ['severity', 'error ', "'error' or 'warning'"],
+    ])('refuses the %s %j', async (filter, input, expected) => {
+      const { jobId } = await service.api.uploadFeed(badRows(1));
+
+      for (const id of [jobId, 'JV99999']) {
+        const { status, body } = await list(id, `?${filter}=${encodeURIComponent(input)}`);
+
+        expect(status).toBe(422);
+        expect(body).toEqual({
+          detail: [
+            {
+              type: 'enum',
+              loc: ['query', filter],
+              msg: `Input should be ${expected}`,
+              input,
+              ctx: { expected },
+            },
+          ],
+        });
+      }
+    });
+
+    it('reports everything that is wrong at once', async () => {
+      const { jobId } = await service.api.uploadFeed(badRows(1));
+
+      const { status, body } = await list(jobId, '?severity=x&limit=0&code=y');
+
+      expect(status).toBe(422);
+      expect(body.detail.map(({ loc }: { loc: string[] }) => loc[1]).sort()).toEqual([
+        'code',
+        'limit',
+        'severity',
+      ]);
+    });
+
+    it.each(['code', 'severity'])('refuses a %s that is sent twice', async (filter) => {
+      const { jobId } = await service.api.uploadFeed(badRows(1));
+
+      const { status, body } = await list(jobId, `?${filter}=a&${filter}=b`);
+
+      expect(status).toBe(422);
+      expect(body.detail).toContainEqual(
+        expect.objectContaining({ loc: ['query', filter], input: ['a', 'b'] }),
+      );
+    });
+
+    it('refuses a limit that is sent twice', async () => {
+      const { jobId } = await service.api.uploadFeed(badRows(1));
+
+      const { status, body } = await list(jobId, '?limit=1&limit=2');
+
+      expect(status).toBe(422);
+      expect(body).toEqual({
+        detail: [{ type: 'int_parsing', loc: ['query', 'limit'], msg: anyText, input: ['1', '2'] }],
+      });
+    });
+
+    it.each(['0', '-1', '-99999999999999999999'])('refuses the limit %s: below 1', (limit) =>
+      refuses(
+        limit,
+        refusal('greater_than_equal', 'Input should be greater than or equal to 1', limit, { ge: 1 }),
+      ),
+    );
+
+    it.each(['1001', '5000', '99999999999999999999'])('refuses the limit %s: above 1000', (limit) =>
+      refuses(
+        limit,
+        refusal('less_than_equal', 'Input should be less than or equal to 1000', limit, { le: 1000 }),
+      ),
+    );
+  });
+});

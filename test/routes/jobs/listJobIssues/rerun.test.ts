@@ -1,0 +1,185 @@
+import { rm } from 'node:fs/promises';
+import { recoverRuns } from '../../../../src/runs/recovery';
+import { eventually } from '../../../support/eventually';
+import { leaveRunning, whileReading } from '../../../support/held-run';
+import { startTestService, type TestService } from '../../../support/service';
+import { rawFilePath, replaceRawFile } from '../../../support/stored';
+import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+interface Issue {
+  line: number;
+  code: string;
+}
+
+const list = (jobId: string) => service.api.get(`/jobs/${jobId}/issues`);
+
+/** A feed with this many bad rows, on the lines from 2 on. */
+const badRows = (count: number) =>
+  'sku,product_name,price\n' + Array.from({ length: count }, (_, n) => `S${n},Product,NA\n`).join('');
+const none = { count: 0, items: [], issue_counts: [] };
+
+describe('GET /jobs/{job_id}/issues', () => {
+  describe('200, after another run:', () => {
+    /** Changes the raw file, and runs the job again. */
+    async function rerun({ feedId, jobId }: { feedId: string; jobId: string }, csv: string | null) {
+      if (csv === null) await rm(await rawFilePath(service, feedId));
+      else await replaceRawFile(service, feedId, csv);
+      return (await service.api.post(`/jobs/${jobId}/run`)).body;
+    }
+
+    it('lists the reasons of that run alone', async () => {
+      const feed = await service.api.loadFeed(badRows(3));
+
+      await rerun(feed, 'sku,product_name\n1,Tent\n,Lamp\n');
+
+      const { body } = await list(feed.jobId);
+      expect(body).toEqual({
+        count: 1,
+        items: [
+          {
+            line: 3,
+            last_line: 3,
+            row: 2,
+            sku: null,
+            field: 'sku',
+            column_number: 1,
+            code: 'missing_required',
+            severity: 'error',
+            message: expect.any(String),
+            value: null,
+          },
+        ],
+        issue_counts: [
+          {
+            code: 'missing_required',
+            severity: 'error',
+            count: 1,
+            first_rows: [{ line: 3, row: 2, sku: null, value: null }],
+          },
+        ],
+      });
+    });
+
+    it('is empty when that run skipped nothing', async () => {
+      const feed = await service.api.loadFeed(badRows(3));
+
+      await rerun(feed, 'sku,product_name\n1,Tent\n');
+
+      expect((await list(feed.jobId)).body).toEqual(none);
+    });
+
+    it('lists the same once more when nothing has changed', async () => {
+      const { job: _job, ...feed } = await service.api.loadFeed(badRows(3));
+      const before = (await list(feed.jobId)).body;
+
+      await service.api.post(`/jobs/${feed.jobId}/run`);
+
+      expect((await list(feed.jobId)).body).toEqual(before);
+    });
+
+    it('lists what a run that failed had skipped until then', async () => {
+      const feed = await service.api.loadFeed(badRows(3));
+
+      const job = await rerun(feed, 'sku,product_name\n,Tent\n1,"Lamp\n');
+
+      const { body } = await list(feed.jobId);
+      expect(job).toMatchObject({ status: 'failed', summary: { processed: 1, skipped: 1 } });
+      expect(body.items.map(({ line, code }: Issue) => [line, code])).toEqual([[2, 'missing_required']]);
+      expect(body.issue_counts).toEqual([
+        {
+          code: 'missing_required',
+          severity: 'error',
+          count: 1,
+          first_rows: [{ line: 2, row: 1, sku: null, value: null }],
+        },
+      ]);
+    });
+
+    it('is empty when that run failed before it read a row', async () => {
+      const feed = await service.api.loadFeed(badRows(3));
+
+      await rerun(feed, null);
+
+      expect((await list(feed.jobId)).body).toEqual(none);
+    });
+
+    it('agrees with the counts when that run lost its connection', async () => {
+      const feed = await service.api.loadFeed(badRows(3), 'Lost connection');
+      await whileWritesDo(service, 'products', cutConnection, () =>
+        rerun(feed, 'sku,product_name\n,Tent\n1,Lamp\n'),
+      );
+
+      const { body } = await list(feed.jobId);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
+      const codes = body.items.map(({ code }: Issue) => code) as string[];
+      const counted = body.issue_counts.flatMap((entry: { code: string; count: number }) =>
+        Array<string>(entry.count).fill(entry.code),
+      ) as string[];
+      expect(codes.sort()).toEqual(counted.sort());
+      expect(codes).not.toContain('invalid_price');
+    });
+
+    it('is empty when that run was interrupted', async () => {
+      const feed = await service.api.loadFeed(badRows(3));
+      await leaveRunning(service, feed);
+      await recoverRuns(service.db);
+
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
+      expect((await list(feed.jobId)).body).toEqual(none);
+    });
+
+    it('keeps its issues when it ends between the look for interrupted runs and the claim on its job', async () => {
+      const feed = await service.api.loadFeed(badRows(3), 'Ends meanwhile');
+      const before = (await list(feed.jobId)).body;
+      const jobBefore = (await service.api.get(`/jobs/${feed.jobId}`)).body;
+      const jobs = () => service.db('validation_jobs').where('job_id', Number(feed.jobId.slice(2)));
+      const columns = ['status', 'started_at', 'finished_at', 'processed', 'inserted', 'updated'];
+      const ended = await jobs().first([...columns, 'unchanged', 'skipped']);
+      await leaveRunning(service, feed);
+
+      // The end of the run is written, and not committed yet: the look still sees it running, and the claim is free.
+      const run = await service.db.transaction();
+      await run('validation_jobs')
+        .where('job_id', Number(feed.jobId.slice(2)))
+        .update(ended);
+      const looking = recoverRuns(service.db);
+      await eventually('it waits for the row of the job', async () => {
+        const { rows } = await service.db.raw<{ rows: unknown[] }>(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length === 1;
+      });
+      await run.commit();
+
+      expect((await looking).failed).toEqual([]);
+      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(jobBefore);
+      expect((await list(feed.jobId)).body).toEqual(before);
+    });
+
+    it('takes nothing from a job that ended, while another one was interrupted', async () => {
+      const ended = await service.api.loadFeed(badRows(2), 'Ended');
+      const interrupted = await service.api.loadFeed(badRows(3), 'Interrupted');
+      const before = (await list(ended.jobId)).body;
+      await leaveRunning(service, interrupted);
+
+      expect((await recoverRuns(service.db)).failed).toEqual([Number(interrupted.jobId.slice(2))]);
+
+      expect((await list(ended.jobId)).body).toEqual(before);
+      expect((await list(interrupted.jobId)).body).toEqual(none);
+    });
+
+    it('lists the reasons of the last run that ended while that one goes on', async () => {
+      const { job: _job, ...feed } = await service.api.loadFeed(badRows(3));
+      const before = (await list(feed.jobId)).body;
+
+      await whileReading(service, feed, async () => {
+        expect((await list(feed.jobId)).body).toEqual(before);
+      });
+    });
+  });
+});

@@ -1,0 +1,395 @@
+import { eventually } from '../../../support/eventually';
+import { whileLoading, whileReading } from '../../../support/held-run';
+import { startTestService, type TestService } from '../../../support/service';
+import { storedFeed } from '../../../support/stored';
+import { aTimestamp } from '../../../support/timestamp';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\nROPE,Rope,NA\n';
+const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
+
+/** The partner's products with all their columns, and the version of each row: a row that is written gets another. */
+async function products(partnerName: string): Promise<Record<string, unknown>[]> {
+  return service
+    .db('products')
+    .join('partners', 'partners.partner_id', 'products.partner_id')
+    .where({ partner_name: partnerName })
+    .orderBy('product_id')
+    .select('products.*', service.db.raw('products.xmin::text as version'));
+}
+
+const lastProductId = async () =>
+  (await service.db.raw("select last_value from pg_sequences where sequencename = 'products_product_id_seq'"))
+    .rows;
+
+describe('POST /jobs/{job_id}/run', () => {
+  describe('200', () => {
+    it('answers with the job, completed, and its counters', async () => {
+      const { feedId, jobId } = await service.api.uploadFeed(csv, 'First run');
+
+      const { status, body } = await run(jobId);
+
+      const summary = 'Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.';
+      expect(status).toBe(200);
+      expect(body).toEqual({
+        job_id: jobId,
+        feed_id: feedId,
+        status: 'completed',
+        job_type: 'validation',
+        message: summary,
+        result: summary,
+        created_at: aTimestamp,
+        started_at: aTimestamp,
+        finished_at: aTimestamp,
+        summary: { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1 },
+        issue_counts: [
+          {
+            code: 'invalid_price',
+            severity: 'error',
+            count: 1,
+            first_rows: [{ line: 4, row: 3, sku: 'ROPE', value: 'NA' }],
+          },
+        ],
+      });
+      expect((await service.api.get(`/jobs/${jobId}`)).body).toEqual(body);
+    });
+
+    it('loads the products, and shows the feed as processed', async () => {
+      const { feedId } = await service.api.loadFeed(csv, 'Loaded');
+
+      const feed_id = Number(feedId.slice(2));
+      expect(await products('Loaded')).toMatchObject([
+        { feed_id, sku: 'TENT-2', product_name: 'Two-person tent', price: '189.9000' },
+        { feed_id, sku: 'LAMP-1', product_name: 'Head lamp', price: '24.5000' },
+      ]);
+      expect((await service.api.get(`/feeds/${feedId}`)).body).toMatchObject({
+        status: 'processed',
+        validation_status: 'completed',
+        validation_message:
+          'ETL processing completed. Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.',
+      });
+    });
+
+    it('writes nothing anew when it is run again, and counts the products as unchanged', async () => {
+      const { feedId, jobId, job } = await service.api.loadFeed(csv, 'Again');
+      const before = await products('Again');
+      const numbers = await lastProductId();
+
+      for (let again = 1; again <= 2; again++) {
+        const { status, body } = await run(jobId);
+
+        const summary = 'Products processed: 3. Inserted: 0. Updated: 0. Unchanged: 2. Skipped: 1.';
+        expect(status).toBe(200);
+        expect(body).toEqual({
+          ...job,
+          message: summary,
+          result: summary,
+          started_at: aTimestamp,
+          finished_at: aTimestamp,
+          summary: { processed: 3, inserted: 0, updated: 0, unchanged: 2, skipped: 1 },
+        });
+        expect(body.started_at > job.finished_at).toBe(true);
+        expect(await products('Again')).toEqual(before);
+        expect(await lastProductId()).toEqual(numbers);
+        expect((await service.api.get(`/feeds/${feedId}`)).body.validation_message).toBe(
+          `ETL processing completed. ${summary}`,
+        );
+      }
+    });
+
+    it('counts what a later feed of the partner inserts, updates and leaves alone', async () => {
+      const first = await service.api.loadFeed(csv, 'Later');
+      const before = await products('Later');
+      const numbers = await lastProductId();
+
+      const second = await service.api.loadFeed(
+        'sku,product_name,price\nMAT,Mat,9\nLAMP-1,Head lamp,19.99\nTENT-2,Two-person tent,189.9\n,,\n',
+        'Later',
+      );
+
+      const [tent, lamp, mat] = await products('Later');
+      expect(second.job.summary).toEqual({ processed: 4, inserted: 1, updated: 1, unchanged: 1, skipped: 1 });
+      expect(tent).toEqual(before[0]);
+      expect(lamp).toEqual({
+        ...before[1],
+        feed_id: Number(second.feedId.slice(2)),
+        price: '19.9900',
+        version: expect.any(String),
+      });
+      expect(mat).toMatchObject({ sku: 'MAT', product_id: Number(numbers[0].last_value) + 1 });
+      expect((await service.api.get(`/jobs/${first.jobId}`)).body).toEqual(first.job);
+    });
+
+    it('sets the products back when the older feed is run once more', async () => {
+      const first = await service.api.loadFeed('sku,product_name,price\nA,A,1\nB,B,1\n', 'Set back');
+      await service.api.loadFeed('sku,product_name,price\nA,A,2\nB,B,1\nC,C,3\n', 'Set back');
+
+      const { body } = await run(first.jobId);
+
+      expect(body.summary).toEqual({ processed: 2, inserted: 0, updated: 1, unchanged: 1, skipped: 0 });
+      expect((await products('Set back')).map(({ sku, price }) => [sku, price])).toEqual([
+        ['A', '1.0000'],
+        ['B', '1.0000'],
+        ['C', '3.0000'],
+      ]);
+    });
+
+    it('keeps the products of partners apart', async () => {
+      await service.api.loadFeed(csv, 'One');
+      const before = await products('One');
+
+      const { job } = await service.api.loadFeed(csv.replace('189.90', '1'), 'Another');
+
+      expect(job.summary).toMatchObject({ inserted: 2, updated: 0 });
+      expect(await products('One')).toEqual(before);
+    });
+
+    it.each([
+      ['a header alone', 'sku,product_name', { processed: 0, inserted: 0, skipped: 0 }],
+      ['bad rows alone', 'sku,product_name\n,A\nB,\n', { processed: 2, inserted: 0, skipped: 2 }],
+      ['blank lines', 'sku,product_name\n\n \nA,A\n\n', { processed: 1, inserted: 1, skipped: 0 }],
+      ['one sku twice', 'sku,product_name\nA,A\nA,B\n', { processed: 2, inserted: 1, skipped: 1 }],
+      [
+        'semicolons and a byte order mark',
+        '\ufeffsku;product_name\r\nA;A\r\n',
+        { processed: 1, inserted: 1, skipped: 0 },
+      ],
+    ])('completes a feed with %s', async (what, content, counters) => {
+      const { job } = await service.api.loadFeed(content, what);
+
+      expect(job).toMatchObject({ status: 'completed', summary: { ...counters, updated: 0, unchanged: 0 } });
+    });
+
+    it('needs no body, and does not look at one', async () => {
+      const { jobId } = await service.api.uploadFeed(csv);
+
+      for (const init of [
+        {},
+        { body: '{"force":true}', headers: { 'content-type': 'application/json' } },
+        { body: '{', headers: { 'content-type': 'application/json' } },
+        { body: 'x', headers: { 'content-type': 'text/csv' } },
+      ]) {
+        expect(await service.api.send('POST', `/jobs/${jobId}/run`, init)).toMatchObject({
+          status: 200,
+          body: { status: 'completed' },
+        });
+      }
+    });
+
+    describe('while it goes on', () => {
+      const stateOf = async ({ feedId, jobId }: { feedId: string; jobId: string }) => {
+        const [feed, job] = await Promise.all([
+          service.api.get(`/feeds/${feedId}`),
+          service.api.get(`/jobs/${jobId}`),
+        ]);
+        return [feed.body.status, feed.body.validation_status, job.body.status];
+      };
+
+      it('shows the feed as validating while the file is read', async () => {
+        const feed = await service.api.uploadFeed(csv, 'Reading');
+        expect(await stateOf(feed)).toEqual(['processing', 'queued', 'queued']);
+
+        const { status } = await whileReading(service, feed, async () => {
+          expect(await stateOf(feed)).toEqual(['validating', 'running', 'running']);
+          expect(await products('Reading')).toEqual([]);
+        });
+
+        expect(status).toBe(200);
+        expect(await stateOf(feed)).toEqual(['processed', 'completed', 'completed']);
+      });
+
+      it('shows the feed as validated while the products are loaded, and none of them before the end', async () => {
+        const feed = await service.api.uploadFeed(csv, 'Locked');
+
+        const { status } = await whileLoading(service, feed, async () => {
+          expect(await stateOf(feed)).toEqual(['validated', 'running', 'running']);
+          expect(await products('Locked')).toEqual([]);
+        });
+
+        expect(status).toBe(200);
+        expect(await stateOf(feed)).toEqual(['processed', 'completed', 'completed']);
+        expect((await products('Locked')).length).toBe(2);
+      });
+
+      it('goes through the same states when it is run again', async () => {
+        const { job: _job, ...feed } = await service.api.loadFeed(csv, 'Same states');
+
+        await whileReading(service, feed, async () => {
+          expect(await stateOf(feed)).toEqual(['validating', 'running', 'running']);
+        });
+        await whileLoading(service, feed, async () => {
+          expect(await stateOf(feed)).toEqual(['validated', 'running', 'running']);
+        });
+
+        expect(await stateOf(feed)).toEqual(['processed', 'completed', 'completed']);
+      });
+
+      it('leaves other feeds of the partner alone', async () => {
+        const held = await service.api.uploadFeed(csv, 'Held');
+        const other = await service.api.uploadFeed(csv, 'Held');
+
+        const { body } = await whileReading(service, held, async () => {
+          expect((await run(other.jobId)).body.summary).toMatchObject({ inserted: 2, skipped: 1 });
+          expect(await stateOf(held)).toEqual(['validating', 'running', 'running']);
+        });
+
+        expect(body.summary).toMatchObject({ inserted: 0, unchanged: 2, skipped: 1 });
+      });
+    });
+
+    describe('two feeds of one partner at once', () => {
+      const skus = Array.from({ length: 500 }, (_, n) => `S${n}`);
+      const feedOf = (price: number, order: string[]) =>
+        `sku,product_name,price\n${order.map((sku) => `${sku},Product ${sku},${price}\n`).join('')}`;
+
+      it('load each product once, whatever the order of their rows; the last to commit wins', async () => {
+        const feeds = await Promise.all([
+          service.api.uploadFeed(feedOf(1, skus), 'At once'),
+          service.api.uploadFeed(feedOf(2, [...skus].reverse()), 'At once'),
+        ]);
+
+        const jobs = await Promise.all(feeds.map(({ jobId }) => run(jobId)));
+
+        expect(jobs.map(({ status, body }) => [status, body.status])).toEqual(
+          Array(2).fill([200, 'completed']),
+        );
+        const summaries = jobs.map(({ body }) => [body.summary.inserted, body.summary.updated]).sort();
+        expect(summaries).toEqual([
+          [0, 500],
+          [500, 0],
+        ]);
+        const last = jobs.findIndex(({ body }) => body.summary.updated === 500);
+        const rows = await products('At once');
+        expect(rows.length).toBe(500);
+        expect(new Set(rows.map(({ sku }) => sku)).size).toBe(500);
+        expect(new Set(rows.map(({ price }) => price))).toEqual(new Set([`${last + 1}.0000`]));
+        expect(new Set(rows.map(({ feed_id }) => feed_id))).toEqual(
+          new Set([Number(feeds[last]!.feedId.slice(2))]),
+        );
+      });
+
+      it('both complete when they are about to load at the same moment', async () => {
+        const held = await service.api.uploadFeed(feedOf(1, skus), 'Both loading');
+        const other = await service.api.uploadFeed(feedOf(2, skus), 'Both loading');
+        const runs: ReturnType<typeof run>[] = [];
+
+        const first = await whileLoading(service, held, async () => {
+          runs.push(run(other.jobId));
+          await eventually('the other is about to load', async () => {
+            expect((await storedFeed(service, other.feedId)).status).toBe('validated');
+          });
+        });
+        const [second] = await Promise.all(runs);
+
+        const jobs = [first.body, second!.body];
+        expect(jobs.map(({ status }) => status as string)).toEqual(['completed', 'completed']);
+        expect(jobs.map(({ summary }) => summary.inserted as number).sort()).toEqual([0, 500]);
+        expect((await products('Both loading')).length).toBe(500);
+      });
+    });
+  });
+
+  describe('400', () => {
+    it('runs no submission job', async () => {
+      const { submissionJobId, jobId } = await service.api.uploadFeed(csv);
+      const before = (await service.api.get(`/jobs/${submissionJobId}`)).body;
+
+      const { status, body } = await run(submissionJobId);
+
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail: 'Only validation jobs can be run' });
+      expect((await service.api.get(`/jobs/${submissionJobId}`)).body).toEqual(before);
+      expect((await service.api.get(`/jobs/${jobId}`)).body.status).toBe('queued');
+    });
+
+    it('refuses a path that cannot be decoded', async () => {
+      const { status, body } = await run('%E0%A4%A');
+
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail: 'Malformed request path.' });
+    });
+  });
+
+  describe('401', () => {
+    it.each([undefined, 'wrong'])('does nothing with the key %j', async (key) => {
+      const { submissionJobId, jobId } = await service.api.uploadFeed(csv);
+
+      for (const id of [jobId, submissionJobId, 'JV99999']) {
+        const { status, body } = await service.api.withKey(key).post(`/jobs/${id}/run`);
+
+        expect(status).toBe(401);
+        expect(body).toEqual({ detail: 'Invalid or missing API key' });
+      }
+      expect((await service.api.get(`/jobs/${jobId}`)).body.status).toBe('queued');
+    });
+  });
+
+  describe('404', () => {
+    it.each(['JV99999', 'JS99999', 'JV00000', 'JV1', 'jv00001', 'JV000001', 'FD00001', '%20', 'JV00001%00'])(
+      'knows no job %s',
+      async (id) => {
+        // A job with the number 1 there is.
+        await service.api.uploadFeed(csv);
+
+        const { status, body } = await run(id);
+
+        expect(status).toBe(404);
+        expect(body).toEqual({ detail: 'Job not found' });
+      },
+    );
+  });
+
+  describe('405', () => {
+    it.each(['GET', 'HEAD', 'PUT', 'DELETE'])('does not know %s, with or without a key', async (method) => {
+      for (const api of [service.api, service.api.withKey(undefined)]) {
+        const { status, headers } = await api.send(method, '/jobs/JV00001/run');
+
+        expect(status).toBe(405);
+        expect(headers.get('allow')).toBe('POST');
+      }
+    });
+  });
+
+  describe('409', () => {
+    it('does not run a job that is running, neither while it reads nor while it loads', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Running');
+
+      for (const hold of [whileReading, whileLoading]) {
+        const { status, body } = await hold(service, feed, async () => {
+          // Its progress appears meanwhile.
+          const job = async () => ({
+            ...(await service.api.get(`/jobs/${feed.jobId}`)).body,
+            progress: undefined,
+          });
+          const before = await job();
+
+          const second = await run(feed.jobId);
+
+          expect(second.status).toBe(409);
+          expect(second.body).toEqual({ detail: `Job ${feed.jobId} is already running.` });
+          expect(await job()).toEqual(before);
+        });
+        expect([status, body.status]).toEqual([200, 'completed']);
+      }
+      expect((await storedFeed(service, feed.feedId)).status).toBe('processed');
+      expect((await products('Running')).length).toBe(2);
+    });
+
+    it('lets one of many runs at once go on', async () => {
+      const { jobId } = await service.api.uploadFeed(csv, 'Many at once');
+
+      const responses = await Promise.all(Array.from({ length: 8 }, () => run(jobId)));
+
+      const completed = responses.filter(({ status }) => status === 200);
+      const refused = responses.filter(({ status }) => status === 409);
+      expect(completed.length).toBeGreaterThan(0);
+      expect(completed.length + refused.length).toBe(8);
+      expect(completed.filter(({ body }) => body.summary.inserted === 2).length).toBe(1);
+      expect((await products('Many at once')).length).toBe(2);
+    });
+  });
+});

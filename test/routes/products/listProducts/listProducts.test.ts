@@ -1,0 +1,682 @@
+import type { ApiResponse } from '../../../support/api-client';
+import { pagesOf, walk as walkPages } from '../../../support/pages';
+import { loadProducts, setCreatedAt, type FeedRow } from '../../../support/products';
+import { startTestService, type TestService } from '../../../support/service';
+import { aTimestamp } from '../../../support/timestamp';
+import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../../support/wrong-queries';
+
+type Query = Record<string, string> | string;
+
+const invalidSortBy =
+  'Invalid sort_by value. Allowed values: product_id, price, product_name, brand, category, created_at.';
+const invalidOrder = 'Invalid order value. Allowed values: asc, desc.';
+const cursorNeedsProductId = 'Cursor pagination is currently supported only with sort_by=product_id.';
+const invalidCursor = 'Invalid cursor value.';
+
+function list(service: TestService, query: Query = {}): Promise<ApiResponse> {
+  const text = typeof query === 'string' ? query : new URLSearchParams(query).toString();
+  return service.api.get(`/products?${text}`);
+}
+
+/** The names of the products in a page, in their order. */
+async function names(service: TestService, query: Query): Promise<string[]> {
+  const { status, body } = await list(service, query);
+  expect(status).toBe(200);
+  expect(body.count).toBe(body.items.length);
+  return body.items.map((item: { product_name: string }) => item.product_name);
+}
+
+const walk = ({ api }: TestService, query: Record<string, string>, cursor?: string) =>
+  walkPages(api, '/products', 'product_id', query, cursor);
+
+const product = (number: number) => `PR${String(number).padStart(5, '0')}`;
+
+describe('GET /products', () => {
+  describe('200', () => {
+    describe('the items', () => {
+      let service: TestService;
+      beforeAll(async () => {
+        service = await startTestService();
+      });
+
+      it('is an empty list while nothing is loaded, also when a feed was uploaded but not run', async () => {
+        const empty = await startTestService();
+        await empty.api.uploadFeed('sku,product_name\nA,A\n');
+
+        const { status, body } = await list(empty);
+
+        expect(status).toBe(200);
+        expect(body).toEqual({ count: 0, items: [] });
+      });
+
+      it('shows every field that has a value, and leaves the others out', async () => {
+        const { feedId, productIds } = await loadProducts(
+          service,
+          [
+            {
+              sku: '007',
+              product_name: 'Zelt für „zwei“',
+              description: 'Light, "quick"\nto pitch',
+              brand: 'Acme',
+              category: 'Camping/Tents',
+              price: '189.90',
+              currency: 'EUR',
+              availability: 'in_stock',
+            },
+            { sku: 'LAMP-1', product_name: 'Head lamp' },
+          ],
+          'Fields & Co',
+        );
+
+        const { status, body } = await list(service, { partner_name: 'Fields & Co', order: 'asc' });
+
+        expect(status).toBe(200);
+        expect(body).toEqual({
+          count: 2,
+          items: [
+            {
+              product_id: productIds[0],
+              feed_id: feedId,
+              partner_name: 'Fields & Co',
+              sku: '007',
+              product_name: 'Zelt für „zwei“',
+              description: 'Light, "quick"\nto pitch',
+              brand: 'Acme',
+              category: 'Camping/Tents',
+              price: 189.9,
+              currency: 'EUR',
+              availability: 'in_stock',
+              created_at: aTimestamp,
+            },
+            {
+              product_id: productIds[1],
+              feed_id: feedId,
+              partner_name: 'Fields & Co',
+              sku: 'LAMP-1',
+              product_name: 'Head lamp',
+              created_at: aTimestamp,
+            },
+          ],
+        });
+      });
+
+      it('shows prices as JSON numbers, to the last of four decimals', async () => {
+        const prices = ['0', '0.0001', '5.0000', '19.99', '1234.5678', '999999999999.9999'];
+        const rows = prices.map((price, index) => ({ sku: `P-${index}`, price }));
+        await loadProducts(service, rows, 'Prices');
+
+        const { body } = await list(service, {
+          partner_name: 'Prices',
+          sort_by: 'product_id',
+          order: 'asc',
+        });
+
+        expect(body.items.map((item: { price: unknown }) => item.price)).toEqual([
+          0, 0.0001, 5, 19.99, 1234.5678, 999999999999.9999,
+        ]);
+      });
+    });
+
+    describe('filters', () => {
+      /** By product name. */
+      const fixtures: Record<string, FeedRow & { partner_name: string }> = {
+        tent: {
+          sku: 'S-1',
+          brand: 'Acme',
+          category: 'Tents',
+          availability: 'in_stock',
+          partner_name: 'Birch & Sons',
+        },
+        brandInLowerCase: {
+          sku: 'S-2',
+          brand: 'acme',
+          category: 'Tents',
+          availability: 'in_stock',
+          partner_name: 'Birch & Sons',
+        },
+        categoryInLowerCase: {
+          sku: 's-1',
+          brand: 'Acme',
+          category: 'tents',
+          availability: 'out_of_stock',
+          partner_name: 'Birch & Sons',
+        },
+        bare: { sku: 'S-4', partner_name: 'Birch & Sons' },
+        special: {
+          sku: `50% _off_ 'n "quoted" + \\ 😀`,
+          brand: '%',
+          category: '_',
+          availability: 'in_stock',
+          partner_name: 'birch & sons',
+        },
+        sameSku: {
+          sku: 'S-1',
+          brand: 'Acme',
+          category: 'Tents',
+          availability: 'in_stock',
+          partner_name: 'birch & sons',
+        },
+      };
+      const everything = Object.keys(fixtures);
+
+      let service: TestService;
+      const feedOf: Record<string, string> = {};
+      beforeAll(async () => {
+        service = await startTestService();
+        for (const partnerName of ['Birch & Sons', 'birch & sons']) {
+          const rows = Object.entries(fixtures)
+            .filter(([, { partner_name }]) => partner_name === partnerName)
+            .map(([product_name, { partner_name: _, ...row }]) => ({ ...row, product_name }));
+          feedOf[partnerName] = (await loadProducts(service, rows, partnerName)).feedId;
+        }
+      });
+
+      const found = async (query: Query) => (await names(service, query)).sort();
+
+      it.each<[Record<string, string>, string[]]>([
+        [{}, everything],
+        [{ partner_name: 'Birch & Sons' }, ['tent', 'brandInLowerCase', 'categoryInLowerCase', 'bare']],
+        [{ partner_name: 'birch & sons' }, ['special', 'sameSku']],
+        [{ partner_name: 'Birch' }, []],
+        [{ sku: 'S-1' }, ['tent', 'sameSku']],
+        [{ sku: 's-1' }, ['categoryInLowerCase']],
+        [{ sku: 'S-' }, []],
+        [{ sku: `50% _off_ 'n "quoted" + \\ 😀` }, ['special']],
+        [{ brand: 'Acme' }, ['tent', 'categoryInLowerCase', 'sameSku']],
+        [{ brand: 'acme' }, ['brandInLowerCase']],
+        [{ brand: 'ACME' }, []],
+        [{ brand: 'Acme ' }, []],
+        [{ brand: '%' }, ['special']],
+        [{ category: 'Tents' }, ['tent', 'brandInLowerCase', 'sameSku']],
+        [{ category: '_' }, ['special']],
+        [{ availability: 'in_stock' }, ['tent', 'brandInLowerCase', 'special', 'sameSku']],
+        [{ availability: 'In Stock' }, []],
+        [{ availability: 'out_of_stock' }, ['categoryInLowerCase']],
+        [{ availability: 'preorder' }, []],
+      ])('%j gives exactly the products with that very text', async (query, expected) => {
+        expect(await found(query)).toEqual([...expected].sort());
+      });
+
+      it('gives the products that the feed wrote last', async () => {
+        expect(await found({ feed_id: feedOf['birch & sons']! })).toEqual(['sameSku', 'special']);
+      });
+
+      it('gives what matches every filter, for each combination of them', async () => {
+        const wanted: Record<string, string> = {
+          partner_name: 'birch & sons',
+          feed_id: feedOf['birch & sons']!,
+          sku: 'S-1',
+          brand: 'Acme',
+          category: 'Tents',
+          availability: 'in_stock',
+        };
+        const filters = Object.keys(wanted);
+        for (let chosen = 0; chosen < 2 ** filters.length; chosen++) {
+          const query = Object.fromEntries(
+            filters.filter((_, bit) => chosen & (1 << bit)).map((name) => [name, wanted[name]!]),
+          );
+          const expected = everything.filter((name) => {
+            const row: Record<string, string> = {
+              ...fixtures[name],
+              feed_id: feedOf[fixtures[name]!.partner_name]!,
+            };
+            return Object.entries(query).every(([filter, value]) => row[filter] === value);
+          });
+
+          expect({ query, found: await found(query) }).toEqual({ query, found: expected.sort() });
+        }
+      });
+
+      it.each(['partner_name', 'feed_id', 'sku', 'brand', 'category', 'availability', 'cursor'])(
+        'takes an empty %s as absent',
+        async (name) => {
+          expect(await found({ [name]: '' })).toEqual([...everything].sort());
+        },
+      );
+
+      it('takes all filters as absent when all are empty, and others still count', async () => {
+        const empty = { partner_name: '', feed_id: '', sku: '', category: '', availability: '', cursor: '' };
+        expect(await found({ ...empty, brand: '' })).toEqual([...everything].sort());
+        expect(await found({ ...empty, brand: 'acme' })).toEqual(['brandInLowerCase']);
+      });
+
+      it.each([
+        'FD1',
+        'FD99999',
+        'FD000001',
+        'fd00001',
+        'PR00001',
+        '1',
+        '%',
+        ' FD00001',
+        'FD00001 ',
+        'FD0000１',
+        'FD99999999999999999999',
+        'FD-00001',
+      ])('gives an empty list for the feed_id %j, which is malformed or unknown', async (feedId) => {
+        const { status, body } = await list(service, { feed_id: feedId });
+
+        expect(status).toBe(200);
+        expect(body).toEqual({ count: 0, items: [] });
+      });
+    });
+
+    describe('order', () => {
+      let service: TestService;
+      let ids: string[];
+      beforeAll(async () => {
+        service = await startTestService();
+        // The products 1 to 8, in the order of their numbers.
+        const { productIds } = await loadProducts(service, [
+          { sku: '1', product_name: 'Zelt', brand: 'beta', category: 'x', price: '10' },
+          { sku: '2', product_name: 'apple', category: 'X', price: '9.5' },
+          { sku: '3', product_name: 'éclair', brand: 'Beta' },
+          { sku: '4', product_name: 'Zelt', brand: 'beta', category: 'x', price: '10.0000' },
+          { sku: '5', product_name: '😀', brand: 'Ärger', price: '0' },
+          { sku: '6', product_name: 'Ａ', category: 'x y', price: '100' },
+          { sku: '7', product_name: 'apple', brand: 'Beta', category: 'x' },
+          { sku: '8', product_name: 'apple 2', brand: 'beta 2', category: 'X', price: '9.5001' },
+        ]);
+        ids = productIds;
+        const minutes = [3, 1, 2, 3, 1, 2, 3, 2];
+        for (const [index, id] of ids.entries()) {
+          await setCreatedAt(service, id, `2026-03-01T10:0${minutes[index]!}:00Z`);
+        }
+      });
+
+      const skus = async (query: Query) => {
+        const { status, body } = await list(service, query);
+        expect(status).toBe(200);
+        return body.items.map((item: { sku: string }) => item.sku).join('');
+      };
+
+      it('is by creation time descending, ties by product number descending, unless told otherwise', async () => {
+        expect(await skus({})).toBe('74186352');
+      });
+
+      it.each([
+        ['order=asc', '25368147'],
+        ['order=desc', '74186352'],
+      ])('is the default order in the direction of %s alone', async (query, expected) => {
+        expect(await skus(query)).toBe(expected);
+      });
+
+      // Text goes by code point: Z < a < é < Ａ (U+FF21) < 😀 (U+1F600); B < b < Ä. No value comes last both ways.
+      it.each([
+        ['product_id', 'asc', '12345678'],
+        ['product_id', 'desc', '87654321'],
+        ['created_at', 'asc', '25368147'],
+        ['created_at', 'desc', '74186352'],
+        ['product_name', 'asc', '14278365'],
+        ['product_name', 'desc', '56387241'],
+        ['brand', 'asc', '37148526'],
+        ['brand', 'desc', '58417362'],
+        ['category', 'asc', '28147635'],
+        ['category', 'desc', '67418253'],
+        ['price', 'asc', '52814637'],
+        ['price', 'desc', '64182573'],
+      ])('sorts by %s %s, ties by product number in the same direction', async (sort_by, order, expected) => {
+        expect(await skus({ sort_by, order })).toBe(expected);
+      });
+
+      it.each([
+        ['product_id', '87654321'],
+        ['created_at', '74186352'],
+        ['product_name', '56387241'],
+        ['brand', '58417362'],
+        ['category', '67418253'],
+        ['price', '64182573'],
+      ])('sorts by %s descending when no order is given', async (sort_by, expected) => {
+        expect(await skus({ sort_by })).toBe(expected);
+      });
+
+      const sorts = ['product_id', 'created_at', 'product_name', 'brand', 'category', 'price'].flatMap(
+        (sort_by) => ['asc', 'desc'].map((order) => [sort_by, order] as const),
+      );
+      it.each(sorts)(
+        'names a next_cursor exactly when more exist, sorted by %s %s',
+        async (sort_by, order) => {
+          const whole = await skus({ sort_by, order });
+
+          for (const limit of [1, 3, 4, 7]) {
+            const { body } = await list(service, { sort_by, order, limit: String(limit) });
+            expect(body).toEqual({ count: limit, items: expect.any(Array), next_cursor: expect.any(String) });
+            expect(body.items.map((item: { sku: string }) => item.sku).join('')).toBe(whole.slice(0, limit));
+            expect(body.next_cursor).toBe(body.items.at(-1).product_id);
+          }
+          for (const limit of [8, 9, 100]) {
+            const { body } = await list(service, { sort_by, order, limit: String(limit) });
+            expect(body).toEqual({ count: 8, items: expect.any(Array) });
+          }
+        },
+      );
+
+      it('takes an empty cursor as absent beside a sort that has no cursors', async () => {
+        expect(await skus({ sort_by: 'price', cursor: '' })).toBe('64182573');
+      });
+    });
+
+    describe('texts that are longer than an index holds', () => {
+      /** Of four bytes each, and of no pattern: nothing compresses them. */
+      const beginning = Array.from({ length: 998 }, (_, at) =>
+        String.fromCodePoint(0x20000 + ((at * 7919) % 40_000)),
+      ).join('');
+      let service: TestService;
+      beforeAll(async () => {
+        service = await startTestService();
+        await loadProducts(
+          service,
+          ['zz', 'b', 'ab', 'b', 'aa'].map((end, index) => ({
+            sku: `${index + 1}`,
+            product_name: beginning + end,
+            category: beginning + end,
+          })),
+          'Long',
+        );
+        await loadProducts(
+          service,
+          [
+            { sku: '6', product_name: [...beginning].slice(0, 600).join(''), category: 'A' },
+            { sku: '7', product_name: 'A', category: [...beginning].slice(0, 600).join('') },
+          ],
+          'Short',
+        );
+      });
+
+      const skus = async (query: Query) =>
+        (await list(service, query)).body.items.map((item: { sku: string }) => item.sku).join('');
+
+      it.each([
+        ['product_name', 'asc', '7653241'],
+        ['product_name', 'desc', '1423567'],
+        ['category', 'asc', '6753241'],
+        ['category', 'desc', '1423576'],
+      ])('are sorted by %s %s to the last character', async (sort_by, order, expected) => {
+        expect(await skus({ sort_by, order })).toBe(expected);
+        for (let limit = 1; limit <= 7; limit++) {
+          expect(await skus({ sort_by, order, limit: `${limit}` })).toBe(expected.slice(0, limit));
+        }
+        expect(await skus({ sort_by, order, partner_name: 'Long', limit: '2' })).toBe(
+          expected.replace(/[67]/g, '').slice(0, 2),
+        );
+      });
+
+      it('are compared to the last character by a filter', async () => {
+        expect(await skus({ category: `${beginning}b`, order: 'asc' })).toBe('24');
+        expect(await skus({ category: `${beginning}b`, sort_by: 'product_id', order: 'asc' })).toBe('24');
+        expect(await skus({ category: `${beginning}b`, sort_by: 'category' })).toBe('42');
+        expect(await skus({ category: [...beginning].slice(0, 600).join('') })).toBe('7');
+        expect(await skus({ category: beginning })).toBe('');
+      });
+    });
+
+    describe('paging', () => {
+      let service: TestService;
+      /** By number. Two feeds of 24, each loaded at one moment; the first one counts as loaded later. */
+      let first: string[];
+      let second: string[];
+      beforeAll(async () => {
+        service = await startTestService();
+        const rows = (from: number) =>
+          Array.from({ length: 24 }, (_, index) => ({
+            sku: `${from + index}`,
+            brand: index % 3 === 0 ? 'rare' : 'common',
+          }));
+        first = (await loadProducts(service, rows(1))).productIds;
+        second = (await loadProducts(service, rows(25))).productIds;
+        await service
+          .db('products')
+          .whereIn(
+            'product_id',
+            first.map((id) => Number(id.slice(2))),
+          )
+          .update({ created_at: '2099-01-01T00:00:00.123456Z' });
+      });
+
+      const rare = (ids: string[]) => ids.filter((_, index) => index % 3 === 0);
+      const walks: [query: Record<string, string>, ids: () => string[]][] = [
+        [{}, () => [...second, ...first].reverse()],
+        [{ order: 'desc' }, () => [...second, ...first].reverse()],
+        [{ order: 'asc' }, () => [...second, ...first]],
+        [{ sort_by: 'product_id' }, () => [...first, ...second].reverse()],
+        [{ sort_by: 'product_id', order: 'desc' }, () => [...first, ...second].reverse()],
+        [{ sort_by: 'product_id', order: 'asc' }, () => [...first, ...second]],
+        [{ brand: 'rare' }, () => [...rare(second), ...rare(first)].reverse()],
+        [{ brand: 'rare', order: 'asc' }, () => [...rare(second), ...rare(first)]],
+        [{ brand: 'rare', sort_by: 'product_id' }, () => [...rare(first), ...rare(second)].reverse()],
+        [{ brand: 'rare', sort_by: 'product_id', order: 'asc' }, () => [...rare(first), ...rare(second)]],
+      ];
+
+      it.each(walks)('goes on without a gap or a repeat with %j', async (query, ids) => {
+        // Of 48 and of 16: with and without a rest.
+        for (const limit of [5, 8, 16, 47, 48, 49]) {
+          expect(await walk(service, { ...query, limit: String(limit) })).toEqual(pagesOf(ids(), limit));
+        }
+      });
+
+      it('goes on one by one', async () => {
+        expect(await walk(service, { limit: '1' })).toEqual(pagesOf([...second, ...first].reverse(), 1));
+      });
+
+      it('has ten products in a page unless told otherwise', async () => {
+        expect(await walk(service, {})).toEqual(pagesOf([...second, ...first].reverse(), 10));
+      });
+
+      it('accepts the limits 1 and 100', async () => {
+        expect((await list(service, 'limit=1')).body.count).toBe(1);
+        expect((await list(service, 'limit=100')).body.count).toBe(48);
+      });
+
+      it('goes on from a product that does not match the filters', async () => {
+        // The second product of a feed is a common one; the rare ones before it are one.
+        const rest = rare(first).slice(1);
+        expect((await walk(service, { brand: 'rare', order: 'asc' }, first[1])).flat()).toEqual(rest);
+        expect((await walk(service, { brand: 'rare', order: 'desc' }, second[1])).flat()).toEqual([
+          second[0],
+        ]);
+      });
+
+      it('gives an empty last page after the last product', async () => {
+        const { status, body } = await list(service, { order: 'asc', cursor: first.at(-1)! });
+
+        expect(status).toBe(200);
+        expect(body).toEqual({ count: 0, items: [] });
+      });
+
+      it('sorted by product_id, takes a cursor as a position, whether such a product exists or not', async () => {
+        const sorted = { sort_by: 'product_id', limit: '100' };
+        const all = [...first, ...second];
+        expect((await walk(service, { ...sorted, order: 'asc' }, 'PR00000')).flat()).toEqual(all);
+        expect((await walk(service, { ...sorted, order: 'desc' }, 'PR99999')).flat()).toEqual(
+          [...all].reverse(),
+        );
+        expect((await walk(service, { ...sorted, order: 'asc' }, 'PR99999')).flat()).toEqual([]);
+        expect((await walk(service, { ...sorted, order: 'desc' }, 'PR00000')).flat()).toEqual([]);
+        expect((await walk(service, { ...sorted, order: 'desc' }, 'PR100000')).flat()).toEqual(
+          [...all].reverse(),
+        );
+      });
+
+      it('gives what was there at the start, each product once, while others are loaded', async () => {
+        const own = await startTestService();
+        const old = await loadProducts(own, [{ sku: 'A' }, { sku: 'B' }, { sku: 'C' }, { sku: 'D' }]);
+        const { body: page } = await list(own, { limit: '2' });
+        await loadProducts(own, [{ sku: 'E' }, { sku: 'F' }]);
+        // The products of the pages to come change: that is no new creation.
+        await loadProducts(own, [
+          { sku: 'A', brand: 'new' },
+          { sku: 'D', brand: 'new' },
+        ]);
+
+        const rest = await walk(own, { limit: '2' }, page.next_cursor);
+
+        const seen = [...page.items.map((item: { product_id: string }) => item.product_id), ...rest.flat()];
+        expect(seen).toEqual([...old.productIds].reverse());
+      });
+    });
+
+    describe('beyond PR99999', () => {
+      let service: TestService;
+      const ids = [99_998, 99_999, 100_000, 100_001, 100_002].map(product);
+      beforeAll(async () => {
+        service = await startTestService();
+        await service.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99997)");
+        await loadProducts(service, [{ sku: 'A' }, { sku: 'B' }, { sku: 'C' }, { sku: 'D' }, { sku: 'E' }]);
+      });
+
+      it.each<[Record<string, string>, string[]]>([
+        [{ sort_by: 'product_id', order: 'asc' }, ids],
+        [{ sort_by: 'product_id', order: 'desc' }, [...ids].reverse()],
+        [{ order: 'asc' }, ids],
+        [{}, [...ids].reverse()],
+      ])(
+        'numbers grow to six digits, and order and cursors go by number with %j',
+        async (query, expected) => {
+          expect(ids.slice(1, 3)).toEqual(['PR99999', 'PR100000']);
+          for (const limit of [1, 2, 5]) {
+            expect(await walk(service, { ...query, limit: String(limit) })).toEqual(pagesOf(expected, limit));
+          }
+        },
+      );
+
+      it.each(['product_name', 'brand', 'price'])(
+        'breaks ties by number with sort_by=%s',
+        async (sort_by) => {
+          const { body } = await list(service, { sort_by, order: 'asc' });
+
+          expect(body.items.map((item: { product_id: string }) => item.product_id)).toEqual(ids);
+        },
+      );
+    });
+  });
+
+  describe('400', () => {
+    let service: TestService;
+    let known: string;
+    beforeAll(async () => {
+      service = await startTestService();
+      [known] = (await loadProducts(service, [{ sku: 'A' }])).productIds;
+    });
+
+    it.each([
+      ['sort_by=sku', invalidSortBy],
+      ['sort_by=', invalidSortBy],
+      ['sort_by=Price', invalidSortBy],
+      ['sort_by=price%20', invalidSortBy],
+      ['sort_by=price&sort_by=price', invalidSortBy],
+      ['sort_by=toString', invalidSortBy],
+      ['order=up', invalidOrder],
+      ['order=', invalidOrder],
+      ['order=ASC', invalidOrder],
+      ['order=asc&order=asc', invalidOrder],
+      ['cursor=1', invalidCursor],
+      ['cursor=PR1', invalidCursor],
+      ['cursor=pr00001', invalidCursor],
+      ['cursor=PR000001', invalidCursor],
+      ['cursor=FD00001', invalidCursor],
+      ['cursor=PR00001%20', invalidCursor],
+      ['cursor=PR00001%00', invalidCursor],
+      ['cursor=%00', invalidCursor],
+      ['cursor=PR-00001', invalidCursor],
+      ['cursor=PR99999999999999999999', invalidCursor],
+      ['cursor=PR00001&cursor=PR00001', invalidCursor],
+      ['cursor=garbage&sort_by=product_id', invalidCursor],
+      ['cursor=PR1&sort_by=product_id&order=asc', invalidCursor],
+    ])('%s is a wrong value', async (query, detail) => {
+      const { status, body } = await list(service, query);
+
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail });
+    });
+
+    it.each(['', '&order=asc', '&order=desc'])(
+      'in the default order, an unknown product is no cursor%s',
+      async (order) => {
+        const { status, body } = await list(service, `cursor=PR99999${order}`);
+
+        expect(status).toBe(400);
+        expect(body).toEqual({ detail: invalidCursor });
+      },
+    );
+
+    it.each(['created_at', 'price', 'product_name', 'brand', 'category'])(
+      'a cursor does not go with an explicit sort_by=%s',
+      async (sortBy) => {
+        const { status, body } = await list(service, { cursor: known, sort_by: sortBy });
+
+        expect(status).toBe(400);
+        expect(body).toEqual({ detail: cursorNeedsProductId });
+      },
+    );
+
+    it.each([
+      ['sort_by=x&order=x&cursor=x&limit=x&brand=%00', invalidSortBy],
+      ['limit=0&cursor=x&order=x&sort_by=', invalidSortBy],
+      ['limit=0&sort_by=x', invalidSortBy],
+      ['order=x&cursor=x&limit=x&brand=%00', invalidOrder],
+      ['limit=&order=', invalidOrder],
+      ['order=x&sort_by=price&cursor=PR00001', invalidOrder],
+      ['cursor=x&limit=x&brand=%00', invalidCursor],
+      ['limit=101&cursor=PR00001&sort_by=price', cursorNeedsProductId],
+      ['brand=%00&cursor=PR99999', invalidCursor],
+      ['feed_id=unknown&cursor=x', invalidCursor],
+      ['feed_id=unknown&order=x', invalidOrder],
+    ])(
+      'of several wrong values sort_by is named first, then order, then cursor: %s',
+      async (query, detail) => {
+        const { status, body } = await list(service, query);
+
+        expect(status).toBe(400);
+        expect(body).toEqual({ detail });
+      },
+    );
+  });
+
+  describe('422', () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService();
+    });
+
+    it.each(wrongLimits)('the limit %j is not an integer from 1 to 100', async (limit, entry) => {
+      const { status, body } = await list(service, { limit });
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [entry] });
+    });
+
+    it('the limit comes once', async () => {
+      const { status, body } = await list(service, 'limit=5&limit=5');
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [limitTwice] });
+    });
+
+    const filters = ['partner_name', 'feed_id', 'sku', 'brand', 'category', 'availability'];
+
+    it.each(filters)('the filter %s holds no NUL', async (filter) => {
+      const { status, body } = await list(service, `${filter}=a%00b`);
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [holdsNul(filter, 'a\0b')] });
+    });
+
+    it.each(filters)('the filter %s comes once', async (filter) => {
+      const { status, body } = await list(service, `${filter}=a&${filter}=b`);
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [filterTwice(filter)] });
+    });
+
+    it('reports all errors at once', async () => {
+      const { status, body } = await list(service, 'limit=0&brand=%00&sku=a&sku=b');
+
+      expect(status).toBe(422);
+      expect(body.detail).toHaveLength(3);
+      const [, limitZero] = wrongLimits.find(([limit]) => limit === '0')!;
+      expect(body.detail).toEqual(
+        expect.arrayContaining([limitZero, holdsNul('brand', '\0'), filterTwice('sku')]),
+      );
+    });
+  });
+});
