@@ -34,6 +34,7 @@ lint: lint-code lint-document ## check code, formatting and the document
 
 lint-code: node_modules/.installed-all
 	$(BIN)/eslint --max-warnings 0 .
+	$(BIN)/depcruise --output-type err-long src
 	$(BIN)/prettier --check --log-level warn .
 
 lint-document: node_modules/.installed-all

@@ -1,0 +1,100 @@
+/**
+ * The rooms of src and what each may import, from the bottom up: a room imports only rooms that stand before it here.
+ * Only main.ts, app.ts and config.ts stand outside; they compose.
+ */
+const rooms = {
+  shared: [],
+  'feed-format': ['shared'],
+  events: ['shared'],
+  db: ['shared'],
+  storage: ['shared'],
+  'embedded-postgres': ['shared', 'db'],
+  http: ['shared', 'db', 'storage'],
+  partners: ['shared', 'db', 'feed-format'],
+  idempotency: ['shared', 'db'],
+  keys: ['shared', 'db'],
+  etl: ['shared', 'db', 'storage', 'feed-format'],
+  jobs: ['shared', 'db', 'events', 'feed-format', 'http', 'etl'],
+  runs: ['shared', 'db', 'storage', 'feed-format', 'http', 'etl', 'jobs'],
+  feeds: [
+    'shared',
+    'db',
+    'events',
+    'storage',
+    'feed-format',
+    'http',
+    'partners',
+    'idempotency',
+    'etl',
+    'jobs',
+  ],
+  products: ['shared', 'db', 'http', 'partners'],
+  orders: ['shared', 'db', 'events', 'feed-format', 'http', 'partners', 'idempotency'],
+  analytics: ['shared', 'db', 'http'],
+  health: ['shared', 'db', 'http'],
+  docs: ['http'],
+  webhooks: ['shared', 'db', 'events', 'feeds', 'jobs', 'orders'],
+  telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'webhooks'],
+  cli: ['shared'],
+};
+/** They put the service together, and import `config.ts`. */
+const composers = { process: ['cli', 'admin'], admin: ['cli'] };
+
+const order = Object.keys(rooms);
+for (const [room, imports] of Object.entries(rooms)) {
+  const upward = imports.filter((other) => order.indexOf(other) >= order.indexOf(room));
+  if (upward.length > 0)
+    throw new Error(`src/${room} may not import what stands after it: ${upward.join(', ')}`);
+}
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycle',
+      comment:
+        'Files that import one another cannot be read one after the other: move what both need below them.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'known-room',
+      comment:
+        'A new folder of src gets its line in .dependency-cruiser.cjs, and one in the map of the README.',
+      severity: 'error',
+      from: { path: '^src/[^/]+/', pathNot: `^src/(${[...order, ...Object.keys(composers)].join('|')})/` },
+      to: {},
+    },
+    ...Object.entries(rooms).map(([room, imports]) => ({
+      name: `${room}-imports`,
+      comment: `src/${room} may import ${imports.join(', ') || 'no other folder of src'}. See docs/explanation/architecture.md.`,
+      severity: 'error',
+      from: { path: `^src/${room}/` },
+      to: { path: '^src/', pathNot: `^src/(${[room, ...imports].join('|')})/` },
+    })),
+    ...Object.entries(composers).map(([room, others]) => ({
+      name: `${room}-imports`,
+      severity: 'error',
+      from: { path: `^src/${room}/` },
+      to: { path: `^src/(main\\.ts$|${others.join('/|')}/)` },
+    })),
+    {
+      name: 'config-imports',
+      severity: 'error',
+      from: { path: '^src/config\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(shared|feed-format)/' },
+    },
+    {
+      name: 'no-test-code',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|scripts)/' },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+  },
+};
