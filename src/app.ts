@@ -20,7 +20,6 @@ import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import { JobWatch } from './jobs/job-watch';
 import { waitingRejectsMax } from './runs/rejects.service';
 import type { Authenticate } from './shared/caller';
-import { limits } from './shared/limits';
 import type { Log } from './shared/log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
 import { productChecks, productHandlers } from './products/products.handlers';
@@ -28,6 +27,7 @@ import { runChecks, runHandlers } from './runs/runs.handlers';
 import type { RunWorker } from './runs/worker';
 import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
+import { concurrentRejectsMax } from './runs/rejects';
 
 /** Everything the application works with. */
 export interface AppDependencies {
@@ -82,7 +82,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     claims,
     objectStore,
     runWorker: worker,
-    concurrentRejects = limits.concurrentRejects,
+    concurrentRejects = concurrentRejectsMax,
     delayWrongKey = delayWrongKeys(),
     sharesPort,
     log,

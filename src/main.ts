@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, type Config } from './config';
 import { ConfigError } from './shared/settings';
-import { limits } from './shared/limits';
 import { createLog, withPid } from './shared/log';
 import { startApiProcess, tellFailure } from './process/api-process';
 import { undoOnce, type Cleanup } from './process/cleanups';
 import { addressVariable } from './process/messages';
 import { migrate } from './process/migrate';
 import { start } from './process/start';
+import { promisedStopMilliseconds, stopReserveMilliseconds } from './shared/shutdown';
 
 /**
  * `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. `migrate` brings the
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     stopping.abort();
     // Half a start cannot be undone: what it is about to open would be left behind. It ends by itself now, unless what
     // it waits for does not answer.
-    const patience = limits.stopMilliseconds - limits.stopReserveMilliseconds;
+    const patience = promisedStopMilliseconds - stopReserveMilliseconds;
     await Promise.race([starting.catch(() => undefined), sleep(patience)]);
     await undo(deadline);
     // Whoever waits for a migration must not take it for done.
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
 
   try {
     await starting;
-    if (role === 'migrate') return await undo(Date.now() + limits.stopMilliseconds);
+    if (role === 'migrate') return await undo(Date.now() + promisedStopMilliseconds);
     state = 'working';
     await failure;
   } catch (error) {
@@ -69,14 +69,14 @@ async function main(): Promise<void> {
     const hasStarted = state === 'working';
     state = 'failed';
     if (hasStarted) log.fatal({ err: error }, 'the service ends');
-    await undo(Date.now() + limits.stopMilliseconds);
+    await undo(Date.now() + promisedStopMilliseconds);
     throw hasStarted ? new Breakdown(`The service cannot go on: ${messageOf(error)}`) : error;
   }
 }
 
 /** How long a stop may take, from the signal on: more than promised only if requests in flight may take that long. */
 function stopMilliseconds({ shutdownSeconds }: Config): number {
-  return Math.max(limits.stopMilliseconds, shutdownSeconds * 1000 + limits.stopReserveMilliseconds);
+  return Math.max(promisedStopMilliseconds, shutdownSeconds * 1000 + stopReserveMilliseconds);
 }
 
 function once(action: (reason: string) => Promise<void>): (reason: string) => Promise<void> {

@@ -2,9 +2,47 @@ import { settingGroups } from '../../src/config';
 import { formsPerFile } from '../../src/feeds/incoming-upload';
 import { waitingRejectsMax } from '../../src/runs/rejects.service';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
-import { limits } from '../../src/shared/limits';
 import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
+import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
+import { multipartOverheadBytes, formFieldBytes, formParts } from '../../src/http/multipart';
+import { headerRowBytes } from '../../src/feed-format/header';
+import { recordBytes } from '../../src/feed-format/columns';
+import { issuesKept } from '../../src/etl/row-issues';
+import { waitingRuns } from '../../src/runs/worker';
+import { concurrentRejectsMax } from '../../src/runs/rejects';
+import { databaseAcquireMilliseconds } from '../../src/db/database';
+import { databaseWaiting } from '../../src/db/dialect';
+import {
+  databaseQueryMilliseconds,
+  databaseLockMilliseconds,
+  databaseIdleMilliseconds,
+  databaseBulkMilliseconds,
+  databaseBulkIdleMilliseconds,
+} from '../../src/db/transaction';
+import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
+import { concurrentDeliveries } from '../../src/webhooks/worker';
+import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
+import { webhookMilliseconds } from '../../src/webhooks/send';
+import { webhookRetrySeconds } from '../../src/webhooks/deliver';
+import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
+import { jobWatchers } from '../../src/jobs/job-watch';
+import { jobWaitSecondsMax } from '../../src/jobs/jobs.handlers';
+import {
+  s3ConnectMilliseconds,
+  s3IdleMilliseconds,
+  s3AnswerMilliseconds,
+  s3Attempts,
+} from '../../src/storage/s3-store';
+import {
+  headerBytes,
+  headersMax,
+  requestHeadersMilliseconds,
+  responseIdleMillisecondsMax,
+  keepAliveMilliseconds,
+} from '../../src/http/server';
+import { requestIdleMilliseconds } from '../../src/http/slow-client';
+import { bytesPerSecondMin } from '../../src/shared/stall-detector';
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
 
@@ -15,7 +53,7 @@ type Row = [what: string, value: string, beyond: string, reason: string];
 const setting = (name: string, value: string) => `${value}: ${code(name)}`;
 
 const leastWithin = (milliseconds: number) =>
-  `${bytes((limits.bytesPerSecondMin * milliseconds) / 1000)} within ${duration(milliseconds)}`;
+  `${bytes((bytesPerSecondMin * milliseconds) / 1000)} within ${duration(milliseconds)}`;
 
 const groups: Record<string, Row[]> = {
   'Requests and responses': [
@@ -27,43 +65,43 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Form without its file; parts; one field',
-      `${bytes(limits.multipartOverheadBytes)}; ${limits.formParts}; ${bytes(limits.formFieldBytes)}`,
+      `${bytes(multipartOverheadBytes)}; ${formParts}; ${bytes(formFieldBytes)}`,
       '413; 400; 422',
       'A form of this service has two parts.',
     ],
     [
       'JSON body; its depth',
-      `${bytes(limits.jsonBodyBytes)}; ${limits.jsonDepth}`,
+      `${bytes(jsonBodyBytes)}; ${jsonDepth}`,
       '413; 422',
       'The largest order needs a tenth of it. Deep values exhaust the stack.',
     ],
     [
       'Request target and headers; number of headers',
-      `${bytes(limits.headerBytes)}; ${limits.headers}`,
+      `${bytes(headerBytes)}; ${headersMax}`,
       '431',
       'Memory per connection.',
     ],
     [
       'Time until the headers are complete',
-      duration(limits.requestHeadersMilliseconds),
+      duration(requestHeadersMilliseconds),
       '408',
       'A slow client occupies a connection.',
     ],
     [
       'Throughput of a request body, at least',
-      leastWithin(limits.requestIdleMilliseconds),
+      leastWithin(requestIdleMilliseconds),
       '408',
       'A slow upload occupies a slot. Pauses of the service do not count.',
     ],
     [
       'Progress of a response, at least',
-      `some bytes within ${duration(limits.responseIdleMilliseconds)}`,
+      `some bytes within ${duration(responseIdleMillisecondsMax)}`,
       'The connection is closed',
       'A client that does not read occupies a file and a slot.',
     ],
     [
       'Idle connection',
-      duration(limits.keepAliveMilliseconds),
+      duration(keepAliveMilliseconds),
       'The connection is closed',
       'Clients and load balancers close idle connections earlier.',
     ],
@@ -89,13 +127,13 @@ const groups: Record<string, Row[]> = {
   Feeds: [
     [
       'Header row; one record',
-      `${bytes(limits.headerRowBytes)}; ${bytes(limits.recordBytes)}`,
+      `${bytes(headerRowBytes)}; ${bytes(recordBytes)}`,
       '400; the row is skipped',
       'Both are held in memory.',
     ],
     [
       'Row issues kept per run',
-      count(limits.issuesKept),
+      count(issuesKept),
       'Counts per code stay exact',
       'The table grows with the number of errors.',
     ],
@@ -121,7 +159,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Runs and plans; waiting',
-      `${setting('MAX_CONCURRENT_RUNS', String(capacity.MAX_CONCURRENT_RUNS.default))}; ${limits.waitingRuns}`,
+      `${setting('MAX_CONCURRENT_RUNS', String(capacity.MAX_CONCURRENT_RUNS.default))}; ${waitingRuns}`,
       'They wait; 503',
       'They share one core.',
     ],
@@ -133,19 +171,19 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Downloads of rejects; waiting',
-      `${limits.concurrentRejects}; ${waitingRejectsMax}`,
+      `${concurrentRejectsMax}; ${waitingRejectsMax}`,
       'They wait; 503',
       'Each parses its file again, on the thread of the runs.',
     ],
     [
       'Requests that wait for a job to change; their time',
-      `${count(limits.jobWatchers)}; ${limits.jobWaitSecondsMax} s`,
+      `${count(jobWatchers)}; ${jobWaitSecondsMax} s`,
       '`Prefer: wait` is ignored, an event stream is 503',
       'Memory.',
     ],
     [
       'Response to a request with an `Idempotency-Key`',
-      `kept for ${duration(limits.idempotencyMilliseconds)}`,
+      `kept for ${duration(idempotencyMilliseconds)}`,
       'The key is new again',
       'The table grows with the number of requests.',
     ],
@@ -159,25 +197,25 @@ const groups: Record<string, Row[]> = {
   Database: [
     [
       'Requests that wait for a connection; their time',
-      `${limits.databaseWaiting}; ${duration(limits.databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
+      `${databaseWaiting}; ${duration(databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
       'They wait; 503',
       'Clients that wait longer have gone.',
     ],
     [
       'Statement of a request; its wait for a lock',
-      `${duration(limits.databaseQueryMilliseconds)}; ${duration(limits.databaseLockMilliseconds)}`,
+      `${duration(databaseQueryMilliseconds)}; ${duration(databaseLockMilliseconds)}`,
       '503; the statement is cancelled',
       'Ten times the slowest that was measured.',
     ],
     [
       'Statement of a run, a plan or rejects',
-      duration(limits.databaseBulkMilliseconds),
+      duration(databaseBulkMilliseconds),
       'The run fails',
       '5 GiB beside three other runs.',
     ],
     [
       'Idle transaction of a request; of a run',
-      `${duration(limits.databaseIdleMilliseconds)}; ${duration(limits.databaseBulkIdleMilliseconds)}`,
+      `${duration(databaseIdleMilliseconds)}; ${duration(databaseBulkIdleMilliseconds)}`,
       'It is rolled back',
       'A frozen process holds locks. Uploads with an `Idempotency-Key` have no limit.',
     ],
@@ -185,13 +223,13 @@ const groups: Record<string, Row[]> = {
   'Object store': [
     [
       'Connect; idle connection; response; attempts',
-      `${duration(limits.s3ConnectMilliseconds)}; ${duration(limits.s3IdleMilliseconds)}; ${duration(limits.s3AnswerMilliseconds)}; ${limits.s3Attempts}`,
+      `${duration(s3ConnectMilliseconds)}; ${duration(s3IdleMilliseconds)}; ${duration(s3AnswerMilliseconds)}; ${s3Attempts}`,
       '503',
       'A frozen store must hold neither a request nor a place. An idle connection is not tried again.',
     ],
     [
       'Throughput of an object that is read, at least',
-      leastWithin(limits.s3IdleMilliseconds),
+      leastWithin(s3IdleMilliseconds),
       'The run fails, a download is cut',
       'Its reader occupies a transaction or a slot.',
     ],
@@ -199,31 +237,31 @@ const groups: Record<string, Row[]> = {
   Webhooks: [
     [
       'Deliveries in one process; to one endpoint in all',
-      `${limits.concurrentDeliveries}; ${limits.deliveriesPerEndpoint}`,
+      `${concurrentDeliveries}; ${deliveriesPerEndpoint}`,
       'They wait',
       'Slow receivers must leave room for others.',
     ],
     [
       'Response of a receiver',
-      duration(limits.webhookMilliseconds),
+      duration(webhookMilliseconds),
       'Retry with backoff',
       'Standard Webhooks recommends 15 to 30 s.',
     ],
     [
       'Retries',
-      `${limits.webhookRetrySeconds.map((seconds) => duration(seconds * 1000)).join(', ')} after the attempt before`,
+      `${webhookRetrySeconds.map((seconds) => duration(seconds * 1000)).join(', ')} after the attempt before`,
       'The event is discarded',
       'Nine attempts within 28 to 33 h.',
     ],
     [
       'Age of an event for a paused endpoint',
-      duration(limits.webhookAgeMilliseconds),
+      duration(webhookAgeMilliseconds),
       'The event is discarded',
       'Attempts are not counted while an endpoint is paused.',
     ],
     [
       'Time without any accepted event',
-      `${limits.webhookDeadMilliseconds / 86_400_000} days`,
+      `${webhookDeadMilliseconds / 86_400_000} days`,
       'The endpoint is disabled',
       'A weekend and a holiday are no reason.',
     ],
@@ -246,8 +284,8 @@ const shares: string[][] = [
   ['Raw file downloads', String(downloads), half(downloads), 'The connection is closed; resume with `Range`'],
   [
     'Downloads of rejects',
-    String(limits.concurrentRejects),
-    half(limits.concurrentRejects),
+    String(concurrentRejectsMax),
+    half(concurrentRejectsMax),
     'The connection is closed; ask again',
   ],
   ['Waiting downloads of rejects', String(waitingRejectsMax), half(waitingRejectsMax), '503 for the newest'],
@@ -267,7 +305,7 @@ const sharesText = [
 export function limitsPage(): string {
   return page(
     'Limits',
-    'src/shared/limits.ts and src/config.ts',
+    'scripts/reference/limits.ts and src/config.ts',
     'A name of a [setting](settings.md) means that the operator can change the limit; the value is its default. All others' +
       ' are fixed. 429 and 503 have a `Retry-After` header. A request as a whole has no time limit: a run takes as long as' +
       ' it takes.',

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { cleanObjects } from '../feeds/clean-objects';
-import { limits } from '../shared/limits';
 import { openObjectStore } from '../storage/open-store';
 import { withDatabase, type AdminContext } from './context';
+
+/** An object that no row names is removed when it is older: an upload has its object before its row. */
+const orphanObjectMilliseconds = 24 * 3600 * 1000;
 
 /** Adds the group of commands that manage the object store. */
 export function addObjects(program: Command): void {
@@ -20,10 +22,10 @@ async function clean({ db, config }: AdminContext, dryRun: boolean): Promise<voi
   try {
     const { seen, removed, young, foreign, unfinishedRemoved } = await cleanObjects(db, objectStore, {
       dryRun,
-      before: new Date(Date.now() - limits.orphanObjectMilliseconds),
+      before: new Date(Date.now() - orphanObjectMilliseconds),
       report: (line) => print(`${dryRun ? 'would remove' : 'removing'} ${line}`),
     });
-    const hours = limits.orphanObjectMilliseconds / 3_600_000;
+    const hours = orphanObjectMilliseconds / 3_600_000;
     print(
       `Objects: ${seen}. No feed names ${removed + young} of them; ${dryRun ? 'to be removed' : 'removed'}: ${removed}; ` +
         `left, because younger than ${hours} hours: ${young}. ` +

@@ -1,5 +1,7 @@
 import { Connection, type Client, type ClientConfig } from 'pg';
-import { limits } from '../shared/limits';
+
+/** How long opening a connection may take. */
+export const databaseConnectMilliseconds = 5_000;
 
 /** How the driver knows its session, and the way to the server; its types leave these out. */
 type Session = Client & {
@@ -34,7 +36,7 @@ export async function cancelStatement(connection: Client): Promise<void> {
     request.once('sslconnect', cancel);
   } else request.once('connect', cancel);
   const closed = new Promise((resolve) => request.once('end', resolve));
-  const timeout = setTimeout(() => request.stream.destroy(), limits.databaseConnectMilliseconds);
+  const timeout = setTimeout(() => request.stream.destroy(), databaseConnectMilliseconds);
   if (host.startsWith('/')) request.connect(`${host}/.s.PGSQL.${port}`);
   else request.connect(port, host);
   // Not ended from here: a pooler forgets the request of a connection that goes away.

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
 import knex, { type Knex } from 'knex';
 import { types, type Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
-import { limits } from '../shared/limits';
 import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
+import { databaseConnectMilliseconds } from './cancel-statement';
+
+/** How long a request waits for a connection from the pool before it is 503. */
+export const databaseAcquireMilliseconds = 5_000;
+
+/** At shutdown, how long connections may take to be closed. */
+export const closeMilliseconds = 500;
 
 /** How to reach the database: a connection string, or a socket folder of the embedded server. Can be sent to a thread. */
 export type DatabaseAddress = Pick<ClientConfig, 'connectionString' | 'host' | 'port' | 'user' | 'database'>;
@@ -24,7 +30,7 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
   return {
     ...address,
     application_name: applicationName,
-    connectionTimeoutMillis: limits.databaseConnectMilliseconds,
+    connectionTimeoutMillis: databaseConnectMilliseconds,
     keepAlive: true,
     types: typeParsers,
   };
@@ -47,7 +53,7 @@ export function openDatabase(
 ): Database {
   const {
     queryMilliseconds,
-    acquireMilliseconds = limits.databaseAcquireMilliseconds,
+    acquireMilliseconds = databaseAcquireMilliseconds,
     preparesStatements = false,
   } = options;
   const afterCreate = (connection: Client, done: (error: null, connection: Client) => void) => {

@@ -3,8 +3,10 @@ import type { Knex } from 'knex';
 import PostgresDialect from 'knex/lib/dialects/postgres/index.js';
 import type { Client, DatabaseError } from 'pg';
 import { unavailable } from '../shared/errors';
-import { limits } from '../shared/limits';
 import { cancelStatement } from './cancel-statement';
+
+/** How many wait for one; it serves as many in a second, unless the database is in trouble. More are 503 at once. */
+export const databaseWaiting = 500;
 
 /** Whether the driver has timed a statement out: by its message, with or without the statement before it. */
 export const isReadTimeout = (message: string | undefined) =>
@@ -47,7 +49,7 @@ export function serviceDialect(queryMilliseconds: number | undefined): typeof Kn
       const pool = this.pool as { numPendingAcquires(): number } | undefined;
       if (!pool) return Promise.reject(unavailable('the pool of connections is closed'));
       const waiting = pool.numPendingAcquires();
-      if (waiting < limits.databaseWaiting) return super.acquireConnection() as Promise<Client>;
+      if (waiting < databaseWaiting) return super.acquireConnection() as Promise<Client>;
       return Promise.reject(unavailable(`${waiting} requests wait for a connection to the database`));
     }
 

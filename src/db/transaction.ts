@@ -1,6 +1,30 @@
 import type { Knex } from 'knex';
-import { limits } from '../shared/limits';
 import type { Database } from './database';
+
+/**
+ * How long a request waits for one statement before it is 503: ten times the slowest that was measured (a million
+ * products sorted without an index). Without it, a frozen server keeps whoever has a connection to it for ever. The
+ * server is asked to give the statement up then; in a transaction, it does so by itself after the same time.
+ */
+export const databaseQueryMilliseconds = 10_000;
+
+/** How long a statement of a request's transaction waits for a lock: less, so that it is known what it waited for. */
+export const databaseLockMilliseconds = 8_000;
+
+/** How long a request's transaction may stand still between two statements: its client has died, or is frozen. */
+export const databaseIdleMilliseconds = 10_000;
+
+/** How long a statement over all rows of a feed may take: 5 GiB, with three other runs beside it, need most of it. */
+export const databaseBulkMilliseconds = 2 * 3600 * 1000;
+
+/** How long the transaction of a run may stand still: all attempts to open the raw file fit into it. */
+export const databaseBulkIdleMilliseconds = 20 * 60 * 1000;
+
+/** A machine that has vanished amid a transaction is noticed within a minute, instead of PostgreSQL's two hours. */
+const databaseKeepAlive = { idleSeconds: 30, intervalSeconds: 10, count: 3 };
+
+/** How often the server looks, amid a statement, whether the client of a transaction is still there. */
+const clientCheckMilliseconds = 1_000;
 
 /**
  * What a transaction is for: a request; an upload, which it waits for between its statements for as long as that takes; or
@@ -11,12 +35,18 @@ export type TransactionKind = 'request' | 'upload' | 'bulk';
 /** How long a statement may take, how long it may wait for a lock, how long the transaction may stand between statements. */
 function boundsOf(kind: TransactionKind): { statement: number; lock: number; idle: number } {
   if (kind === 'bulk') {
-    const { databaseBulkMilliseconds: statement, databaseBulkIdleMilliseconds: idle } = limits;
-    return { statement, lock: statement, idle };
+    return {
+      statement: databaseBulkMilliseconds,
+      lock: databaseBulkMilliseconds,
+      idle: databaseBulkIdleMilliseconds,
+    };
   }
-  const { databaseQueryMilliseconds: statement, databaseLockMilliseconds: lock } = limits;
   // 0 is no limit.
-  return { statement, lock, idle: kind === 'upload' ? 0 : limits.databaseIdleMilliseconds };
+  return {
+    statement: databaseQueryMilliseconds,
+    lock: databaseLockMilliseconds,
+    idle: kind === 'upload' ? 0 : databaseIdleMilliseconds,
+  };
 }
 
 /**
@@ -26,7 +56,7 @@ function boundsOf(kind: TransactionKind): { statement: number; lock: number; idl
  */
 function boundSql(kind: TransactionKind): string {
   const { statement, lock, idle } = boundsOf(kind);
-  const { idleSeconds, intervalSeconds, count } = limits.databaseKeepAlive;
+  const { idleSeconds, intervalSeconds, count } = databaseKeepAlive;
   return `
     set local statement_timeout = ${statement};
     set local lock_timeout = ${lock};
@@ -36,7 +66,7 @@ function boundSql(kind: TransactionKind): string {
     set local tcp_keepalives_count = ${count};
     do $$
     begin
-      set local client_connection_check_interval = ${limits.clientCheckMilliseconds};
+      set local client_connection_check_interval = ${clientCheckMilliseconds};
     exception when invalid_parameter_value then
       null;
     end $$;

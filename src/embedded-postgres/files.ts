@@ -19,7 +19,12 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { limits } from '../shared/limits';
+
+/** A cluster that was being created and has not changed for this long was left by a killed process. */
+const abandonedClusterMilliseconds = 10 * 60 * 1000;
+
+/** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */
+const socketFolderBytes = 85;
 
 /** The account that PostgreSQL runs under; undefined is our own. It refuses to run as root. */
 export type Account = { uid: number; gid: number } | undefined;
@@ -140,7 +145,7 @@ export async function ensureCluster(bin: string, link: string, account: Account)
 
 /** Removes what killed processes have left of clusters that they were creating. */
 export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
-  const oldest = Date.now() - limits.abandonedClusterMilliseconds;
+  const oldest = Date.now() - abandonedClusterMilliseconds;
   for (const name of await readdir(dataDir)) {
     if (!unfinishedCluster.test(name)) continue;
     const folder = join(dataDir, name);
@@ -151,7 +156,7 @@ export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
 
 /** The data folder itself, which only its account can enter; a folder with a short name where its path is too long. */
 export async function socketFolder(cluster: string, account: Account): Promise<string> {
-  if (Buffer.byteLength(cluster) <= limits.socketFolderBytes) return cluster;
+  if (Buffer.byteLength(cluster) <= socketFolderBytes) return cluster;
   const name = `pg-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`;
   const owner = account?.uid ?? process.getuid?.();
   let folder = join(tmpdir(), name);

@@ -3,7 +3,6 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import { clientConfig, isDatabaseUnavailable, type DatabaseAddress } from '../db/database';
 import {
@@ -20,6 +19,21 @@ import {
 } from './files';
 import { declareDead, isPostmaster, killRest, killServer, readPidFile } from './postmaster';
 import { RestartLoop, type Owner } from './restart';
+import { databaseQueryMilliseconds } from '../db/transaction';
+import {
+  promisedStopMilliseconds,
+  stopReserveMilliseconds,
+  databaseForcedStopMilliseconds,
+} from '../shared/shutdown';
+
+/** How long the next start waits for a dead owner of the embedded server to be noticed. */
+const databaseOwnerWaitMilliseconds = 5_000;
+
+/** How long it waits for parts of a killed server that are still amid a statement. */
+const databaseRestWaitMilliseconds = 60_000;
+
+/** How long an immediate stop may take; it only ends processes. */
+const databaseImmediateStopSeconds = 1;
 
 /** A PostgreSQL server of our own. */
 export interface EmbeddedPostgres {
@@ -90,7 +104,7 @@ export async function startEmbeddedPostgres(
     signal.throwIfAborted();
   } catch (error) {
     leave(owner);
-    await stopServer(server, Date.now() + limits.stopReserveMilliseconds);
+    await stopServer(server, Date.now() + stopReserveMilliseconds);
     throw error;
   }
   const restart = async (stopping: AbortSignal) => {
@@ -137,7 +151,7 @@ async function isRunning({ cluster }: Server): Promise<boolean> {
 async function startServer(server: Server, signal: AbortSignal): Promise<void> {
   const { cluster, pgCtl } = server;
   const startLog = join(cluster, 'start.log');
-  for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(200)) {
+  for (const deadline = Date.now() + databaseRestWaitMilliseconds; ; await sleep(200)) {
     signal.throwIfAborted();
     const before = (await readStartLog(startLog)).length;
     try {
@@ -168,10 +182,10 @@ async function unlessAborted(started: Promise<unknown>, server: Server, signal: 
   if (signal.aborted) {
     // A server shows only a moment after its start that it is there.
     while (!isOver) {
-      await stopServer(server, Date.now() + limits.stopReserveMilliseconds);
+      await stopServer(server, Date.now() + stopReserveMilliseconds);
       await Promise.race([over, sleep(100)]);
     }
-    await stopServer(server, Date.now() + limits.stopReserveMilliseconds);
+    await stopServer(server, Date.now() + stopReserveMilliseconds);
   }
   await started;
 }
@@ -204,7 +218,7 @@ async function writeSettings({ cluster, account }: Server, settings: Record<stri
 
 /** A server that has only just been started has not written yet where its socket is. */
 async function serverAddress(cluster: string): Promise<DatabaseAddress> {
-  for (const deadline = Date.now() + limits.databaseRestWaitMilliseconds; ; await sleep(50)) {
+  for (const deadline = Date.now() + databaseRestWaitMilliseconds; ; await sleep(50)) {
     const pidFile = await readPidFile(cluster);
     if (pidFile?.socketFolder) {
       return { host: pidFile.socketFolder, port: pidFile.port, user: superuser, database: 'postgres' };
@@ -218,7 +232,7 @@ async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: A
   const owner = await connectOwner(address, signal);
   try {
     for (
-      const deadline = Date.now() + limits.databaseOwnerWaitMilliseconds;
+      const deadline = Date.now() + databaseOwnerWaitMilliseconds;
       ;
       await sleep(100, undefined, { signal })
     ) {
@@ -241,13 +255,13 @@ async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: A
 /** A server that another process has only just started takes no connections yet. */
 async function connectOwner(address: DatabaseAddress, signal?: AbortSignal): Promise<Owner> {
   for (
-    const deadline = Date.now() + limits.databaseRestWaitMilliseconds;
+    const deadline = Date.now() + databaseRestWaitMilliseconds;
     ;
     await sleep(100, undefined, { signal })
   ) {
     const client = new Client({
       ...clientConfig(address, 'owner'),
-      query_timeout: limits.databaseQueryMilliseconds,
+      query_timeout: databaseQueryMilliseconds,
     });
     // The server may be killed; the pools notice it on their own.
     client.on('error', () => undefined);
@@ -265,7 +279,7 @@ async function endOtherSessions(owner: Client): Promise<void> {
   await owner.query(
     `select pg_terminate_backend(pid, $1) from pg_stat_activity
      where backend_type = 'client backend' and pid <> pg_backend_pid()`,
-    [limits.databaseOwnerWaitMilliseconds],
+    [databaseOwnerWaitMilliseconds],
   );
 }
 
@@ -275,12 +289,12 @@ async function ensureDatabase(owner: Client): Promise<void> {
 }
 
 /** In order if it can be; at once if that takes too long; and by force if even that does. */
-async function stopServer(server: Server, deadline = Date.now() + limits.stopMilliseconds): Promise<void> {
+async function stopServer(server: Server, deadline = Date.now() + promisedStopMilliseconds): Promise<void> {
   const { cluster, pgCtl } = server;
-  const fastSeconds = Math.floor((deadline - Date.now() - limits.databaseForcedStopMilliseconds) / 1000);
+  const fastSeconds = Math.floor((deadline - Date.now() - databaseForcedStopMilliseconds) / 1000);
   const ways = [
     ['fast', Math.max(fastSeconds, 1)],
-    ['immediate', limits.databaseImmediateStopSeconds],
+    ['immediate', databaseImmediateStopSeconds],
   ] as const;
   for (const [mode, seconds] of ways) {
     if (!(await isRunning(server))) return;

@@ -1,4 +1,3 @@
-import { limits } from '../shared/limits';
 import { asUtf8 } from './encoding';
 import { FeedFailure } from './feed-failure';
 import { isBlankRecord, type FeedHeader } from '../feed-format/header';
@@ -6,6 +5,7 @@ import type { RecordPlace } from './row-issues';
 import { lineEndLength, RecordScanner } from './scan-record';
 import { trimText } from '../feed-format/text';
 import type { FeedRecord } from './transform';
+import { recordBytes } from '../feed-format/columns';
 
 /** A record while it is at hand: within the call that it is given to. */
 export interface RecordAtHand extends FeedRecord {
@@ -41,7 +41,7 @@ export class RecordExtractor<T> {
     header: FeedHeader,
     private readonly onHeader: (place: RecordPlace, text: string) => T | null,
     private readonly onRecord: (record: RecordAtHand) => T | null,
-    private readonly recordBytesMax: number = limits.recordBytes,
+    private readonly recordBytesMax: number = recordBytes,
   ) {
     const { delimiter, positions } = header;
     this.scanner = new RecordScanner(

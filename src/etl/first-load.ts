@@ -1,11 +1,16 @@
 import type { Knex } from 'knex';
-import { limits } from '../shared/limits';
 import { copyRows, copyTexts, RepeatedSku, type RowSource, type RowTarget, type RunTally } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
 import { isContention, keepDigests } from './load';
 import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';
 import type { RunCounters } from './summary';
+
+/**
+ * A file of this size or more is copied straight into the products of a partner who has none. Of a smaller one it saves
+ * less than a second, and a feed that turns out to be broken would leave rows to be cleaned up.
+ */
+const firstLoadBytes = 16 * 1024 * 1024;
 
 /** The products of the feed's partner as the target of a COPY. */
 function productsTarget({ feedId, partnerId }: FeedToRun): RowTarget {
@@ -29,7 +34,7 @@ export async function loadFirstFeed(
   trx: Knex.Transaction,
   source: RowSource,
   tally: RunTally,
-  bytesMin: number = limits.firstLoadBytes,
+  bytesMin: number = firstLoadBytes,
 ): Promise<RunCounters | undefined> {
   if (source.feed.sizeBytes < bytesMin || !(await lockPartnerWithoutProducts(trx, source.feed)))
     return undefined;

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { limits } from '../shared/limits';
 import type { RowIssue } from './row-issues';
+import { issuesKept } from './row-issues';
 
 /** Errors are kept before warnings; the numbers follow the order of the file. */
 const keepIssuesSql = `
@@ -35,5 +35,5 @@ export async function replaceRowIssues(
       JSON.stringify(rows),
     ]);
   }
-  await trx.raw(keepIssuesSql, { jobId, issuesKept: limits.issuesKept });
+  await trx.raw(keepIssuesSql, { jobId, issuesKept: issuesKept });
 }

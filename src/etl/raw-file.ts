@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
-import { limits } from '../shared/limits';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './feed-failure';
-import { readHeader, type FeedHeader } from '../feed-format/header';
+import { readHeader, type FeedHeader, headerRowBytes } from '../feed-format/header';
 
 /** What a run needs to know of its feed. */
 export interface FeedToRun {
@@ -89,7 +88,7 @@ async function* readRawFile(
 /** Reads as much as the header needs. */
 async function readHeaderOf(source: AsyncGenerator<Buffer, undefined>): Promise<OpenFeed> {
   let prefix: Buffer = Buffer.alloc(0);
-  while (prefix.length <= limits.headerRowBytes) {
+  while (prefix.length <= headerRowBytes) {
     const next = await source.next();
     if (next.done) break;
     prefix = Buffer.concat([prefix, next.value]);

@@ -1,7 +1,15 @@
-import { limits } from '../shared/limits';
-import { columnFormat, productColumns, type ProductColumn } from '../feed-format/columns';
+import { columnFormat, productColumns, type ProductColumn, recordBytes } from '../feed-format/columns';
 import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from '../feed-format/issue-codes';
 import { ownText, shorten } from '../feed-format/text';
+
+/** Row issues kept in full per run, errors before warnings; counts are exact beyond it. */
+export const issuesKept = 10_000;
+
+/** How many of the first rows with a code a job shows. */
+export const issueFirstRows = 3;
+
+/** A stored offending value is shortened to this many characters. */
+export const issueValueCharacters = 200;
 
 /** Where a record stands in its file. */
 export interface RecordPlace {
@@ -46,7 +54,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   value_too_long: (field) =>
     field
       ? `${field} is longer than ${columnFormat(field).maxLength} characters.`
-      : `The row is longer than ${limits.recordBytes} bytes; perhaps a quote was left open.`,
+      : `The row is longer than ${recordBytes} bytes; perhaps a quote was left open.`,
   invalid_character: (field) => `${field} holds a NUL character.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
   duplicate_sku: () => 'A later valid row of this feed has the same sku; the last one is used.',
@@ -81,7 +89,7 @@ export function rowIssue(
     code,
     severity: issueCodes[code].severity,
     message: messageTexts.get(code)!.get(field)!,
-    value: value === null ? null : shorten(value, limits.issueValueCharacters),
+    value: value === null ? null : shorten(value, issueValueCharacters),
   };
 }
 
@@ -115,7 +123,7 @@ function textBytes(text: string | null): number {
 
 /**
  * Collects the issues of a run: exact counts per code, and the first in full, errors before warnings, as many as
- * `limits.issuesKept` and `keptBytesMax` allow.
+ * `issuesKept` and `keptBytesMax` allow.
  */
 export class RowIssueLog {
   private readonly keptBySeverity: Record<IssueSeverity, RowIssue[]> = { error: [], warning: [] };
@@ -142,7 +150,7 @@ export class RowIssueLog {
   /** Lets go of what is beyond the limits, the last warnings first. */
   private leaveOut(): void {
     const { error, warning } = this.keptBySeverity;
-    while (error.length + warning.length > limits.issuesKept || this.keptBytes > keptBytesMax) {
+    while (error.length + warning.length > issuesKept || this.keptBytes > keptBytesMax) {
       const severity = warning.length > 0 ? 'warning' : 'error';
       this.keptBytes -= bytesOf(this.keptBySeverity[severity].pop()!);
       this.isFull[severity] = true;
@@ -156,7 +164,7 @@ export class RowIssueLog {
     if (!entry) this.counts.set(code, (entry = { count: 0, firstRows: [] }));
     entry.count += times;
     for (const { line, row, sku, value } of first) {
-      if (entry.firstRows.length >= limits.issueFirstRows) break;
+      if (entry.firstRows.length >= issueFirstRows) break;
       // A row may have the same fault in two cells; the header may have it in any number.
       if (row > 0 && entry.firstRows.at(-1)?.row === row) continue;
       entry.firstRows.push({ line, row, sku: sku && ownText(sku), value: value && ownText(value) });

@@ -1,5 +1,4 @@
 import { isKnownAvailability } from '../feed-format/availability';
-import { limits } from '../shared/limits';
 import { isActiveCurrency } from '../feed-format/currency';
 import {
   availabilitySpellings,
@@ -10,7 +9,7 @@ import {
   type ProductColumn,
 } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/header';
-import { rowIssue, type Fault, type RecordPlace, type RowIssue } from './row-issues';
+import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
 import { isLongerThan, trimText } from '../feed-format/text';
 
 /** One record of a feed. Its texts may be parts of a larger one, which they keep in memory. */
@@ -80,7 +79,7 @@ function cellIssue(
 }
 
 function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
-  const value = record.firstFields(limits.issueValueCharacters).join(' | ');
+  const value = record.firstFields(issueValueCharacters).join(' | ');
   return { issues: [rowIssue(record, null, { ...fault, value })] };
 }
 

@@ -1,4 +1,9 @@
 /**
+ * A record beyond this is skipped: it is held in memory, and is most likely a quote left open. The largest that can be
+ * loaded, each value of its longest and every character a doubled quote or one of four bytes, has a good half of it.
+ */
+export const recordBytes = 512 * 1024;
+/**
  * The format of a feed, as data: header, transform, load and `GET /feeds/profile` all read it here, so that what is
  * published is what is done.
  */

@@ -1,7 +1,9 @@
 import { parse } from 'csv-parse/sync';
-import { limits } from '../shared/limits';
 import { productColumns, requiredColumns, type ProductColumn } from './columns';
 import { trimText } from './text';
+
+/** The header row must end within this; it is held in memory while the upload is inspected. */
+export const headerRowBytes = 256 * 1024;
 
 /** A field separator that a feed may use, in the order in which they are tried. */
 export type Delimiter = ',' | ';' | '\t';
@@ -36,7 +38,7 @@ export function isBlankRecord(fields: readonly string[]): boolean {
 
 /**
  * Reads the header row, the first row in which anything stands, from the beginning of a file.
- * @param prefix - the whole file, or more than `limits.headerRowBytes` of its beginning
+ * @param prefix - the whole file, or more than `headerRowBytes` of its beginning
  * @returns the header, or why the file is not acceptable (specification, section 7; the text is public)
  */
 export function readHeader(prefix: Buffer): NamedHeader | { problem: string } {
@@ -46,11 +48,10 @@ export function readHeader(prefix: Buffer): NamedHeader | { problem: string } {
     return requiredColumns.every((column) => lowerCase?.includes(column));
   });
   if (!found?.names) {
-    const endless =
-      candidates.every(({ names }) => names === undefined) && prefix.length > limits.headerRowBytes;
+    const endless = candidates.every(({ names }) => names === undefined) && prefix.length > headerRowBytes;
     return {
       problem: endless
-        ? `Invalid CSV file: The header row is longer than ${limits.headerRowBytes} bytes.`
+        ? `Invalid CSV file: The header row is longer than ${headerRowBytes} bytes.`
         : `Invalid CSV file: Missing required CSV headers: ${requiredColumns.join(', ')}`,
     };
   }
@@ -93,6 +94,6 @@ export function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | un
     return undefined;
   }
   const [first] = records;
-  if (!first || first.info.bytes > limits.headerRowBytes) return undefined;
+  if (!first || first.info.bytes > headerRowBytes) return undefined;
   return first.record.map(trimText);
 }

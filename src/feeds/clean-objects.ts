@@ -1,9 +1,11 @@
-import { limits } from '../shared/limits';
 import type { Database } from '../db/database';
 import { parseId } from '../shared/ids';
 import { feedIdOfKey, isStagingKey, keyPrefixes } from '../storage/object-key';
 import type { ListedObject, ObjectStore } from '../storage/object-store';
 import { findNamedKeys, lastFeedId } from './feeds.repository';
+
+/** Keys that are looked up in the database at once, as many as S3 lists at once. */
+const objectsPerLookUp = 1_000;
 
 /** What cleaning has found; in a dry run nothing was removed. */
 export interface CleaningResult {
@@ -43,7 +45,7 @@ export async function cleanObjects(
   const result: CleaningResult = { seen: 0, removed: 0, young: 0, foreign: 0, unfinishedRemoved: 0 };
   const lastNumber = await lastFeedId(db);
   for (const prefix of keyPrefixes) {
-    for await (const batch of inBatches(objectStore.list(prefix), limits.objectsPerLookUp)) {
+    for await (const batch of inBatches(objectStore.list(prefix), objectsPerLookUp)) {
       const ours = batch.filter(({ key }) => isOurs(key, lastNumber));
       result.seen += ours.length;
       result.foreign += batch.length - ours.length;

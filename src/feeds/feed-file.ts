@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../shared/limits';
 import { invalidFeedFile, type ServiceError } from '../shared/errors';
-import { readHeader } from '../feed-format/header';
+import { readHeader, headerRowBytes } from '../feed-format/header';
 import { trimText } from '../feed-format/text';
 
 /**
@@ -16,7 +15,7 @@ export class FeedFile {
   private isUtf8 = true;
   private isBlank: boolean;
   /** The beginning of the file until it is long enough to read the header from. */
-  private prefix: Buffer | undefined = Buffer.allocUnsafe(limits.headerRowBytes);
+  private prefix: Buffer | undefined = Buffer.allocUnsafe(headerRowBytes);
   private prefixBytes = 0;
   private headerProblem: string | undefined;
 

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { limits } from '../shared/limits';
 import { fileTooLarge, notCsv } from '../shared/errors';
 import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/feed-failure';
@@ -23,6 +22,23 @@ import { suggestColumn } from '../feed-format/header-suggestion';
 import { admitUpload, requireRoom, type UploadAdmission } from './incoming-upload';
 import type { MultipartBody } from '../http/multipart';
 import type { FilePart } from './upload-form';
+
+/**
+ * How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the byte after it,
+ * also when up to three bytes of a character that is cut are left out.
+ */
+const inspectBytes = 256 * 1024 + 4;
+
+/** An inspection reads this much at once, and then lets others have a turn: all of it takes up to a second. */
+const inspectPieceBytes = 16 * 1024;
+
+/** How many of the first headers an inspection shows: a header row of commas alone would make an answer of 17 MB. */
+const inspectHeadersMax = 1_000;
+
+/** How many of the first cleaned rows, and of the issues, an inspection shows. */
+const inspectRowsMax = 10;
+
+const inspectIssuesMax = 100;
 
 /** A cell of a header row, and what it stands for. */
 export interface InspectedHeader {
@@ -49,7 +65,7 @@ interface InspectedRows {
   runFailure: string | null;
 }
 
-/** What a file looks like, as far as `limits.inspectBytes` show. */
+/** What a file looks like, as far as `inspectBytes` show. */
 export interface FeedInspection extends InspectedRows {
   /** What an upload would answer; null when it would take the file. */
   refusal: string | null;
@@ -127,8 +143,8 @@ async function readBeginning(
   for await (const chunk of content) {
     bytes += chunk.length;
     if (bytes > fileBytesMax) throw fileTooLarge(fileBytesMax);
-    if (kept < limits.inspectBytes) chunks.push(chunk.subarray(0, limits.inspectBytes - kept));
-    kept = Math.min(bytes, limits.inspectBytes);
+    if (kept < inspectBytes) chunks.push(chunk.subarray(0, inspectBytes - kept));
+    kept = Math.min(bytes, inspectBytes);
     isBlank &&= trimText(text.decode(chunk, { stream: true })) === '';
   }
   return { beginning: Buffer.concat(chunks), complete: bytes === kept, isBlank };
@@ -167,7 +183,7 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
   const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
   const found = names.map(columnOf);
   const missing = productColumns.filter((column) => !found.includes(column));
-  return names.slice(0, limits.inspectHeaders).map((header, position) => {
+  return names.slice(0, inspectHeadersMax).map((header, position) => {
     const column = found[position] ?? null;
     const suggestion = column ? null : suggestColumn(header, missing);
     return { columnNumber: position + 1, header, column, suggestion };
@@ -224,9 +240,9 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
   return {
     rowCount,
     rows: [...loaded.values()]
-      .slice(0, limits.inspectRows)
+      .slice(0, inspectRowsMax)
       .map(({ place: { line, row }, values }) => ({ line, row, values })),
-    issues: inFileOrder(log.kept).slice(0, limits.inspectIssues),
+    issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
     issueCounts: log.countsByCode,
     // A quote that is still open where the file was cut off may yet be closed.
     runFailure: complete ? runFailure : null,
@@ -244,9 +260,9 @@ async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Prom
 }
 
 async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += limits.inspectPieceBytes) {
+  for (let at = 0; at < bytes.length; at += inspectPieceBytes) {
     await nextTurn();
-    yield bytes.subarray(at, at + limits.inspectPieceBytes);
+    yield bytes.subarray(at, at + inspectPieceBytes);
   }
 }
 

@@ -1,8 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
 import type { components } from '../../generated/openapi';
-import { limits } from '../shared/limits';
-import { feedColumns, type ColumnFormat } from '../feed-format/columns';
-import { delimiters } from '../feed-format/header';
+import { feedColumns, type ColumnFormat, recordBytes } from '../feed-format/columns';
+import { delimiters, headerRowBytes } from '../feed-format/header';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 
 type FeedProfile = components['schemas']['FeedProfile'];
@@ -15,8 +14,8 @@ export function feedProfile(fileBytesMax: number): FeedProfile {
     line_ends: ['lf', 'crlf'],
     quote: '"',
     file_bytes_max: fileBytesMax,
-    header_bytes_max: limits.headerRowBytes,
-    record_bytes_max: limits.recordBytes,
+    header_bytes_max: headerRowBytes,
+    record_bytes_max: recordBytes,
     columns: feedColumns.map((column: ColumnFormat & { name: (typeof feedColumns)[number]['name'] }) => ({
       name: column.name,
       required: column.required,

@@ -1,8 +1,10 @@
-import { limits } from '../shared/limits';
 import { isDatabaseUnavailable } from '../db/database';
 import { ServiceError, unavailable, type ErrorCode } from '../shared/errors';
 import { StorageError } from '../storage/object-store';
 import { makeReply, type Reply } from './contract';
+
+/** What a client is told to wait after a 503. */
+const retryAfterSeconds = 5;
 
 /** The status of every error code; a new code without an entry does not compile. */
 const statusOf: Record<ErrorCode, number> = {
@@ -60,7 +62,7 @@ export function errorReply(error: unknown): Reply {
       });
     case 'rate_limited':
     case 'unavailable': {
-      const seconds = expected.data.retryAfterSeconds ?? limits.retryAfterSeconds;
+      const seconds = expected.data.retryAfterSeconds ?? retryAfterSeconds;
       return makeReply(status, { detail: expected.message }, { 'Retry-After': seconds });
     }
     default:

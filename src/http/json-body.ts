@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { limits } from '../shared/limits';
 import {
   bodyTooLarge,
   invalidShape,
@@ -10,6 +9,12 @@ import {
 import { askForBody } from './expected-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';
+
+/** A JSON body beyond this is 413: the largest order allowed (1,000 items) needs a tenth of it. */
+export const jsonBodyBytes = 1024 * 1024;
+
+/** A JSON value nested deeper than this is not an order, and could exhaust the stack of whoever walks it. */
+export const jsonDepth = 32;
 
 /**
  * Reads and parses a JSON body, which must be an object or an array. A body that is too large is refused as soon as that
@@ -27,14 +32,14 @@ export async function readJsonBody(request: IncomingMessage): Promise<WellFormed
     const input = typeof body === 'string' ? body.toWellFormed() : body;
     throw invalidShape([{ type: 'dict_type', loc: ['body'], msg: 'Input should be a valid object', input }]);
   }
-  if (isDeeperThan(body, limits.jsonDepth)) {
+  if (isDeeperThan(body, jsonDepth)) {
     throw invalidShape([
       {
         type: 'nesting_too_deep',
         loc: ['body'],
-        msg: `Input should be nested at most ${limits.jsonDepth} levels deep`,
+        msg: `Input should be nested at most ${jsonDepth} levels deep`,
         input: null,
-        ctx: { max_depth: limits.jsonDepth },
+        ctx: { max_depth: jsonDepth },
       },
     ]);
   }
@@ -51,8 +56,7 @@ function checkEncoding({ headers }: IncomingMessage): void {
 }
 
 async function readBytes(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length']) > limits.jsonBodyBytes)
-    throw bodyTooLarge(limits.jsonBodyBytes);
+  if (Number(request.headers['content-length']) > jsonBodyBytes) throw bodyTooLarge(jsonBodyBytes);
   let endWatch = () => {};
   const tooSlow = new Promise<never>((_resolve, reject) => (endWatch = watchSender(request, reject)));
   try {
@@ -70,7 +74,7 @@ async function collectBytes(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > limits.jsonBodyBytes) throw bodyTooLarge(limits.jsonBodyBytes);
+    if (bytes > jsonBodyBytes) throw bodyTooLarge(jsonBodyBytes);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

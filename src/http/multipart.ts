@@ -2,12 +2,23 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
-import { limits } from '../shared/limits';
 import { fileTooLarge, malformedRequest, ServiceError } from '../shared/errors';
 import { askForBody } from './expected-body';
 import { Delimiters } from './multipart-delimiters';
 import { hasBody } from './request-body';
 import { watchSender } from './slow-client';
+
+/** What a multipart body may hold besides the file: headers, the name and ignored parts. */
+export const multipartOverheadBytes = 1024 * 1024;
+
+/** A form field is cut here; a partner name needs at most 255 characters of 4 bytes. */
+export const formFieldBytes = 64 * 1024;
+
+/** More parts than this are not a form of ours. */
+export const formParts = 100;
+
+/** How far back the headers of a multipart part can lie when it begins: they have at most 16 KiB, chunks come in 64. */
+const partHeaderWindowBytes = 192 * 1024;
 
 /** A part of a form. A file's content must be read to its end before the next part comes. */
 export type FormPart =
@@ -35,7 +46,7 @@ export interface MultipartBody {
 /**
  * Opens a multipart/form-data body. A file's content must be read to its end before the next part is asked for. A request
  * without a body has no parts.
- * @param fileBytesMax - limit of the file; the rest of the body has `limits.multipartOverheadBytes`
+ * @param fileBytesMax - limit of the file; the rest of the body has `multipartOverheadBytes`
  */
 export function openMultipart(request: IncomingMessage, fileBytesMax: number): MultipartBody {
   const abortion = new AbortController();
@@ -56,7 +67,7 @@ async function* readMultipart(
   signal.throwIfAborted();
   // It may have gone while something else was being waited for; nothing would tell any more.
   if (request.destroyed) throw clientGone();
-  const bodyBytesMax = fileBytesMax + limits.multipartOverheadBytes;
+  const bodyBytesMax = fileBytesMax + multipartOverheadBytes;
   if (Number(request.headers['content-length']) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
   const form = openForm(request);
   const boundary = boundaryOf(request);
@@ -156,7 +167,7 @@ function openForm(request: IncomingMessage): busboy.Busboy {
     return busboy({
       headers: request.headers,
       defParamCharset: 'utf8',
-      limits: { parts: limits.formParts, fieldSize: limits.formFieldBytes },
+      limits: { parts: formParts, fieldSize: formFieldBytes },
     });
   } catch (error) {
     // No boundary.
@@ -193,16 +204,16 @@ function boundaryOf(request: IncomingMessage): string {
  */
 class PartHeaders {
   /** Twice the window: when it is full, the window moves to its front. However small the chunks, each costs its own bytes. */
-  private readonly bytes = Buffer.allocUnsafe(2 * limits.partHeaderWindowBytes);
+  private readonly bytes = Buffer.allocUnsafe(2 * partHeaderWindowBytes);
   private end = 0;
 
   constructor(private readonly boundary: string) {}
 
   see(chunk: Buffer): void {
-    const seen = chunk.subarray(-limits.partHeaderWindowBytes);
+    const seen = chunk.subarray(-partHeaderWindowBytes);
     if (this.end + seen.length > this.bytes.length) {
-      this.bytes.copyWithin(0, this.end - limits.partHeaderWindowBytes, this.end);
-      this.end = limits.partHeaderWindowBytes;
+      this.bytes.copyWithin(0, this.end - partHeaderWindowBytes, this.end);
+      this.end = partHeaderWindowBytes;
     }
     this.end += seen.copy(this.bytes, this.end);
   }

@@ -1,7 +1,9 @@
 import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { rateLimited, unavailable } from '../shared/errors';
 import type { Caller } from '../shared/caller';
-import { limits } from '../shared/limits';
+
+/** How long the process that counts requests for the others may take to do so; then they are 503. */
+export const rateLimitMilliseconds = 2_000;
 
 /** How many requests one API key may make in a window of time. */
 export interface RateLimit {
@@ -21,7 +23,7 @@ export function limitRate(limit: RateLimit | undefined, countsTogether = false):
   if (!limit) return () => Promise.resolve();
   const options = { points: limit.requests, duration: limit.seconds };
   const counters = countsTogether
-    ? new RateLimiterCluster({ ...options, timeoutMs: limits.rateLimitMilliseconds })
+    ? new RateLimiterCluster({ ...options, timeoutMs: rateLimitMilliseconds })
     : new RateLimiterMemory(options);
   return async ({ keyDigest }) => {
     try {

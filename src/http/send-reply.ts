@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import { TransferEvicted } from '../shared/transfer-limit';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
+
+/** What a client takes of its response is seen by pieces of this size. */
+const responsePieceBytes = 32 * 1024;
+
+/** A client that is refused may finish sending for this long, so that it gets to read why. */
+const refusedBodyDrainMilliseconds = 10_000;
 
 /** A reply as it goes out: JSON has become text, which Node sends in one piece with the headers; a stream is read while it is sent; undefined is no body. */
 export interface Prepared {
@@ -126,8 +131,8 @@ function exactly(promisedBytes: number) {
 async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    for (let at = 0; at < bytes.length; at += limits.responsePieceBytes) {
-      yield bytes.subarray(at, at + limits.responsePieceBytes);
+    for (let at = 0; at < bytes.length; at += responsePieceBytes) {
+      yield bytes.subarray(at, at + responsePieceBytes);
     }
   }
 }
@@ -135,7 +140,7 @@ async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator
 /** A client that is still sending gets time to read the answer, but not to send for ever. */
 function drainRequest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
-  const timer = setTimeout(() => request.destroy(), limits.refusedBodyDrainMilliseconds);
+  const timer = setTimeout(() => request.destroy(), refusedBodyDrainMilliseconds);
   request.once('close', () => clearTimeout(timer));
   request.resume();
 }

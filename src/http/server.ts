@@ -7,13 +7,36 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { Router, type Request, type Response } from 'express';
-import { limits } from '../shared/limits';
 import { requestTimedOut } from '../shared/errors';
 import { noteExpectation } from './expected-body';
 import { requestIdOf } from './request-id';
 import type { HttpRefusal } from './request-log';
 import { securityHeaders } from './security-headers';
-import { watchReader } from './slow-client';
+import { watchReader, requestIdleMilliseconds } from './slow-client';
+
+/**
+ * A request's target and headers: Node's own default, written down because a flag of Node can change it. Proxies refuse
+ * as much or less.
+ */
+export const headerBytes = 16 * 1024;
+
+/** Headers of a request; clients and proxies together send some thirty. Node drops those beyond its limit silently. */
+export const headersMax = 100;
+
+/** How long the headers of a request may take to arrive, byte by byte or not at all. */
+export const requestHeadersMilliseconds = 60_000;
+
+/**
+ * How long a client may take nothing of a response. Much more than that: the kernel takes megabytes for it at once, and
+ * then nothing until most of that has gone; a client that reads 8 KiB a second shows no movement for minutes.
+ */
+export const responseIdleMillisecondsMax = 15 * 60_000;
+
+/**
+ * How long a connection may wait for its next request. Clients and load balancers give theirs up after a minute at
+ * most; whoever closes first must be they, or a request is lost on the way.
+ */
+export const keepAliveMilliseconds = 65_000;
 
 /** Answers a request; what it throws is a fault of the application. */
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -70,9 +93,9 @@ export interface ServerOptions {
 export function createHttpServer(
   handle: HandleRequest,
   {
-    idleMilliseconds = limits.requestIdleMilliseconds,
-    responseIdleMilliseconds = limits.responseIdleMilliseconds,
-    headersMilliseconds = limits.requestHeadersMilliseconds,
+    idleMilliseconds = requestIdleMilliseconds,
+    responseIdleMilliseconds = responseIdleMillisecondsMax,
+    headersMilliseconds = requestHeadersMilliseconds,
     connectionsMax = Infinity,
     sharesPort = false,
     onRefusal = () => undefined,
@@ -106,12 +129,12 @@ export function createHttpServer(
     {
       // Node's own refusal of a request without Host has neither a body nor a request id.
       requireHostHeader: false,
-      maxHeaderSize: limits.headerBytes,
+      maxHeaderSize: headerBytes,
       headersTimeout: headersMilliseconds,
       connectionsCheckingInterval: headersMilliseconds / 10,
       // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
       requestTimeout: 0,
-      keepAliveTimeout: limits.keepAliveMilliseconds,
+      keepAliveTimeout: keepAliveMilliseconds,
     },
     app,
   );
@@ -172,7 +195,7 @@ function isAnswering(socket: Socket): boolean {
 function refusalOf({ httpVersion, headers, rawHeaders }: IncomingMessage): Problem | undefined {
   if (httpVersion === '1.1' && headers.host === undefined) return malformed;
   // Names and values, one after the other.
-  if (rawHeaders.length > 2 * limits.headers) return headerTooLarge;
+  if (rawHeaders.length > 2 * headersMax) return headerTooLarge;
   return undefined;
 }
 

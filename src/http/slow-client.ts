@@ -1,11 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { limits } from '../shared/limits';
 import { requestTimedOut, type ServiceError } from '../shared/errors';
 import { sendingPace, watchPace } from '../shared/stall-detector';
 
+/**
+ * How long a client may take nothing of its response, and the time over which its pace is measured while it sends. An
+ * upload as such may take any time; one that stands still holds a connection, a part of memory and a file.
+ */
+export const requestIdleMilliseconds = 60_000;
+
 /** The server's `timeout`, which Node hands to each of its connections. */
-const patienceWith = ({ socket }: IncomingMessage) => socket.timeout ?? limits.requestIdleMilliseconds;
+const patienceWith = ({ socket }: IncomingMessage) => socket.timeout ?? requestIdleMilliseconds;
 
 /**
  * Tells, once, when a client sends its body too slowly. A pause of our own, while what has come in is not read yet, does

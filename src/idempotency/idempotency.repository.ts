@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import { limits } from '../shared/limits';
 import { parseJson, stringifyJson } from '../shared/exact-json';
+
+/** How long the answer to a request with an `Idempotency-Key` is kept: what the service promises. */
+export const idempotencyMilliseconds = 24 * 3600 * 1000;
+
+/** How many answers that are too old one statement removes: it takes some ten milliseconds. */
+export const expiredAnswersPerDelete = 1_000;
 
 /** A name that a caller has given to one piece of work. Callers cannot meet each other's names. */
 export interface IdempotencyKey {
@@ -63,16 +68,14 @@ export async function findAnswered(db: Database, key: IdempotencyKey): Promise<A
     : null;
 }
 
-/** Keeps an answer for `limits.idempotencyMilliseconds` from now, in place of one that is too old. */
+/** Keeps an answer for `idempotencyMilliseconds` from now, in place of one that is too old. */
 export async function keepAnswer(
   trx: Knex.Transaction,
   key: IdempotencyKey,
   { requestDigest, responseBody }: AnsweredRequest,
 ): Promise<void> {
   // Not `now()`: an upload's transaction may have begun long ago.
-  const expiresAt = trx.raw(`clock_timestamp() + ? * interval '1 millisecond'`, [
-    limits.idempotencyMilliseconds,
-  ]);
+  const expiresAt = trx.raw(`clock_timestamp() + ? * interval '1 millisecond'`, [idempotencyMilliseconds]);
   await trx('idempotency_keys')
     .insert({
       ...columnsOf(key),
@@ -106,10 +109,8 @@ const deleteExpiredSql = `
  */
 export async function deleteExpiredAnswers(db: Database): Promise<number> {
   for (let deleted = 0; ;) {
-    const { rowCount } = await db.raw<{ rowCount: number }>(deleteExpiredSql, [
-      limits.expiredAnswersPerDelete,
-    ]);
+    const { rowCount } = await db.raw<{ rowCount: number }>(deleteExpiredSql, [expiredAnswersPerDelete]);
     deleted += rowCount;
-    if (rowCount < limits.expiredAnswersPerDelete) return deleted;
+    if (rowCount < expiredAnswersPerDelete) return deleted;
   }
 }

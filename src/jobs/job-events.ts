@@ -1,5 +1,13 @@
-import { limits } from '../shared/limits';
 import type { Job } from './jobs.service';
+
+/** After how long a stream of a job's changes ends; its client comes again, with a key that is still in use. */
+export const jobEventsMilliseconds = 60_000;
+
+/** How often it says something at least: proxies take a minute of silence for the end. */
+export const jobEventsSilenceMilliseconds = 15_000;
+
+/** After how long a client of such a stream comes again. */
+const jobEventsRetryMilliseconds = 2_000;
 
 /** A job as it is sent, and the entity tag of that. */
 export interface JobState {
@@ -18,11 +26,11 @@ export async function* jobEvents(
   lastTag: string | undefined,
   isGivenUp: () => boolean,
 ): AsyncGenerator<string> {
-  yield `retry: ${limits.jobEventsRetryMilliseconds}\n\n`;
-  const end = performance.now() + limits.jobEventsMilliseconds;
+  yield `retry: ${jobEventsRetryMilliseconds}\n\n`;
+  const end = performance.now() + jobEventsMilliseconds;
   let known = lastTag;
   while (performance.now() < end && !isGivenUp()) {
-    const silentUntil = Math.min(performance.now() + limits.jobEventsSilenceMilliseconds, end);
+    const silentUntil = Math.min(performance.now() + jobEventsSilenceMilliseconds, end);
     for await (const { job, text, tag } of states(() => performance.now() >= silentUntil || isGivenUp())) {
       if (tag !== known) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
       known = tag;

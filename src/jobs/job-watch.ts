@@ -1,8 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { limits } from '../shared/limits';
 import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { listJobVersions } from './run-progress.repository';
+
+/** How often a process looks whether the jobs have changed for which somebody waits, with one statement for all. */
+export const jobWatchMilliseconds = 200;
+
+/** How many may wait for a job to change. */
+export const jobWatchers = 1_000;
 
 /** What somebody waits for. */
 interface Wait {
@@ -26,7 +31,7 @@ export class JobWatch {
 
   /** Whether as many wait as may. */
   isFull(): boolean {
-    return this.waits.size >= limits.jobWatchers;
+    return this.waits.size >= jobWatchers;
   }
 
   /**
@@ -44,7 +49,7 @@ export class JobWatch {
   private async look(): Promise<void> {
     this.isLooking = true;
     while (this.waits.size > 0) {
-      await sleep(limits.jobWatchMilliseconds);
+      await sleep(jobWatchMilliseconds);
       try {
         const changed = await this.findChanged();
         this.settle((wait) => {

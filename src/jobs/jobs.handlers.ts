@@ -7,12 +7,14 @@ import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/
 import { entityTagOf, hasCopy } from '../http/entity-tag';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
-import { limits } from '../shared/limits';
 import { followJob } from './follow.service';
 import { jobEvents, type JobState } from './job-events';
 import type { JobWatch } from './job-watch';
 import { jobBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
+
+/** The longest that an answer is held until a run ends, or a job changes. */
+export const jobWaitSecondsMax = 60;
 
 /** The operations that show jobs. */
 export function jobHandlers(
@@ -79,7 +81,7 @@ function stateOf(job: Job): JobState {
 }
 
 /** How long a response is held at most. */
-export const boundedWait = (seconds: number) => Math.min(seconds, limits.jobWaitSecondsMax);
+export const boundedWait = (seconds: number) => Math.min(seconds, jobWaitSecondsMax);
 
 /** Says when the wait is over: after so many seconds, or when nobody waits any more. */
 export function overIn(seconds: number, isGivenUp: () => boolean): () => boolean {

@@ -1,10 +1,15 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../db/database';
-import { limits } from '../shared/limits';
 import type { Authenticate, Caller } from '../shared/caller';
 import { digestOf, isGeneratedKey } from '../shared/key-format';
 import { findKeyInUse } from './keys.repository';
+
+/** How long a process remembers what the database said of a key: a revoked one works no longer than that. */
+const keyMemoryMilliseconds = 2_000;
+
+/** Of how many keys: 2 MB. */
+const keysRemembered = 10_000;
 
 /**
  * Knows the callers with the keys of the settings, and those with a key of the database that is in use.
@@ -50,8 +55,8 @@ interface KeyInUse {
  */
 function authenticateStored(db: Database, onUse: (keyId: number) => void): Authenticate {
   const answers = new LRUCache<string, { known?: KeyInUse }>({
-    max: limits.keysRemembered,
-    ttl: limits.keyMemoryMilliseconds,
+    max: keysRemembered,
+    ttl: keyMemoryMilliseconds,
     ignoreFetchAbort: true,
     fetchMethod: async (hexDigest) => ({ known: await findKey(db, Buffer.from(hexDigest, 'hex')) }),
   });

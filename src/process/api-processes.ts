@@ -5,10 +5,24 @@ import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../config';
 import { ConfigError } from '../shared/settings';
 import type { DatabaseAddress } from '../db/database';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import type { MetricValues } from '../telemetry/metrics';
 import { addressVariable, type ApiProcessMessage, type MetricsQuestion } from './messages';
+import { databaseForcedStopMilliseconds } from '../shared/shutdown';
+
+/**
+ * How long an API process that has died is waited for until another takes its place, when it has died soon after its
+ * start: twice as long each time, up to the longest.
+ */
+export const apiProcessRestartMilliseconds = 100;
+
+export const apiProcessRestartMillisecondsMax = 30_000;
+
+/** One that has lived for this long did not die of its start: another takes its place at once. */
+export const apiProcessSteadyMilliseconds = 60_000;
+
+/** How long an API process may take to tell its metrics; after that, what it told before is shown. */
+const processMetricsMilliseconds = 1_000;
 
 /**
  * The processes that answer requests on one port, as seen by the one that has started them. That one accepts the
@@ -63,7 +77,7 @@ export class ApiProcesses {
     this.over.abort();
     const ended = [...this.alive].map((worker) => once(worker, 'exit'));
     for (const worker of this.alive) worker.process.kill('SIGTERM');
-    const patience = Math.max(0, deadline - limits.databaseForcedStopMilliseconds - Date.now());
+    const patience = Math.max(0, deadline - databaseForcedStopMilliseconds - Date.now());
     await Promise.race([Promise.all(ended), sleep(patience, undefined, { ref: false })]);
     for (const worker of this.alive) worker.process.kill('SIGKILL');
     await Promise.all(ended);
@@ -85,7 +99,7 @@ export class ApiProcesses {
         over.signal.addEventListener('abort', () => worker.off('message', take).off('exit', resolve));
       });
       worker.send({ type: 'metrics wanted', question } satisfies MetricsQuestion);
-      await Promise.race([answered, sleep(limits.processMetricsMilliseconds, undefined, { ref: false })]);
+      await Promise.race([answered, sleep(processMetricsMilliseconds, undefined, { ref: false })]);
       over.abort();
     };
     await Promise.all([...this.listening].map(ask));
@@ -115,7 +129,7 @@ export class ApiProcesses {
         if (!this.listening.delete(worker)) return reject(failure ?? new Error(`${end} before it listened.`));
         if (this.signal.aborted) return;
         this.log.error({ api_process: worker.process.pid, code, signal }, 'an API process has ended');
-        const isEarly = performance.now() - startedAt < limits.apiProcessSteadyMilliseconds;
+        const isEarly = performance.now() - startedAt < apiProcessSteadyMilliseconds;
         this.early = isEarly ? this.early + 1 : 0;
         void this.replace(address);
       });
@@ -126,8 +140,8 @@ export class ApiProcesses {
   private async replace(address: DatabaseAddress): Promise<void> {
     this.untried++;
     for (let tries = 0; ; tries++) {
-      const { apiProcessRestartMilliseconds: first, apiProcessRestartMillisecondsMax: max } = limits;
-      const wait = this.early === 0 ? 0 : Math.min(max, first * 2 ** (this.early - 1));
+      const backoff = apiProcessRestartMilliseconds * 2 ** (this.early - 1);
+      const wait = this.early === 0 ? 0 : Math.min(apiProcessRestartMillisecondsMax, backoff);
       try {
         await sleep(wait, undefined, { signal: this.signal });
         if (tries === 0) this.untried--;

@@ -1,5 +1,8 @@
 import type { Config } from '../config';
-import { limits } from '../shared/limits';
+import { concurrentRejectsMax } from '../runs/rejects';
+
+/** Connections of the process that starts them, which answers no requests: one for its sweep, and one more. */
+export const upkeepConnections = 2;
 
 type Settings = Pick<
   Config,
@@ -20,11 +23,11 @@ export function connectionsOfApi(settings: Settings): number {
     databaseConnections +
     concurrentUploads +
     runConnections(settings) +
-    limits.concurrentRejects +
+    concurrentRejectsMax +
     (worksOnQueue ? queueConnections : 0) +
     health +
     (replica ? 1 : 0);
-  const ofFirst = apiProcesses > 1 ? limits.upkeepConnections : 0;
+  const ofFirst = apiProcesses > 1 ? upkeepConnections : 0;
   return apiProcesses * ofEach + ofFirst + onceForAll;
 }
 

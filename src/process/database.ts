@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config';
 import { ConfigError } from '../shared/settings';
-import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { openDatabase, type Database, type DatabaseAddress, closeMilliseconds } from '../db/database';
 import { startEmbeddedPostgres } from '../embedded-postgres/server';
 import { migrateToLatest, waitForMigrations } from '../db/migrate';
 import { hasKeyInUse } from '../keys/keys.repository';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
@@ -61,5 +60,5 @@ export const closePool = (db: Database) => closeWithin(db.destroy());
 
 /** A connection that does not answer is left to the end of the process. */
 export function closeWithin(closed: Promise<unknown>): Promise<unknown> {
-  return Promise.race([closed, sleep(limits.closeMilliseconds, undefined, { ref: false })]);
+  return Promise.race([closed, sleep(closeMilliseconds, undefined, { ref: false })]);
 }

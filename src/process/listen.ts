@@ -2,7 +2,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../shared/settings';
-import { limits } from '../shared/limits';
+
+/** At shutdown, how long a request that was cut has to remove what it has stored. */
+const cutRequestMilliseconds = 1_000;
 
 /** @returns the address, for people on this machine. @throws ConfigError that names the setting which does not work */
 export function listen(
@@ -30,5 +32,5 @@ export async function drain(server: Server, ended: Promise<void>, shutdownSecond
   await Promise.race([ended, sleep(shutdownSeconds * 1000, undefined, { ref: false })]);
   server.closeAllConnections();
   // A request that was cut removes what it has stored.
-  await Promise.race([ended, sleep(limits.cutRequestMilliseconds, undefined, { ref: false })]);
+  await Promise.race([ended, sleep(cutRequestMilliseconds, undefined, { ref: false })]);
 }

@@ -9,7 +9,6 @@ import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
 import { KeyUse } from '../keys/key-use';
 import { localKey } from '../shared/local-key';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import { startRunWorker, type RunWorker } from '../runs/worker';
 import { startWebhookWorker } from '../webhooks/worker';
@@ -19,6 +18,7 @@ import type { Cleanup } from './cleanups';
 import { queueConnections } from './connections';
 import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
+import { databaseQueryMilliseconds } from '../db/transaction';
 
 /** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
 export type Role = 'api' | 'worker';
@@ -42,7 +42,7 @@ export function openRequestPool(address: DatabaseAddress, config: Config, cleanu
   const db = openDatabase(address, {
     applicationName: 'api',
     connectionsMax: config.databaseConnections,
-    queryMilliseconds: limits.databaseQueryMilliseconds,
+    queryMilliseconds: databaseQueryMilliseconds,
     preparesStatements: config.preparesStatements,
   });
   cleanups.push({ what: 'database pool', undo: () => closePool(db) });
@@ -64,7 +64,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
     connectionsMax: config.concurrentUploads,
-    queryMilliseconds: limits.databaseQueryMilliseconds,
+    queryMilliseconds: databaseQueryMilliseconds,
   });
   cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
   const { preparesStatements } = config;
@@ -112,7 +112,7 @@ function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database 
   const db = openDatabase(address, {
     applicationName: 'queue',
     connectionsMax: queueConnections,
-    queryMilliseconds: limits.databaseQueryMilliseconds,
+    queryMilliseconds: databaseQueryMilliseconds,
   });
   cleanups.push({ what: 'pool of the queue', undo: () => closePool(db) });
   return db;

@@ -3,7 +3,6 @@ import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { refuseShortKeys } from '../keys/short-keys';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
@@ -18,6 +17,8 @@ import { ensureDataDir } from './data-dir';
 import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
 import { startUpkeepTasks } from './upkeep';
 import { welcome } from './welcome';
+import { databaseQueryMilliseconds } from '../db/transaction';
+import { upkeepConnections } from './connections';
 
 /** What every start is given. */
 export interface StartContext {
@@ -78,8 +79,8 @@ export async function start(role: Role, context: StartContext): Promise<void> {
 function openUpkeepPool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
   const db = openDatabase(address, {
     applicationName: 'upkeep',
-    connectionsMax: limits.upkeepConnections,
-    queryMilliseconds: limits.databaseQueryMilliseconds,
+    connectionsMax: upkeepConnections,
+    queryMilliseconds: databaseQueryMilliseconds,
   });
   cleanups.push({ what: 'database pool', undo: () => closePool(db) });
   return db;

@@ -4,10 +4,13 @@ import { inTransaction } from '../db/transaction';
 import { jobWithoutRun, notAJobToCancel, unavailable } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
-import { limits } from '../shared/limits';
 import { isRunning, requestCancel } from './cancel.repository';
 import { getJob, type Job } from '../jobs/jobs.service';
 import type { RunNumber } from '../jobs/run-progress.repository';
+import { jobWatchMilliseconds } from '../jobs/job-watch';
+
+/** How long the answer to a cancellation waits for the run to end. */
+export const cancelWaitMilliseconds = 10_000;
 
 /**
  * Stops the run of a validation job, and waits for its end, for up to ten seconds and while somebody wants to know.
@@ -22,7 +25,7 @@ export async function cancelRun(
 ): Promise<{ job: Job; hasEnded: boolean }> {
   const { type } = await getJob(db, id, scope);
   if (type !== 'validation') throw notAJobToCancel();
-  const deadline = performance.now() + limits.cancelWaitMilliseconds;
+  const deadline = performance.now() + cancelWaitMilliseconds;
   const hasEnded = await endRun(db, parseId('JV', id)!, () => performance.now() >= deadline || isGivenUp());
   if (hasEnded === 'none') throw jobWithoutRun(id);
   return { job: await getJob(db, id, scope), hasEnded };
@@ -41,7 +44,7 @@ async function endRun(db: Database, jobId: number, isOver: () => boolean): Promi
       if (met === 'none') return met;
       if (met !== 'about to change') told = { jobId, ...met };
     }
-    await sleep(limits.jobWatchMilliseconds);
+    await sleep(jobWatchMilliseconds);
   } while (!isOver());
   if (told === undefined) throw unavailable('the run could not be told to stop');
   return false;

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { limits } from '../shared/limits';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
@@ -16,6 +15,7 @@ import type { RejectsRequest } from './rejects';
 import type { RunReport } from './run-feed';
 import { failedCounters } from '../etl/summary';
 import type { Outcome, RunTask, WorkerSettings } from './etl-worker';
+import { concurrentRejectsMax } from './rejects';
 
 /** The thread terminates, and returns its memory, when it was idle for this long. */
 const idleMilliseconds = 60_000;
@@ -49,7 +49,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   const shared = openThread(
     { ...settings, poolUse: poolUse.memory },
     {
-      concurrentTasksPerWorker: settings.concurrentRuns + limits.concurrentRejects,
+      concurrentTasksPerWorker: settings.concurrentRuns + concurrentRejectsMax,
       idleTimeout: idleMilliseconds,
     },
   );

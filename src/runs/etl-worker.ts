@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
-import { limits } from '../shared/limits';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { poolUse, SharedPoolUse } from '../db/pool-use';
 import { createLog, withPid } from '../shared/log';
@@ -8,9 +7,13 @@ import type { Claim } from './queue.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from '../etl/feed-failure';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
-import { openRejects, type RejectsRequest } from './rejects';
+import { openRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import { runFeed, type RunContext, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
+import { databaseBulkMilliseconds } from '../db/transaction';
+
+/** How often the ETL thread notes how much of its pool is in use; metrics are asked for every few seconds at most. */
+const poolUseMilliseconds = 1_000;
 
 /** What the thread is told when it starts. */
 export interface WorkerSettings {
@@ -96,11 +99,11 @@ async function openContext({
   const objectStore = await openObjectStore(store);
   const db = openDatabase(address, {
     applicationName: 'etl',
-    connectionsMax: concurrentRuns * connectionsPerRun + limits.concurrentRejects,
-    queryMilliseconds: limits.databaseBulkMilliseconds,
+    connectionsMax: concurrentRuns * connectionsPerRun + concurrentRejectsMax,
+    queryMilliseconds: databaseBulkMilliseconds,
   });
   const use = new SharedPoolUse(memory);
-  setInterval(() => use.note(poolUse(db)), limits.poolUseMilliseconds).unref();
+  setInterval(() => use.note(poolUse(db)), poolUseMilliseconds).unref();
   const log = createLog(logLevel);
   return { db, objectStore, log: logsPid ? withPid(log) : log };
 }

@@ -16,6 +16,9 @@ import { stageFeed } from '../etl/stage-feed';
 import { TextBatch } from '../etl/text-batch';
 import { transformRecord } from '../etl/transform';
 
+/** Downloads of rejects at a time, on the same thread; most of their time goes into waiting for the client. */
+export const concurrentRejectsMax = 8;
+
 /** The columns that stand before the feed's own. */
 const reportColumns = ['_line', '_codes', '_messages'];
 

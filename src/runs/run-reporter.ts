@@ -5,12 +5,17 @@ import {
   reportProgress,
   type RunNumber,
 } from '../jobs/run-progress.repository';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import type { ClaimedRun } from './queue.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { RunTally } from '../etl/copy-rows';
 import { FeedFailure } from '../etl/feed-failure';
+
+/** How often a run tells how far it is, and looks whether it is to stop. */
+export const progressMilliseconds = 500;
+
+/** Of so many of these looks its rates are made: five seconds. */
+const progressSamples = 11;
 
 /** Tells how far a run is while it goes on, and is told when it is to stop. */
 export interface RunReporter {
@@ -47,7 +52,7 @@ export function startReporter(
   }
 
   const task = startPeriodicTask({
-    milliseconds: limits.progressMilliseconds,
+    milliseconds: progressMilliseconds,
     startsAtOnce: false,
     run: report,
     onError: (error) => log.warn({ job_id: at.jobId, err: error }, 'progress could not be told'),
@@ -60,7 +65,7 @@ function startRates() {
   const samples = [{ at: performance.now(), rows: 0, bytes: 0 }];
   return (rows: number, bytes: number) => {
     const now = { at: performance.now(), rows, bytes };
-    if (samples.push(now) > limits.progressSamples) samples.shift();
+    if (samples.push(now) > progressSamples) samples.shift();
     const [first] = samples as [typeof now];
     const seconds = (now.at - first.at) / 1000;
     // A file that is read a second time begins at nothing.

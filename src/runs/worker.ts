@@ -11,11 +11,16 @@ import type { RejectsRequest } from './rejects';
 import type { RunOutcome, RunReport } from './run-feed';
 import { receiveFrom } from './thread-stream';
 import { formatId } from '../shared/ids';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import { ConcurrencyLimit, type Release } from '../shared/concurrency-limit';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { listClaimable, requestRun, withdrawRun, type Claim, type RunTarget } from './queue.repository';
+
+/**
+ * Runs and plans that wait while as many as `MAX_CONCURRENT_RUNS` are at work, which share one worker thread. Behind
+ * twenty runs of a million rows, one waits for minutes: whoever comes then had better come again.
+ */
+export const waitingRuns = 20;
 
 /**
  * How often a process looks for runs that wait: notifications do not come through every pooler. One of its own requests
@@ -83,7 +88,7 @@ export function startRunWorker({
   const largeMax = Math.max(1, concurrentRuns - 1);
   const shared = {
     maxPerHolder: concurrentRunsOfPartner,
-    maxWaiting: limits.waitingRuns + concurrentRuns,
+    maxWaiting: waitingRuns + concurrentRuns,
     what: 'runs and plans',
   };
   const slots = new ConcurrencyLimit({ ...shared, capacity: concurrentRuns });

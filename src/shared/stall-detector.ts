@@ -1,4 +1,5 @@
-import { limits } from './limits';
+/** The least pace of a client that sends a body, and of the object store. The slowest line that is in use has more. */
+export const bytesPerSecondMin = 1024;
 
 /** The other side of a connection, as we see it. */
 export interface OtherSide {
@@ -48,5 +49,5 @@ export function watchPace(
 
 /** The pace of whoever sends us something. */
 export function sendingPace(milliseconds: number): Pace {
-  return { bytesMin: (limits.bytesPerSecondMin * milliseconds) / 1000, milliseconds };
+  return { bytesMin: (bytesPerSecondMin * milliseconds) / 1000, milliseconds };
 }

@@ -5,7 +5,6 @@ import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ConfigError } from '../shared/settings';
-import { limits } from '../shared/limits';
 import {
   StorageError,
   storeErrors,
@@ -15,6 +14,12 @@ import {
   type ObjectStore,
   type UnfinishedPut,
 } from './object-store';
+
+/** How much of a raw file is read from disk at once. */
+const objectReadBytes = 256 * 1024;
+
+/** A local file that was being written and has not grown for this long was left by a killed process. */
+const abandonedUploadMilliseconds = 24 * 3600 * 1000;
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
 const { guard, failed } = storeErrors('local', isMissing);
@@ -73,7 +78,7 @@ export class FileStore implements ObjectStore {
 
   async get(key: string, range?: ByteRange): Promise<Readable> {
     const file = await guard(`read ${key}`, () => open(join(this.root, key)));
-    return file.createReadStream({ ...range, highWaterMark: limits.objectReadBytes });
+    return file.createReadStream({ ...range, highWaterMark: objectReadBytes });
   }
 
   async delete(key: string): Promise<void> {
@@ -103,7 +108,7 @@ export class FileStore implements ObjectStore {
 
   /** What a killed process was writing belongs to nobody; what another process writes now is younger. */
   private async removeAbandoned(): Promise<void> {
-    const oldest = Date.now() - limits.abandonedUploadMilliseconds;
+    const oldest = Date.now() - abandonedUploadMilliseconds;
     for await (const { modifiedAt, remove } of this.listUnfinished()) {
       if (modifiedAt.getTime() < oldest) await remove();
     }

@@ -1,5 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { limits } from '../shared/limits';
+
+/** A file name in an object's key is cut to this many bytes: a local file system allows 255. */
+const keyFileNameBytes = 200;
+
+/** A partner's slug in an object's key is cut to this many characters, for the same reason. */
+const keySlugCharacters = 200;
 
 /**
  * The key of a feed's raw file (specification, section 2): `raw/partners/<partner_slug>/feeds/<feed_id>/<file_name>`.
@@ -38,7 +43,7 @@ export function partnerSlug(partnerName: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-/, '')
-    .slice(0, limits.keySlugCharacters)
+    .slice(0, keySlugCharacters)
     .replace(/-$/, '');
   return slug || createHash('sha256').update(partnerName).digest('hex').slice(0, 12);
 }
@@ -47,11 +52,11 @@ export function partnerSlug(partnerName: string): string {
 export function safeFileName(fileName: string): string {
   const safe = fileName.replace(/[/\\\p{Cc}]/gu, '_').replace(/\.{2,}/g, '.');
   const named = /^[.\s]*$/.test(safe) ? `feed${safe.trim()}` : safe;
-  if (Buffer.byteLength(named) <= limits.keyFileNameBytes) return named;
+  if (Buffer.byteLength(named) <= keyFileNameBytes) return named;
   const ending = /\.[A-Za-z0-9]{1,10}$/.exec(named)?.[0] ?? '';
   let stem = '';
   for (const character of named) {
-    if (Buffer.byteLength(stem + character + ending) > limits.keyFileNameBytes) break;
+    if (Buffer.byteLength(stem + character + ending) > keyFileNameBytes) break;
     stem += character;
   }
   // Cut at a point, the name would end in two.

@@ -16,7 +16,6 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { ConfigError } from '../shared/settings';
-import { limits } from '../shared/limits';
 import { sendingPace, watchPace } from '../shared/stall-detector';
 import {
   cleanUpMilliseconds,
@@ -27,6 +26,29 @@ import {
   type ObjectStore,
   type UnfinishedPut,
 } from './object-store';
+
+/** An S3 connection that is not open by then is tried again. */
+export const s3ConnectMilliseconds = 5_000;
+
+/**
+ * A request to S3 fails, and is not repeated, when nothing moves on its connection for this long. A store that is slow
+ * does send something: S3 sends white space while it copies an object or joins its parts.
+ */
+export const s3IdleMilliseconds = 20_000;
+
+/**
+ * How long an attempt may take from its start to the head of its answer, however steadily something comes or goes: the
+ * largest that is sent is a part of an upload, 5 MiB.
+ */
+export const s3AnswerMilliseconds = 5 * 60 * 1000;
+
+/** Attempts per S3 request, the first one included. */
+export const s3Attempts = 3;
+
+/** Part size of a streaming upload, the smallest that S3 allows; two parts are in flight. */
+const s3PartBytes = 5 * 1024 * 1024;
+
+const s3PartsInFlight = 2;
 
 // The SDK would print a notice of several lines at every start on the version of Node that we support.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
@@ -57,11 +79,11 @@ export class S3Store implements ObjectStore {
       region: config.region,
       forcePathStyle: config.forcePathStyle,
       requestChecksumCalculation: config.requestChecksumCalculation,
-      maxAttempts: limits.s3Attempts,
+      maxAttempts: s3Attempts,
       requestHandler: new NodeHttpHandler({
-        connectionTimeout: limits.s3ConnectMilliseconds,
-        socketTimeout: limits.s3IdleMilliseconds,
-        requestTimeout: limits.s3AnswerMilliseconds,
+        connectionTimeout: s3ConnectMilliseconds,
+        socketTimeout: s3IdleMilliseconds,
+        requestTimeout: s3AnswerMilliseconds,
         throwOnRequestTimeout: true,
         // How many there are is bounded elsewhere; one that waited here for a socket would be given up as unreachable.
         httpAgent: { maxSockets: Infinity },
@@ -74,7 +96,7 @@ export class S3Store implements ObjectStore {
         try {
           return await next(args);
         } catch (error) {
-          const isStalled = performance.now() - startedAt >= limits.s3IdleMilliseconds;
+          const isStalled = performance.now() - startedAt >= s3IdleMilliseconds;
           // The SDK repeats what ends with a TimeoutError: the caller would wait three times as long.
           throw (error as Error).name === 'TimeoutError' && isStalled
             ? new Error(`It stalled. ${(error as Error).message}`)
@@ -125,8 +147,8 @@ export class S3Store implements ObjectStore {
         Body: Readable.from(counted, { objectMode: false }),
         ContentType: contentType,
       },
-      partSize: limits.s3PartBytes,
-      queueSize: limits.s3PartsInFlight,
+      partSize: s3PartBytes,
+      queueSize: s3PartsInFlight,
       // It would wait for the removal of the parts without a limit.
       leavePartsOnError: true,
     });
@@ -264,7 +286,7 @@ function watchStore(content: Readable): Readable {
     keepsUsWaiting: () => watched.readableLength === 0,
     isGone: () => watched.destroyed,
   };
-  const endWatch = watchPace(store, sendingPace(limits.s3IdleMilliseconds), () =>
+  const endWatch = watchPace(store, sendingPace(s3IdleMilliseconds), () =>
     watched.destroy(new Error('It sends its object too slowly.')),
   );
   // Whichever ends early takes the other with it; whoever reads learns of the error.

@@ -1,7 +1,12 @@
-import { limits } from '../shared/limits';
 import { isDatabaseReachable } from '../health/health.service';
 import type { DatabaseAddress } from '../db/database';
 import type { ObjectStore } from '../storage/object-store';
+
+/** How long the object store may take to say that it can be used; orchestrators give a probe a second or two. */
+export const readinessCheckMilliseconds = 1_000;
+
+/** How long an answer to `/readyz` holds: however many ask, database and object store are asked once a second. */
+const readinessHoldsMilliseconds = 1_000;
 
 /** Whether the process can take work, and why not. */
 export interface ReadinessReport {
@@ -32,8 +37,8 @@ export class Readiness {
   }
 
   /**
-   * Takes no longer than `limits.readinessCheckMilliseconds` and asks nobody more often than every
-   * `limits.readinessHoldsMilliseconds`, however many ask it. Never throws.
+   * Takes no longer than `readinessCheckMilliseconds` and asks nobody more often than every
+   * `readinessHoldsMilliseconds`, however many ask it. Never throws.
    */
   async report(): Promise<ReadinessReport> {
     if (this.stopping.aborted) return { status: 'draining' };
@@ -42,7 +47,7 @@ export class Readiness {
       const report = look(this.dependencies);
       this.last = { report, until: Infinity };
       const { last } = this;
-      void report.then(() => (last.until = performance.now() + limits.readinessHoldsMilliseconds));
+      void report.then(() => (last.until = performance.now() + readinessHoldsMilliseconds));
     }
     return this.last.report;
   }
@@ -59,7 +64,7 @@ async function look({ address, objectStore, isServed = () => true }: Dependencie
 }
 
 async function isUsable(objectStore: Dependencies['objectStore']): Promise<boolean> {
-  const signal = AbortSignal.timeout(limits.readinessCheckMilliseconds);
+  const signal = AbortSignal.timeout(readinessCheckMilliseconds);
   const givenUp = new Promise<never>((_resolve, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason)),
   );

@@ -1,5 +1,4 @@
 import type { Database } from '../db/database';
-import { limits } from '../shared/limits';
 import type { Log } from '../shared/log';
 import { stringifyJson } from '../shared/exact-json';
 import {
@@ -20,6 +19,12 @@ import {
 import type { DeliveryOutcome } from './delivery-outcomes';
 import { describeEvent } from './event-data';
 import { send, type SendOptions } from './send';
+
+/**
+ * After how many seconds an event is sent again that was not accepted, up to a fifth later: nine times within 28 to 33
+ * hours, the first again soon, so that a restart of the receiver goes unnoticed.
+ */
+export const webhookRetrySeconds = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
 
 /** Of how many events that are given up at once a log line has the ids: the first ones. */
 const idsInLog = 100;
@@ -48,7 +53,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     attempt: attempts,
   };
   // Workers have died of it, or could not tell what it says.
-  if (attempts > limits.webhookRetrySeconds.length + 1) return giveUp(delivery, context);
+  if (attempts > webhookRetrySeconds.length + 1) return giveUp(delivery, context);
   const event = await describeEvent(db, delivery);
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
@@ -78,7 +83,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     await disableEndpoint(db, endpointId, 'it says that it is gone');
     return deleteDelivery(db, delivery);
   }
-  const seconds = limits.webhookRetrySeconds[attempts - 1];
+  const seconds = webhookRetrySeconds[attempts - 1];
   // Up to a fifth later: what has failed together does not come again together.
   if (seconds !== undefined) return rescheduleDelivery(db, delivery, seconds * (1 + Math.random() / 5));
   await giveUp(delivery, context);

@@ -1,7 +1,12 @@
 import type { Database } from '../db/database';
 import type { EventType } from '../events/outbox';
-import { limits } from '../shared/limits';
 import type { EndpointRow } from './endpoints.repository';
+import { webhookPause } from './endpoints.repository';
+
+export const deliveriesPerEndpoint = 3;
+
+/** An event for an endpoint that is paused is given up when it is older: nobody counts how often it was not sent. */
+export const webhookAgeMilliseconds = 36 * 3600 * 1000;
 
 /** How long an attempt may take in all: then its worker has died, and another one begins the next attempt. */
 const leaseMilliseconds = 60_000;
@@ -60,8 +65,8 @@ const claimSql = `
 export async function claimDeliveries(db: Database, max: number): Promise<ClaimedDelivery[]> {
   const { rows } = await db.raw<{ rows: ClaimedDelivery[] }>(claimSql, {
     max,
-    perEndpoint: limits.deliveriesPerEndpoint,
-    pauseAfterFailures: limits.webhookPause.pauseAfterFailures,
+    perEndpoint: deliveriesPerEndpoint,
+    pauseAfterFailures: webhookPause.pauseAfterFailures,
     leaseMilliseconds,
   });
   return rows;
@@ -136,7 +141,7 @@ export async function giveUpOldDeliveries(db: Database): Promise<GivenUp[]> {
        returning webhook_endpoint_id, message_id
      )
      select webhook_endpoint_id, array_agg(message_id) as message_ids from old group by webhook_endpoint_id`,
-    { ageMilliseconds: limits.webhookAgeMilliseconds, max: givenUpPerStatement },
+    { ageMilliseconds: webhookAgeMilliseconds, max: givenUpPerStatement },
   );
   return rows;
 }

@@ -1,6 +1,17 @@
 import type { Database } from '../db/database';
-import { limits } from '../shared/limits';
 import type { EventType } from '../events/outbox';
+
+/**
+ * From so many failures in a row on, nothing is sent to an endpoint for so many seconds, twice as long each time: what
+ * waits for a dead receiver would take the places of others.
+ */
+export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 };
+
+/**
+ * An endpoint that has accepted nothing for so long is disabled when another event is given up: a weekend and a holiday
+ * are no reason.
+ */
+export const webhookDeadMilliseconds = 5 * 24 * 3600 * 1000;
 
 /** A row of `webhook_endpoints`. */
 export interface EndpointRow {
@@ -69,7 +80,7 @@ export async function disableEndpoint(
 
 /** Disables an endpoint that has accepted nothing for too long. @returns whether it has disabled it */
 export async function disableIfDead(db: Database, endpointId: number): Promise<boolean> {
-  const milliseconds = limits.webhookDeadMilliseconds;
+  const milliseconds = webhookDeadMilliseconds;
   const { rowCount } = await db.raw<{ rowCount: number }>(
     `update webhook_endpoints set disabled_at = now(), disabled_reason = :reason
      where webhook_endpoint_id = :endpointId and disabled_at is null
@@ -94,7 +105,7 @@ export async function noteDelivery(db: Database, endpointId: number): Promise<vo
 
 /** Notes a failure. From some in a row on, nothing is sent for a while, which is longer each time. */
 export async function noteFailure(db: Database, endpointId: number, reason: string): Promise<void> {
-  const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = limits.webhookPause;
+  const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = webhookPause;
   await db.raw(
     `update webhook_endpoints
      set failed_at = now(), failure_reason = :reason, failures_in_a_row = failures_in_a_row + 1,

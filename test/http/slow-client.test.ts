@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/shared/limits';
 import { FileStore } from '../../src/storage/file-store';
 import { createTestFolder } from '../support/folder';
 import { HeldProducts } from '../support/held-products';
@@ -9,6 +8,7 @@ import { OpenUpload } from '../support/open-upload';
 import { sendRaw } from '../support/raw-request';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
+import { bytesPerSecondMin } from '../../src/shared/stall-detector';
 
 const idleMilliseconds = 1_000;
 const timedOut = { detail: 'The request took too long to arrive.' };
@@ -114,7 +114,7 @@ describe('a request is not given up', () => {
   it('while its body comes at twice the least pace, for as long as it takes', async () => {
     const form = formBody([partnerPart('Slow'), filePart(goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(200))]);
     const upload = new OpenUpload(service);
-    const pieceBytes = limits.bytesPerSecondMin / 2;
+    const pieceBytes = bytesPerSecondMin / 2;
     for (let at = 0; at < form.length; at += pieceBytes) {
       await upload.write(form.subarray(at, at + pieceBytes));
       await sleep(idleMilliseconds / 4);

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../src/db/database';
-import { deleteExpiredAnswers } from '../../src/idempotency/idempotency.repository';
-import { limits } from '../../src/shared/limits';
+import { deleteExpiredAnswers, expiredAnswersPerDelete } from '../../src/idempotency/idempotency.repository';
 import { createTestDatabase } from '../support/database';
 
 let db: Database;
@@ -37,7 +36,7 @@ describe('the sweep of answers to idempotent requests', () => {
   });
 
   it('removes more than fit into one statement', async () => {
-    const many = limits.expiredAnswersPerDelete + 1;
+    const many = expiredAnswersPerDelete + 1;
     await leaveAnswers(60, ...Array.from({ length: many }, () => -1));
 
     expect(await deleteExpiredAnswers(db)).toBe(many);

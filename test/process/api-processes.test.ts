@@ -3,7 +3,6 @@ import { Agent } from 'node:http';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { nodeFlags } from '../../scripts/service-process';
-import type { limits } from '../../src/shared/limits';
 import { afterFile } from '../support/after-file';
 import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
 import { eventually } from '../support/eventually';
@@ -33,25 +32,28 @@ const barriers = {
     while (require('cluster').worker.id === 2 && require('fs').existsSync(barrier)) Atomics.wait(look, 0, 0, 10);`,
 };
 
-type Limits = Partial<Record<keyof typeof limits, number>>;
+/** Changed constants by module. */
+type Constants = Record<string, Record<string, number>>;
 
 /**
  * Settings by which each process that answers requests does what is in the file `barrier` before it starts, as long as
  * there is one.
- * @param changed - limits of all processes that are other than usual
+ * @param changed - constants of all processes that are other than usual
  */
-function barred(changed: Limits = {}): { barrier: string; env: Record<string, string> } {
+function barred(changed: Constants = {}): { barrier: string; env: Record<string, string> } {
   const folder = createTestFolder();
   const [barrier, hook] = [join(folder, 'barrier'), join(folder, 'hook.cjs')];
-  const [path, built] = [barrier, join(project, 'dist/src/shared/limits.js')].map((each) =>
-    JSON.stringify(each),
-  );
+  const path = JSON.stringify(barrier);
+  const changes = Object.entries(changed).map(([module, constants]) => {
+    const built = JSON.stringify(join(project, `dist/src/${module}.js`));
+    return `Object.assign(require(${built}), ${JSON.stringify(constants)});`;
+  });
   writeFileSync(
     hook,
     `let code = '';
      try { if (process.env.API_PROCESS_DATABASE) code = require('fs').readFileSync(${path}, 'utf8'); } catch {}
      new Function('require', 'barrier', code)(require, ${path});
-     Object.assign(require(${built}).limits, ${JSON.stringify(changed)});`,
+     ${changes.join('\n')}`,
   );
   return { barrier, env: { NODE_OPTIONS: `--require=${hook}`, ...two } };
 }
@@ -62,7 +64,7 @@ function barred(changed: Limits = {}): { barrier: string; env: Record<string, st
  */
 async function spawnTwo(
   settings: Record<string, string> = {},
-  changed: Limits = {},
+  changed: Constants = {},
   atStart?: string,
 ): Promise<{ service: ServiceProcess; barrier: string }> {
   const { barrier, env } = barred(changed);
@@ -190,7 +192,10 @@ describe('several processes', () => {
   });
 
   it.concurrent('answer 503 when the one that counts requests for all does not', async () => {
-    const { service } = await startTwo({ RATE_LIMIT_REQUESTS: '5' }, { rateLimitMilliseconds: 1_000 });
+    const { service } = await startTwo(
+      { RATE_LIMIT_REQUESTS: '5' },
+      { 'http/rate-limit': { rateLimitMilliseconds: 1_000 } },
+    );
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     afterFile(() => agent.destroy());
     const request = { method: 'GET', path: '/orders', headers: { 'x-api-key': testKey }, agent };
@@ -277,7 +282,7 @@ describe('several processes', () => {
   it.concurrent('end by force when they do not stop', async () => {
     const { service } = await startTwo(
       { SHUTDOWN_SECONDS: '0' },
-      { stopMilliseconds: 5_000, databaseForcedStopMilliseconds: 4_000 },
+      { 'shared/shutdown': { promisedStopMilliseconds: 5_000, databaseForcedStopMilliseconds: 4_000 } },
     );
     process.kill(service.apiProcesses[0]!, 'SIGSTOP');
 

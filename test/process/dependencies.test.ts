@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/shared/limits';
 import type { DatabaseAddress } from '../../src/db/database';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { closedPort } from '../support/dead-ends';
@@ -20,6 +19,7 @@ import {
 import { openTestS3Store } from '../support/s3-store';
 import { shared } from '../support/shared';
 import { TestServer } from '../support/replicated-postgres';
+import { databaseQueryMilliseconds } from '../../src/db/transaction';
 
 const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n';
 const ok = { status: 'ok', database: 'connected' };
@@ -186,7 +186,7 @@ describe('a PostgreSQL that does not answer any more', () => {
       const held = await HeldProducts.of(embeddedAddress(service.dataDir));
       const { answer } = await held.run(service.api, feed);
 
-      await sleep(limits.databaseQueryMilliseconds + 1_000);
+      await sleep(databaseQueryMilliseconds + 1_000);
       await held.release();
 
       expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });

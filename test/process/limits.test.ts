@@ -10,11 +10,11 @@ import { createTestFolder } from '../support/folder';
 import { startUsedService } from '../support/process';
 import { sendRaw } from '../support/raw-request';
 
-/** As impatient, and as small, as the process shall be. */
+/** As impatient, and as small, as the process shall be: constants by module. */
 const turnedDown = {
-  requestIdleMilliseconds: 500,
-  responseIdleMilliseconds: 500,
-  concurrentRejects: 2,
+  'http/slow-client': { requestIdleMilliseconds: 500 },
+  'http/server': { responseIdleMillisecondsMax: 500 },
+  'runs/rejects': { concurrentRejectsMax: 2 },
 };
 /** Of one partner, half of the places, and of the waiting ones. */
 const places = { inProgress: 1, waiting: waitingRejectsMax / 2 };
@@ -27,11 +27,11 @@ const csv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(500_00
 /** What turns the limits of a process down: its NODE_OPTIONS. */
 function turnDown(): string {
   const file = join(createTestFolder(), 'limits.cjs');
-  const built = resolve(__dirname, '../../dist/src/shared/limits.js');
-  writeFileSync(
-    file,
-    `Object.assign(require(${JSON.stringify(built)}).limits, ${JSON.stringify(turnedDown)});`,
-  );
+  const changes = Object.entries(turnedDown).map(([module, constants]) => {
+    const built = resolve(__dirname, `../../dist/src/${module}.js`);
+    return `Object.assign(require(${JSON.stringify(built)}), ${JSON.stringify(constants)});`;
+  });
+  writeFileSync(file, changes.join('\n'));
   return `--require=${file}`;
 }
 

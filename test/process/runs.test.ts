@@ -1,10 +1,10 @@
 import { openDatabase } from '../../src/db/database';
-import { limits } from '../../src/shared/limits';
 import { afterFile } from '../support/after-file';
 import type { ApiResponse, UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/eventually';
 import { HeldProducts } from '../support/held-products';
 import { embeddedAddress, startUsedService } from '../support/process';
+import { waitingRuns } from '../../src/runs/worker';
 
 const concurrentRuns = 2;
 const csv = 'sku,product_name\nA,A\n';
@@ -81,7 +81,7 @@ describe('while as many runs are in progress as one process has places for', () 
 
   it('plans of one partner take half of the waiting places at most: a run of another partner is not refused', async () => {
     const { api, upload, feeds, held, run, waits } = await startBusyService();
-    const share = (limits.waitingRuns + concurrentRuns) / 2;
+    const share = (waitingRuns + concurrentRuns) / 2;
     const plans = await flood(share + 3, 3, () => api.post(`/jobs/${feeds[1]!.jobId}/plan`));
     const other = await upload('Other');
 
@@ -98,7 +98,7 @@ describe('while as many runs are in progress as one process has places for', () 
 
   it('runs of one partner do too, and those that are refused were not requested', async () => {
     const { upload, held, run, stateOf, waits } = await startBusyService();
-    const share = (limits.waitingRuns + concurrentRuns) / 2;
+    const share = (waitingRuns + concurrentRuns) / 2;
     const many: UploadedFeed[] = [];
     while (many.length < share + 2) many.push(await upload('Many'));
     const next = many.values();

@@ -10,13 +10,14 @@ import {
   type ListObjectsV2CommandOutput,
   type ListPartsCommandOutput,
 } from '@aws-sdk/client-s3';
-import { limits } from '../../src/shared/limits';
+import * as s3StoreModule from '../../src/storage/s3-store';
 import { StorageError, type UnfinishedPut } from '../../src/storage/object-store';
 import type { S3Store } from '../../src/storage/s3-store';
 import { afterFile } from '../support/after-file';
 import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
 import { closedPort, interruptedServer, silentServer, tricklingServer } from '../support/dead-ends';
 import { openTestS3Store } from '../support/s3-store';
+import { s3IdleMilliseconds } from '../../src/storage/s3-store';
 
 const newKey = () => `test/${randomUUID()}/feed.csv`;
 const theError = (error: unknown) => error;
@@ -221,7 +222,7 @@ describe('S3Store', () => {
   });
 
   describe('with a server that takes connections and never answers', () => {
-    const changeable: { s3IdleMilliseconds: number } = limits;
+    const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
     beforeEach(() => {
       // The SDK says on the console what it is about to do.
       jest.spyOn(console, 'warn').mockReturnValue();
@@ -251,7 +252,7 @@ describe('S3Store', () => {
   });
 
   describe('with a server that sends byte by byte', () => {
-    const changeable: { s3IdleMilliseconds: number; s3AnswerMilliseconds: number } = limits;
+    const changeable: { s3IdleMilliseconds: number; s3AnswerMilliseconds: number } = s3StoreModule;
     afterEach(() => jest.restoreAllMocks());
 
     it('an answer that does not begin is given up', async () => {
@@ -277,7 +278,7 @@ describe('S3Store', () => {
   });
 
   it('an object is not given up while it is we who do not read it', async () => {
-    const changeable: { s3IdleMilliseconds: number } = limits;
+    const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
     const store = openTestS3Store();
     const key = newKey();
     const body = randomContent(2 * mebibyte);
@@ -309,7 +310,7 @@ describe('S3Store', () => {
   });
 
   it('waits a minute at most for a byte, and tries at most three times', async () => {
-    expect<number>(limits.s3IdleMilliseconds).toBeLessThanOrEqual(60_000);
+    expect<number>(s3IdleMilliseconds).toBeLessThanOrEqual(60_000);
     const { client } = openTestS3Store();
 
     expect(await client.config.maxAttempts()).toBeLessThanOrEqual(3);

@@ -1,11 +1,11 @@
 import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
-import { limits } from '../../src/shared/limits';
 import { FeedFailure } from '../../src/etl/feed-failure';
 import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
 import type { RecordPlace } from '../../src/etl/row-issues';
 import type { LongRecord, PlainRecord } from './records';
+import { recordBytes } from '../../src/feed-format/columns';
 
 /** How many texts that were read are kept before they are let go: moving the others costs. */
 const readTextsKept = 64;
@@ -33,7 +33,7 @@ export class ReferenceExtractor {
     private readonly header: FeedHeader,
     private readonly onHeader: (place: RecordPlace, raw: RawRecord) => string | null,
     private readonly onRecord: (record: PlainRecord | LongRecord, raw: RawRecord) => string | null,
-    private readonly recordBytesMax: number = limits.recordBytes,
+    private readonly recordBytesMax: number = recordBytes,
   ) {}
 
   /**

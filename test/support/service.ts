@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { limits } from '../../src/shared/limits';
+import * as transactionModule from '../../src/db/transaction';
 import { poolUse } from '../../src/db/pool-use';
 import type { EtlThread } from '../../src/runs/etl-thread';
 import { openRejects } from '../../src/runs/rejects';
@@ -155,7 +155,7 @@ function etlInThisThread(context: RunContext): EtlThread {
 
 /** A pool as the service has it. It is closed after the file. */
 function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Database } {
-  const { databaseQueryMilliseconds: queryMilliseconds } = limits;
+  const { databaseQueryMilliseconds: queryMilliseconds } = transactionModule;
   const { databaseConnections: connectionsMax } = loadConfig({});
   const db = openDatabase(address, { applicationName: 'api', connectionsMax, queryMilliseconds });
   afterFile(() => db.destroy());

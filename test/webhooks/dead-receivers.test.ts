@@ -1,4 +1,4 @@
-import { limits } from '../../src/shared/limits';
+import * as deliverModule from '../../src/webhooks/deliver';
 import { createLog } from '../../src/shared/log';
 import { discardDeliveries } from '../../src/webhooks/deliver';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
@@ -89,7 +89,7 @@ describe('an endpoint that has accepted nothing for days', () => {
   const failingSince = (id: number, interval: string) =>
     change(id, { failures_in_a_row: 1, failing_since: ago(interval) });
   /** The next failure is the last one. */
-  const giveUpAtOnce = () => jest.replaceProperty(limits, 'webhookRetrySeconds', [] as never);
+  const giveUpAtOnce = () => jest.replaceProperty(deliverModule, 'webhookRetrySeconds', [] as never);
   const webhooks = (...args: string[]) =>
     runAdmin({ DATABASE_URL: databaseUrl(service.address) }, 'webhooks', ...args);
 
@@ -123,7 +123,7 @@ describe('an endpoint that has accepted nothing for days', () => {
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
     await failingSince(id, '5 days 1 minute');
-    jest.replaceProperty(limits, 'webhookRetrySeconds', [3600] as never);
+    jest.replaceProperty(deliverModule, 'webhookRetrySeconds', [3600] as never);
     await upload();
     await eventually('it has failed', async () => (await endpoint(id)).failures_in_a_row === 2, 30);
 

@@ -1,14 +1,18 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { limits } from '../../src/shared/limits';
+import * as deliverModule from '../../src/webhooks/deliver';
+import * as endpointsRepositoryModule from '../../src/webhooks/endpoints.repository';
+import * as sendModule from '../../src/webhooks/send';
 import { createLog } from '../../src/shared/log';
-import { discardDeliveries } from '../../src/webhooks/deliver';
+import { discardDeliveries, webhookRetrySeconds } from '../../src/webhooks/deliver';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
 import { afterFile } from '../support/after-file';
 import { eventually } from '../support/eventually';
 import { startNameServer } from '../support/name-server';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo, startReceiver, type Receiver } from '../support/webhook-receiver';
+import { deliveriesPerEndpoint } from '../../src/webhooks/deliveries.repository';
+import { webhookPause } from '../../src/webhooks/endpoints.repository';
 
 let service: TestService;
 beforeAll(async () => {
@@ -56,16 +60,19 @@ async function claimingGoesOn(): Promise<void> {
 
 /** Has what is sent again be sent without delay. */
 const retryAtOnce = (times: number) =>
-  jest.replaceProperty(limits, 'webhookRetrySeconds', Array<number>(times).fill(0) as never);
+  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(times).fill(0) as never);
 
 /** Has nothing be sent again while a test goes on, however slow the machine is. */
 const retryLater = () =>
-  jest.replaceProperty(limits, 'webhookRetrySeconds', Array<number>(8).fill(laterSeconds) as never);
+  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(8).fill(laterSeconds) as never);
 const laterSeconds = 3600;
 
 /** Has nothing paused, however much fails. */
 const neverPause = () =>
-  jest.replaceProperty(limits, 'webhookPause', { ...limits.webhookPause, pauseAfterFailures: 1e6 } as never);
+  jest.replaceProperty(endpointsRepositoryModule, 'webhookPause', {
+    ...webhookPause,
+    pauseAfterFailures: 1e6,
+  } as never);
 
 describe('a delivery', () => {
   it('is what Standard Webhooks says: verified by its library, with the time of now', async () => {
@@ -122,7 +129,7 @@ describe('a delivery', () => {
   });
 
   it('is put off for longer each time, for more than a day in all', () => {
-    const seconds = limits.webhookRetrySeconds;
+    const seconds = webhookRetrySeconds;
 
     expect([...seconds].sort((a, b) => a - b)).toEqual(seconds);
     const hours = seconds.reduce((sum, one) => sum + one, 0) / 3600;
@@ -177,7 +184,7 @@ describe('a delivery', () => {
   });
 
   it('that is not answered in time has failed', async () => {
-    jest.replaceProperty(limits, 'webhookMilliseconds', 300 as never);
+    jest.replaceProperty(sendModule, 'webhookMilliseconds', 300 as never);
     const receiver = await startReceiver();
     receiver.answer = () => 'nothing';
     const id = await sendTo(service.db, receiver.url);
@@ -243,7 +250,7 @@ describe('an endpoint where everything fails', () => {
 
     await upload();
 
-    const { pauseAfterFailures, pauseSeconds } = limits.webhookPause;
+    const { pauseAfterFailures, pauseSeconds } = webhookPause;
     await eventually('it is paused', async () => (await endpoint(id)).paused_until !== null, 30);
     const pauseOf = async () =>
       ((await endpoint(id)).paused_until!.getTime() - (await endpoint(id)).failed_at!.getTime()) / 1000;
@@ -289,7 +296,7 @@ describe('an endpoint where everything fails', () => {
   });
 
   it('and is slow does not keep others waiting', async () => {
-    jest.replaceProperty(limits, 'webhookMilliseconds', 60_000 as never);
+    jest.replaceProperty(sendModule, 'webhookMilliseconds', 60_000 as never);
     const dead = await startReceiver();
     dead.answer = () => 'nothing';
     const alive = await startReceiver();
@@ -301,7 +308,7 @@ describe('an endpoint where everything fails', () => {
 
     // Within the time that a single delivery to the dead one takes.
     await eventually('all have come', () => alive.received.length === uploads, 50);
-    expect(dead.received.length).toBeLessThanOrEqual(limits.deliveriesPerEndpoint);
+    expect(dead.received.length).toBeLessThanOrEqual(deliveriesPerEndpoint);
     await eventually('nothing waits', async () => (await waiting(id)).length === 0);
   });
 });

@@ -1,16 +1,16 @@
-import { limits } from '../../src/shared/limits';
 import {
   claimDeliveries,
   deleteDelivery,
   releaseDelivery,
   rescheduleDelivery,
+  deliveriesPerEndpoint,
 } from '../../src/webhooks/deliveries.repository';
 import { discardDeliveries } from '../../src/webhooks/deliver';
 import { createLog } from '../../src/shared/log';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo } from '../support/webhook-receiver';
 
-const perEndpoint = limits.deliveriesPerEndpoint;
+const perEndpoint = deliveriesPerEndpoint;
 
 let service: TestService;
 beforeAll(async () => {

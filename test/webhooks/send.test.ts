@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { limits } from '../../src/shared/limits';
+import * as sendModule from '../../src/webhooks/send';
 import { send } from '../../src/webhooks/send';
 import { afterFile } from '../support/after-file';
 
@@ -29,8 +29,8 @@ const sendTo = (url: string, signal?: AbortSignal) =>
   );
 
 /** Far longer than any of this takes: what ends before was not ended by it. */
-const neverLate = () => jest.replaceProperty(limits, 'webhookMilliseconds', (10 * 60_000) as never);
-const soonLate = () => jest.replaceProperty(limits, 'webhookMilliseconds', 300 as never);
+const neverLate = () => jest.replaceProperty(sendModule, 'webhookMilliseconds', (10 * 60_000) as never);
+const soonLate = () => jest.replaceProperty(sendModule, 'webhookMilliseconds', 300 as never);
 
 describe('what is sent ends', () => {
   it.each([

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { claimKey } from '../../../src/idempotency/idempotency.repository';
 import { digestOf, generateKey } from '../../../src/shared/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
-import { limits } from '../../../src/shared/limits';
+import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import { lockJob } from '../../../src/runs/queue.repository';
 import { startTestService, testKey } from '../../support/service';
 
@@ -80,7 +80,7 @@ describe('Dredd', () => {
     await claimKey(claims, { apiKeyDigest, text: 'in use' });
 
     // JV00002 does not stop.
-    jest.replaceProperty(limits, 'cancelWaitMilliseconds', 0 as never);
+    jest.replaceProperty(cancelServiceModule, 'cancelWaitMilliseconds', 0 as never);
     const { headers } = await service.api.get('/jobs/JS00001');
 
     const { code, output } = await runDredd(service.url, headers.get('etag')!);

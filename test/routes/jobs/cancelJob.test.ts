@@ -1,6 +1,6 @@
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
-import { limits } from '../../../src/shared/limits';
+import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import { eventually } from '../../support/eventually';
 import { HeldProducts } from '../../support/held-products';
 import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';
@@ -177,7 +177,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
 
   describe('202', () => {
     it('says that the run has been told, where it does not stop in time; it stops then', async () => {
-      jest.replaceProperty(limits, 'cancelWaitMilliseconds', 0 as never);
+      jest.replaceProperty(cancelServiceModule, 'cancelWaitMilliseconds', 0 as never);
       const feed = await service.api.uploadFeed(csv, 'Slow');
 
       const ofRun = await whileReading(service, feed, async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobWatch } from '../../../src/jobs/job-watch';
-import { limits } from '../../../src/shared/limits';
+import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-watch';
+import * as jobsHandlersModule from '../../../src/jobs/jobs.handlers';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { whileLoading, whileReading } from '../../support/held-run';
@@ -159,7 +159,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
     });
 
     it('waits no longer than it says', async () => {
-      jest.replaceProperty(limits, 'jobWaitSecondsMax', 1 as never);
+      jest.replaceProperty(jobsHandlersModule, 'jobWaitSecondsMax', 1 as never);
       const feed = await service.api.uploadFeed(csv);
 
       const { headers } = await get(feed, { prefer: 'wait=1000' });
@@ -191,15 +191,15 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       await eventually('they wait', () => looks() > 3);
       const from = performance.now();
       const before = looks();
-      await sleep(5 * limits.jobWatchMilliseconds);
-      const rounds = (performance.now() - from) / limits.jobWatchMilliseconds;
+      await sleep(5 * jobWatchMilliseconds);
+      const rounds = (performance.now() - from) / jobWatchMilliseconds;
 
       expect(looks() - before).toBeLessThanOrEqual(rounds + 1);
       client.abort();
       await Promise.all(answers);
       await eventually('nobody looks any more', async () => {
         const last = looks();
-        await sleep(3 * limits.jobWatchMilliseconds);
+        await sleep(3 * jobWatchMilliseconds);
         return looks() === last;
       });
     });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../../src/shared/limits';
-import { JobWatch } from '../../../src/jobs/job-watch';
+import * as jobEventsModule from '../../../src/jobs/job-events';
+import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-watch';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/eventually';
 import { whileLoading } from '../../support/held-run';
@@ -132,8 +132,8 @@ describe('GET /jobs/{job_id}/events', () => {
     });
 
     it('says something where nothing changes, and ends after a while', async () => {
-      jest.replaceProperty(limits, 'jobEventsSilenceMilliseconds', 100 as never);
-      jest.replaceProperty(limits, 'jobEventsMilliseconds', 1_000 as never);
+      jest.replaceProperty(jobEventsModule, 'jobEventsSilenceMilliseconds', 100 as never);
+      jest.replaceProperty(jobEventsModule, 'jobEventsMilliseconds', 1_000 as never);
       const { jobId } = await queueFeed('Silent');
       const { messages } = await open(jobId);
 
@@ -157,7 +157,7 @@ describe('GET /jobs/{job_id}/events', () => {
         await watching.mock.results[0]!.value;
         return true;
       });
-      await sleep(3 * limits.jobWatchMilliseconds);
+      await sleep(3 * jobWatchMilliseconds);
       expect(watching).toHaveBeenCalledTimes(1);
     });
   });

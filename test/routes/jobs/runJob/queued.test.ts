@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { recoverRuns } from '../../../../src/runs/recovery';
-import { limits } from '../../../../src/shared/limits';
+import * as jobsHandlersModule from '../../../../src/jobs/jobs.handlers';
 import type { ApiClient, UploadedFeed } from '../../../support/api-client';
 import { eventually } from '../../../support/eventually';
 import { leaveRunning, whileLoading } from '../../../support/held-run';
 import { sendRaw } from '../../../support/raw-request';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 import { aTimestamp } from '../../../support/timestamp';
+import { jobWatchMilliseconds } from '../../../../src/jobs/job-watch';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
 
@@ -194,7 +195,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
     });
 
     it('waits no longer than it says', async () => {
-      jest.replaceProperty(limits, 'jobWaitSecondsMax', 1 as never);
+      jest.replaceProperty(jobsHandlersModule, 'jobWaitSecondsMax', 1 as never);
       const feed = await service.api.uploadFeed(csv, 'Very patient');
 
       const { status, headers } = await runWith(service.api, feed, 'respond-async, wait=100');
@@ -220,7 +221,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
 
       await eventually('it looks no more', async () => {
         const before = looks;
-        await sleep(3 * limits.jobWatchMilliseconds);
+        await sleep(3 * jobWatchMilliseconds);
         return looks === before;
       });
       service.pool.off('query', count);
