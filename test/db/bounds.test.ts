@@ -135,7 +135,7 @@ describe('a transaction', () => {
     ['a lock', 'databaseLockMilliseconds', 'select from products limit 1'],
     ['its end', 'databaseQueryMilliseconds', 'select pg_sleep(60)'],
   ])('gives up a statement that waits too long for %s', async (_what, limit, statement) => {
-    jest.replaceProperty(transactionModule, limit as Bound, 200 as never);
+    jest.replaceProperty(transactionModule, limit as Bound, 200);
 
     const error = await whileLocked(() =>
       inTransaction(db, 'request', (trx) => Promise.resolve(trx.raw(statement))).catch(theError),
@@ -149,7 +149,7 @@ describe('a transaction', () => {
     ['request', 'databaseIdleMilliseconds'],
     ['bulk', 'databaseBulkIdleMilliseconds'],
   ])('of a %s whose process does not go on holds its locks no longer, and is undone', async (kind, limit) => {
-    jest.replaceProperty(transactionModule, limit, 200 as never);
+    jest.replaceProperty(transactionModule, limit, 200);
     const trx = await beginTransaction(db, kind);
     await trx.raw('lock table orders in access exclusive mode');
     await trx('partners').insert({ partner_name: kind });

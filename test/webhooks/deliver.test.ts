@@ -60,11 +60,11 @@ async function claimingGoesOn(): Promise<void> {
 
 /** Has what is sent again be sent without delay. */
 const retryAtOnce = (times: number) =>
-  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(times).fill(0) as never);
+  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(times).fill(0));
 
 /** Has nothing be sent again while a test goes on, however slow the machine is. */
 const retryLater = () =>
-  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(8).fill(laterSeconds) as never);
+  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(8).fill(laterSeconds));
 const laterSeconds = 3600;
 
 /** Has nothing paused, however much fails. */
@@ -72,7 +72,7 @@ const neverPause = () =>
   jest.replaceProperty(endpointsRepositoryModule, 'webhookPause', {
     ...webhookPause,
     pauseAfterFailures: 1e6,
-  } as never);
+  });
 
 describe('a delivery', () => {
   it('is what Standard Webhooks says: verified by its library, with the time of now', async () => {
