@@ -99,7 +99,7 @@ export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobI
 
 /** The first waiting run of each partner, unless one of the partner is in progress, by their positions. */
 const waitingSql = `
-  select job_id, feed_id, run_requested_at
+  select job_id, feed_id, run_requested_at, attempts_left
   from validation_jobs as job
   where run_requested_at is not null and status = 'queued' and not exists (
     select from validation_jobs as earlier
@@ -108,6 +108,12 @@ const waitingSql = `
       and (earlier.run_requested_at, earlier.job_id) < (job.run_requested_at, job.job_id)
   )
   order by run_requested_at, job_id`;
+
+/**
+ * A run with one attempt most likely has a client that waits, whose process is about to claim it. Run by another process,
+ * it would not be in flight there, and so not be waited for at shutdown.
+ */
+const isForAnyProcessSql = "(attempts_left > 1 or run_requested_at < now() - interval '5 s')";
 
 /**
  * Which run is claimed: that of a job, whatever its position, or the next one. Of a job that this process has reserved, an
@@ -134,7 +140,7 @@ const claimedColumns = `
 const claimNextSql = `
   with waiting as materialized (${waitingSql}), suitable as materialized (
     select job_id, feed_id from waiting
-    where cast(:isAny as boolean) or (select size_bytes < :largeFeedBytes from feeds where feeds.feed_id = waiting.feed_id)
+    where ${isForAnyProcessSql} and (cast(:isAny as boolean) or (select size_bytes < :largeFeedBytes from feeds where feeds.feed_id = waiting.feed_id))
   ), job as materialized (
     select job_id, feed_id from suitable as job where ${lockSql} limit 1
   )
@@ -213,7 +219,7 @@ export async function listClaimable(
   const { rows } = await db.raw<{ rows: Pick<RunTarget, 'jobId' | 'isLarge'>[] }>(
     `select job_id as "jobId", size_bytes >= :largeFeedBytes as "isLarge"
      from (${waitingSql}) as job join feeds using (feed_id)
-     where cast(:isAny as boolean) or size_bytes < :largeFeedBytes
+     where ${isForAnyProcessSql} and (cast(:isAny as boolean) or size_bytes < :largeFeedBytes)
      order by run_requested_at, job_id limit :max`,
     { isAny: isAnySize(next), max, largeFeedBytes },
   );

@@ -112,6 +112,22 @@ describe('waiting runs', () => {
     expect(await begin({ jobId: second })).toBeUndefined();
   });
 
+  it('are left to the process of the client that waits for them for some seconds', async () => {
+    const waitedFor = await request('Waited for', { attempts: 1 });
+    const other = await request('Other');
+
+    expect(await claimable()).toEqual([other]);
+    expect((await begin())!.jobId).toBe(other);
+    expect(await begin()).toBeUndefined();
+
+    await service
+      .db('validation_jobs')
+      .where('job_id', waitedFor)
+      .update('run_requested_at', service.db.raw("run_requested_at - interval '10 s'"));
+    expect(await claimable()).toEqual([waitedFor]);
+    expect((await begin())!.jobId).toBe(waitedFor);
+  });
+
   it('are not begun when their request is withdrawn after the claim', async () => {
     const jobId = await request('Withdrawn', { attempts: 1 });
     const trx = await service.db.transaction();
@@ -166,10 +182,10 @@ describe('a run whose process has died', () => {
       await (await begin())!.die();
       expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [jobId] });
     }
-    await (await begin())!.die();
+    await (await begin({ jobId }))!.die();
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [jobId], requeued: [] });
-    expect(await begin()).toBeUndefined();
+    expect(await begin({ jobId })).toBeUndefined();
   });
 
   it('is recovered once, however many processes look for it', async () => {
@@ -186,7 +202,7 @@ describe('a run whose process has died', () => {
     await (await begin())!.die();
     const target = await findRunTarget(service.db, jobId, null);
 
-    expect(await requestRun(service.db, target!, 1)).toEqual({ waited: false });
+    expect(await requestRun(service.db, target!, queuedRunAttempts)).toEqual({ waited: false });
 
     const feed = await service.db('feeds').where('feed_id', target!.feedId).first('status');
     expect(feed.status).toBe('processing');
@@ -214,7 +230,7 @@ describe('a run whose process has died', () => {
   it('can be left for now when it may not be begun any more', async () => {
     const jobId = await request('Left');
     await service.db('validation_jobs').where('job_id', jobId).update('attempts_left', 1);
-    await (await begin())!.die();
+    await (await begin({ jobId }))!.die();
 
     expect(await recoverRuns(service.db, () => false)).toEqual({ failed: [], requeued: [] });
     expect(await recoverRuns(service.db)).toEqual({ failed: [jobId], requeued: [] });
