@@ -89,6 +89,25 @@ describe('the document', () => {
     }
   });
 
+  it('shares responses of errors: no two operations describe the same one', () => {
+    const inline = Object.values(document.paths).flatMap((item) =>
+      Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(({ operationId, responses }) =>
+        Object.entries(responses)
+          .filter(([status, response]) => Number(status) >= 400 && !('$ref' in response))
+          .map(([status, response]) => ({
+            name: `${operationId} ${status}`,
+            body: JSON.stringify((response as OpenAPIV3.ResponseObject).content),
+          })),
+      ),
+    );
+
+    const repeated = inline.filter(({ body, name }) =>
+      inline.some((other) => other.body === body && other.name !== name),
+    );
+    expect(inline.length).toBeGreaterThan(10);
+    expect(repeated.map(({ name }) => name)).toEqual([]);
+  });
+
   it('has an example for every response that is CSV', () => {
     const contents = api.router
       .getOperations()

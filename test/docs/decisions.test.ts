@@ -12,7 +12,9 @@ describe('a decision record', () => {
 
     expect(name).toMatch(/^\d{4}-[a-z0-9-]+\.md$/);
     expect(lines[0]).toMatch(new RegExp(`^# ${Number(name.slice(0, 4))}\\. \\S`));
-    expect(lines[2]).toMatch(/^Status: (accepted|superseded by \[\d+\]\(\d{4}-\S+\)), \d{4}-\d{2}-\d{2}$/);
+    expect(lines[2]).toMatch(
+      /^Status: (accepted|superseded by \[\d+\]\(\d{4}-\S+\)), \d{4}-\d{2}-\d{2}(; supersedes \[\d+\]\(\d{4}-\S+\))?$/,
+    );
     expect(lines.filter((line) => line.startsWith('## '))).toEqual([
       '## Context',
       '## Decision',
