@@ -9,7 +9,7 @@ sources := $(shell find src migrations generated -type f 2>/dev/null)
 # Contract 1.2.0. Of the next release: its commit, when it is made.
 last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz test-release mock bench load audit clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz schemathesis test-release mock bench load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ test-release: node_modules/.installed-all dist/.built dist/last-release/.built #
 
 fuzz: node_modules/.installed-all ## make up hostile files and forms (SECONDS=n for each of three kinds, FUZZ_SEED=n to repeat)
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/jest test/hostile/fuzz
+
+schemathesis: node_modules/.installed-all dist/.built ## try the document with Schemathesis, which must be installed (RECORD=1 to record its requests)
+	$(BIN)/tsx scripts/schemathesis.ts $(if $(RECORD),--record)
 
 mock: node_modules/.installed-all ## serve the document's examples with Prism on port 4010
 	$(BIN)/prism mock spec/openapi.yaml

@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RecordedRequest } from '../../../scripts/schemathesis-report';
+import { documentedResponses, operationOf } from '../../support/documented';
+import { sendRaw, type RawResponse } from '../../support/raw-request';
+import { startTestService, testKey } from '../../support/service';
+
+/** Written by `make schemathesis RECORD=1`, in the order in which they were sent: later ones use what earlier ones made. */
+const recorded = readFileSync(join(__dirname, 'requests.jsonl'), 'utf8')
+  .trimEnd()
+  .split('\n')
+  .map((line) => JSON.parse(line) as RecordedRequest);
+
+function send(url: string, { method, target, headers, key = testKey, body }: RecordedRequest) {
+  const bytes = Buffer.from(
+    typeof body === 'object' ? body.base64 : (body ?? ''),
+    typeof body === 'object' ? 'base64' : 'utf8',
+  );
+  return sendRaw(url, {
+    method,
+    path: target,
+    headers: {
+      ...headers,
+      ...(key !== null && { 'x-api-key': key }),
+      ...(bytes.length > 0 && { 'content-length': bytes.length }),
+    },
+    chunks: bytes.length > 0 ? [bytes] : [],
+  });
+}
+
+/** What is wrong with a response; empty: nothing. Its body has been checked: one that breaks the document is a 500. */
+function fault({ method, target, kind, status: recordedStatus }: RecordedRequest, response: RawResponse) {
+  const { status, headers } = response;
+  const operationId = operationOf(method, target);
+  if (status >= 500) return 'a fault of the service';
+  if (operationId === undefined) return status === 404 || status === 405 ? '' : 'not 404 or 405';
+  const mediaType = headers['content-type']?.split(';')[0] ?? 'none';
+  const isDocumented = documentedResponses.some(
+    (each) => each.operationId === operationId && each.status === status && each.mediaType === mediaType,
+  );
+  if (!isDocumented) return `the document has no such response, with ${mediaType}`;
+  if (kind === 'wrong' && recordedStatus >= 400 && status < 400) return 'the wrong request is accepted';
+  // What it asks for may be missing in a replay, which sends a part of the requests.
+  if (kind === 'right' && recordedStatus < 400 && [400, 401, 413, 415, 422].includes(status))
+    return 'the right request is refused';
+  return '';
+}
+
+describe('the requests recorded from Schemathesis', () => {
+  it('get documented responses; no wrong request is accepted, no right one refused', async () => {
+    const { url } = await startTestService({ queuedRuns: 1 });
+    const faults: string[] = [];
+    for (const request of recorded) {
+      const response = await send(url, request);
+      const found = fault(request, response);
+      if (found)
+        faults.push(
+          `${found}: ${JSON.stringify(request)} -> ${response.status} ${response.text.slice(0, 300)}`,
+        );
+    }
+
+    expect(faults).toEqual([]);
+  });
+
+  it('try every operation, uploads that succeed included', () => {
+    const operations = new Set(recorded.map(({ method, target }) => operationOf(method, target)));
+    const documented = new Set(documentedResponses.map(({ operationId }) => operationId));
+    const uploads = recorded.filter(
+      ({ operation, status }) => operation === 'POST /feeds/upload' && status === 201,
+    );
+
+    expect([...documented].filter((operation) => !operations.has(operation))).toEqual([]);
+    expect(uploads.length).toBeGreaterThan(5);
+  });
+
+  it.each<[string, Partial<RecordedRequest>, number, string]>([
+    ['a fault of the service', {}, 500, 'application/json'],
+    ['the document has no such response, with text/html', {}, 200, 'text/html'],
+    ['the document has no such response, with application/json', {}, 418, 'application/json'],
+    ['the wrong request is accepted', { kind: 'wrong', status: 422 }, 200, 'application/json'],
+    ['the right request is refused', {}, 422, 'application/json'],
+    ['not 404 or 405', { method: 'DELETE' }, 200, 'application/json'],
+  ])('would show it when there is: %s', (expected, difference, status, mediaType) => {
+    const request = {
+      operation: 'GET /orders',
+      kind: 'right',
+      status: 200,
+      method: 'GET',
+      target: '/orders',
+    } as const;
+
+    expect(
+      fault({ ...request, ...difference }, { status, headers: { 'content-type': mediaType }, text: '' }),
+    ).toBe(expected);
+  });
+});
