@@ -1,7 +1,6 @@
-import { runAdmin } from '../support/admin-command';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
+import { runAdmin } from '../support/commands';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { eventually, createTestFolder } from '../support/harness';
 import { spawnService, startService, startUsedService } from '../support/process';
 
 /** Runs `npm run admin -- keys`. */

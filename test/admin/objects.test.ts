@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { runAdmin } from '../support/admin-command';
-import { createTestFolder } from '../support/folder';
+import { runAdmin } from '../support/commands';
+import { createTestFolder } from '../support/harness';
 import { databaseProcesses, startUsedService, type ServiceProcess } from '../support/process';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\n';

@@ -1,6 +1,5 @@
-import { runAdmin } from '../support/admin-command';
-import { createTestDatabase } from '../support/database';
-import { databaseUrl } from '../support/empty-database';
+import { runAdmin } from '../support/commands';
+import { createTestDatabase, databaseUrl } from '../support/databases';
 
 const [composed, decomposed] = ['\u00c1cme', 'A\u0301cme'];
 const figures =

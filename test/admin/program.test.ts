@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { runAdmin } from '../support/admin-command';
-import { createTestFolder } from '../support/folder';
-import { project } from '../support/project';
+import { runAdmin } from '../support/commands';
+import { createTestFolder, project } from '../support/harness';
 
 describe('npm run admin', () => {
   it.concurrent('shows its groups of commands with --help, and ends with 0', async () => {

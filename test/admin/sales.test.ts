@@ -1,8 +1,7 @@
-import { createTestDatabase } from '../support/database';
-import { runAdmin } from '../support/admin-command';
-import { databaseUrl } from '../support/empty-database';
+import { createTestDatabase, databaseUrl } from '../support/databases';
+import { runAdmin } from '../support/commands';
 import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { sell } from '../support/sell';
+import { sell } from '../support/catalog';
 
 describe('the command that verifies and rebuilds the sales figures', () => {
   it('shows what differs, rebuilds it, and enables triggers that a restore has changed', async () => {

@@ -1,6 +1,6 @@
 import { adminProgram } from '../../src/admin/program';
 import { UsageError } from '../../src/shared/command-line';
-import { createTestFolder } from '../support/folder';
+import { createTestFolder } from '../support/harness';
 
 const url = 'https://partner.example.org/events';
 type Refused = [what: string, args: string[], problem: string, privateAddresses?: 'on' | 'off'];

@@ -1,11 +1,9 @@
 import { rebuildSales, rollUpSales } from '../../src/analytics/sales-rollup';
 import { verifySales } from '../../src/analytics/sales-verification';
 import type { Database } from '../../src/db/database';
-import { createTestDatabase } from '../support/database';
-import { figuresOfOneMoment } from '../support/direct-sales';
-import { eventually } from '../support/eventually';
-import { salesTables } from '../support/sales';
-import { aSale, sell } from '../support/sell';
+import { createTestDatabase } from '../support/databases';
+import { figuresOfOneMoment, salesTables, aSale, sell } from '../support/catalog';
+import { eventually } from '../support/harness';
 
 const partners = ['Acme', 'Birch & Sons', 'Cedar'];
 const tables = ['order_items', 'orders', ...salesTables];

@@ -2,9 +2,8 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { startSalesRollup } from '../../src/analytics/sales-rollup.service';
 import type { DatabaseAddress } from '../../src/db/database';
 import { createLog } from '../../src/shared/log';
-import { afterFile } from '../support/after-file';
-import { closedPort } from '../support/dead-ends';
-import { eventually } from '../support/eventually';
+import { afterFile, eventually } from '../support/harness';
+import { closedPort } from '../support/network';
 import { startTestService } from '../support/service';
 
 /** Starts what each process does. @returns what it logs */

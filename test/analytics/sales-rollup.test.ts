@@ -4,11 +4,9 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { getWatermark, linesBeyond } from '../../src/analytics/sales-watermark';
 import type { Database } from '../../src/db/database';
 import { inSnapshot } from '../../src/db/transaction';
-import { createTestDatabase } from '../support/database';
-import { figuresOfOneMoment } from '../support/direct-sales';
-import { eventually } from '../support/eventually';
-import { salesTables } from '../support/sales';
-import { aSale, sell, type Sale } from '../support/sell';
+import { createTestDatabase } from '../support/databases';
+import { figuresOfOneMoment, salesTables, aSale, sell, type Sale } from '../support/catalog';
+import { eventually } from '../support/harness';
 
 const partners = ['Acme', 'Ácme', 'Birch & Sons'];
 const currencies = ['EUR', 'JPY'];

@@ -1,6 +1,6 @@
 import { chromium, type Browser, type Page } from 'playwright-core';
-import { afterFile } from '../support/after-file';
-import { operations } from '../support/operations';
+import { afterFile } from '../support/harness';
+import { operations } from '../support/contract';
 import { startUsedService, type ServiceProcess } from '../support/process';
 
 /** As root, and with no way to the internet; and so that what the page asks for is all that is asked for. */

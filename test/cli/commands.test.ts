@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import document from '../../generated/openapi.json';
-import { runFeedCommand } from '../support/feed-command';
-import { excelWorkbook } from '../support/files-of-other-formats';
-import { createTestFolder } from '../support/folder';
+import { runFeedCommand } from '../support/commands';
+import { excelWorkbook } from '../support/samples';
+import { createTestFolder } from '../support/harness';
 import { startUsedService, type ServiceProcess } from '../support/process';
-import { ServiceFront } from '../support/service-front';
+import { ServiceFront } from '../support/faults';
 
 const csv = `sku,product_name,price,currency,availability
 TENT-2,Two-person tent,189.90,EUR,in stock

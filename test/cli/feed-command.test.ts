@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { closedPort } from '../support/dead-ends';
-import { eventually } from '../support/eventually';
-import { FeedCommand, runFeedCommand } from '../support/feed-command';
-import { createTestFolder } from '../support/folder';
-import { HeldProducts } from '../support/held-products';
+import { closedPort } from '../support/network';
+import { eventually, createTestFolder } from '../support/harness';
+import { FeedCommand, runFeedCommand } from '../support/commands';
+import { HeldProducts } from '../support/held-runs';
 import { embeddedAddress, startUsedService, type ServiceProcess } from '../support/process';
 
 let started: Promise<ServiceProcess> | undefined;

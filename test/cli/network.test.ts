@@ -2,13 +2,10 @@ import { truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterFile } from '../support/after-file';
-import { mebibyte } from '../support/bytes';
-import { eventually } from '../support/eventually';
-import { FeedCommand, runFeedCommand } from '../support/feed-command';
-import { createTestFolder } from '../support/folder';
+import { afterFile, mebibyte, eventually, createTestFolder } from '../support/harness';
+import { FeedCommand, runFeedCommand } from '../support/commands';
 import { startUsedService, type ServiceProcess } from '../support/process';
-import { ServiceFront, type Fate } from '../support/service-front';
+import { ServiceFront, type Fate } from '../support/faults';
 
 let started: Promise<ServiceProcess> | undefined;
 const sharedService = () => (started ??= startUsedService());

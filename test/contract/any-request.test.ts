@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { OpenAPIV3 } from 'openapi-types';
 import json from '../../generated/openapi.json';
 import type { ApiResponse } from '../support/api-client';
-import { beyondLimits, fitting, resolve, unfitting, type Schema } from '../support/arbitrary-data';
+import { beyondLimits, fitting, resolve, unfitting, type Schema } from '../support/arbitrary';
 import { startTestService, type TestService } from '../support/service';
 
 /**

@@ -1,9 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterFile } from '../support/after-file';
+import { afterFile } from '../support/harness';
 import { ApiClient } from '../support/api-client';
-import { documentedResponses } from '../support/documented';
-import { operations } from '../support/operations';
+import { documentedResponses, operations } from '../support/contract';
 import { readOperations, startMock, startProxy, type Stoppable } from '../support/prism';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { describeConsumer } from './consumer';

@@ -1,6 +1,6 @@
 import Ajv from 'ajv';
 import addFormats from 'ajv-formats';
-import { documentedResponses } from '../support/documented';
+import { documentedResponses } from '../support/contract';
 import { replays, startState, type State } from './replays';
 
 const examples = documentedResponses.flatMap(({ examples, ...response }) =>

@@ -1,22 +1,24 @@
+import * as cancelServiceModule from '../../src/runs/cancel.service';
+import * as runReporterModule from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
-import * as cancelServiceModule from '../../src/runs/cancel.service';
-import * as runReporterModule from '../../src/runs/run-reporter';
 import { lockJob } from '../../src/runs/queue.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
-import { startAppAt } from '../support/app-at';
-import { documentedResponses } from '../support/documented';
-import { eventually } from '../support/eventually';
-import { startFailingApp } from '../support/failing-app';
-import { startFakeDatabase } from '../support/fake-database';
-import { leaveRunning, whileLoading, whileReading } from '../support/held-run';
-import { excelWorkbook } from '../support/files-of-other-formats';
-import { filePart, formBody, formType, partnerPart } from '../support/multipart';
-import { operations, type Operation } from '../support/operations';
-import { withStoredKey } from '../support/partner-keys';
-import { sendRaw, type RawRequest } from '../support/raw-request';
-import { startTestService, testKey, type TestService } from '../support/service';
+import {
+  startAppAt,
+  startFailingApp,
+  withStoredKey,
+  startTestService,
+  testKey,
+  type TestService,
+} from '../support/service';
+import { documentedResponses, operations, type Operation } from '../support/contract';
+import { eventually } from '../support/harness';
+import { startFakeDatabase } from '../support/databases';
+import { leaveRunning, whileLoading, whileReading } from '../support/held-runs';
+import { excelWorkbook } from '../support/samples';
+import { filePart, formBody, formType, partnerPart, sendRaw, type RawRequest } from '../support/requests';
 import { rawFilePath } from '../support/stored';
 
 /** What the replays need to be there; the identifiers are those of the document's examples. */

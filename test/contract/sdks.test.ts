@@ -14,8 +14,7 @@ import {
   nameProblems,
   prepareFolder,
 } from '../../scripts/sdks';
-import { afterFile } from '../support/after-file';
-import { createTestFolder } from '../support/folder';
+import { afterFile, createTestFolder } from '../support/harness';
 import { startTestService, testKey } from '../support/service';
 
 type Schemas = components['schemas'];

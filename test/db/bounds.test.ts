@@ -1,3 +1,6 @@
+import * as databaseModule from '../../src/db/database';
+import * as dialectModule from '../../src/db/dialect';
+import * as transactionModule from '../../src/db/transaction';
 import type { Knex } from 'knex';
 import {
   isDatabaseUnavailable,
@@ -6,13 +9,9 @@ import {
   type DatabaseAddress,
 } from '../../src/db/database';
 import { beginTransaction, inTransaction, type TransactionKind } from '../../src/db/transaction';
-import * as databaseModule from '../../src/db/database';
-import * as dialectModule from '../../src/db/dialect';
-import * as transactionModule from '../../src/db/transaction';
-import { afterFile } from '../support/after-file';
-import { startAppAt } from '../support/app-at';
-import { createTestDatabase } from '../support/database';
-import { eventually } from '../support/eventually';
+import { afterFile, eventually } from '../support/harness';
+import { startAppAt } from '../support/service';
+import { createTestDatabase } from '../support/databases';
 
 const queryMilliseconds = 400;
 type Bound = Extract<keyof typeof transactionModule, `database${string}`>;

@@ -2,13 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { isDatabaseUnavailable, openDatabase } from '../../src/db/database';
-import { afterFile } from '../support/after-file';
-import { closedPort } from '../support/dead-ends';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
-import { localhostCertificate } from '../support/localhost-certificate';
+import { afterFile, eventually, createTestFolder } from '../support/harness';
+import { closedPort, localhostCertificate } from '../support/network';
 import { startPgBouncer } from '../support/pgbouncer';
-import { TestServer } from '../support/replicated-postgres';
+import { TestServer } from '../support/replicas';
 
 /** The codes of PostgreSQL's protocol in the first packet of a connection. */
 const firstPackets = new Map([

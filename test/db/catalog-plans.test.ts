@@ -8,8 +8,8 @@ import {
   listProductsOfFeed,
   resolveListingOrder,
 } from '../../src/products/products.service';
-import { afterFile } from '../support/after-file';
-import { createTestDatabase } from '../support/database';
+import { afterFile } from '../support/harness';
+import { createTestDatabase } from '../support/databases';
 
 /** Enough that the planner has something to choose between, and that the whole is dear. */
 const products = 200_000;

@@ -10,8 +10,8 @@ import {
   type Database,
   type DatabaseAddress,
 } from '../../src/db/database';
-import { afterFile } from '../support/after-file';
-import { createTestDatabase } from '../support/database';
+import { afterFile } from '../support/harness';
+import { createTestDatabase } from '../support/databases';
 
 const queryMilliseconds = 300;
 

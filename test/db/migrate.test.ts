@@ -11,9 +11,8 @@ import {
   waitForMigrations,
   type KnownSchema,
 } from '../../src/db/migrate';
-import { afterFile } from '../support/after-file';
-import { createEmptyDatabase } from '../support/empty-database';
-import { eventually } from '../support/eventually';
+import { afterFile, eventually } from '../support/harness';
+import { createEmptyDatabase } from '../support/databases';
 
 const catalogTables = [
   'api_keys',

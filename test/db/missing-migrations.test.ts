@@ -1,8 +1,8 @@
 import { migrations } from '../../migrations';
 import { openDatabase, type Database } from '../../src/db/database';
 import { migrateToLatest, missingMigrations, waitForMigrations } from '../../src/db/migrate';
-import { afterFile } from '../support/after-file';
-import { createEmptyDatabase } from '../support/empty-database';
+import { afterFile } from '../support/harness';
+import { createEmptyDatabase } from '../support/databases';
 
 async function openEmpty(encoding?: string): Promise<Database> {
   const db = openDatabase(await createEmptyDatabase(encoding), {

@@ -1,13 +1,17 @@
 import type { DatabaseAddress } from '../../src/db/database';
-import { databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
+import { databaseUrl } from '../support/databases';
+import { eventually } from '../support/harness';
 import {
   caughtUp,
   startReplicatedPostgres,
   type ReplicatedPostgres,
   type TestServer,
-} from '../support/replicated-postgres';
-import { placeOf, unused, used, watchReplica, type WatchedReplica } from '../support/watched-replica';
+  placeOf,
+  unused,
+  used,
+  watchReplica,
+  type WatchedReplica,
+} from '../support/replicas';
 
 const disabled = (reason: string) => `replica disabled, reading from primary: ${reason}`;
 

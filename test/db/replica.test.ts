@@ -2,10 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { queryRows, type DatabaseAddress } from '../../src/db/database';
 import { productNotFound } from '../../src/shared/errors';
 import { replicaQueryMilliseconds } from '../../src/db/replica';
-import { databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { startReplicatedPostgres, type ReplicatedPostgres } from '../support/replicated-postgres';
-import { placeOf, unused, used, watchReplica, type WatchedReplica } from '../support/watched-replica';
+import { databaseUrl } from '../support/databases';
+import { eventually } from '../support/harness';
+import {
+  startReplicatedPostgres,
+  type ReplicatedPostgres,
+  placeOf,
+  unused,
+  used,
+  watchReplica,
+  type WatchedReplica,
+} from '../support/replicas';
 
 let postgres: ReplicatedPostgres;
 let urlOfReplica: string;

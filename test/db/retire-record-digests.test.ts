@@ -1,8 +1,8 @@
-import type { Knex } from 'knex';
 import * as logManualChanges from '../../migrations/20261122110100_log_manual_changes';
 import * as retireRecordDigests from '../../migrations/20261122110000_retire_record_digests';
-import { createTestDatabase } from '../support/database';
-import { eventually } from '../support/eventually';
+import type { Knex } from 'knex';
+import { createTestDatabase } from '../support/databases';
+import { eventually } from '../support/harness';
 
 /** A database with the schema of release 1.2.0, a partner, a product and its digest. */
 async function openAsRelease(): Promise<Knex> {

@@ -4,7 +4,7 @@ import { DockerfileParser, Copy } from 'dockerfile-ast';
 import { validate } from 'dockerfile-utils';
 import { parse } from 'yaml';
 import { engines, scripts } from '../../package.json';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 import { read, readImage } from './files';
 import { configOf } from './settings';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DockerfileParser, type Instruction } from 'dockerfile-ast';
 import { parse, parseAllDocuments } from 'yaml';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 /** What stands in a YAML file: its tests are about what that is. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any

@@ -3,14 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Client } from 'pg';
-import { afterFile } from '../support/after-file';
-import { administer, createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
+import { afterFile, eventually, createTestFolder, project } from '../support/harness';
+import { administer, createEmptyDatabase, databaseUrl, shared } from '../support/databases';
 import { ServiceProcess } from '../support/process';
-import { project } from '../support/project';
 import { testKey } from '../support/service';
-import { shared } from '../support/shared';
 import { read, readImage } from './files';
 
 const image = readImage();

@@ -8,7 +8,7 @@ import { Metrics } from '../../src/telemetry/metrics';
 import { Readiness, readinessCheckMilliseconds } from '../../src/telemetry/readiness';
 import { createLog } from '../../src/shared/log';
 import { connectionsOfApi, connectionsOfMigration, connectionsOfWorker } from '../../src/process/connections';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 import { read, readImage, readManifests, readSettings, type Document } from './files';
 import { configOf } from './settings';
 import { promisedStopMilliseconds, stopReserveMilliseconds } from '../../src/shared/shutdown';

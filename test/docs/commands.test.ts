@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import packageJson from '../../package.json';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 const docs = readdirSync(join(project, 'docs'), { recursive: true, encoding: 'utf8' });
 const pages = ['README.md', ...docs.filter((path) => path.endsWith('.md')).map((path) => join('docs', path))];

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 const folder = join(project, 'docs', 'decisions');
 const records = readdirSync(folder).filter((name) => name !== 'README.md');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig, settingNames } from '../../src/config';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 const lines = readFileSync(join(project, '.env.example'), 'utf8').split('\n');
 const commented = lines.flatMap((line) => {

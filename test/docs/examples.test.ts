@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import document from '../../generated/openapi.json';
-import { createTestFolder } from '../support/folder';
+import { createTestFolder, project } from '../support/harness';
 import { startService } from '../support/process';
-import { project } from '../support/project';
 
 const pages = ['README.md', 'docs/tutorials/first-feed.md'];
 const defaultUrl = 'URL=http://127.0.0.1:8080\n';

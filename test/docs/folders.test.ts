@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 const readme = readFileSync(join(project, 'README.md'), 'utf8');
 const map = /## The folders\n\n```\n(.*?)\n```/s.exec(readme)![1]!;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 const docs = readdirSync(join(project, 'docs'), { recursive: true, encoding: 'utf8' });
 const pages = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { UploadedFeed } from '../support/api-client';
-import { casesFor, fuzzTimeout } from '../support/fuzz';
+import { casesFor, fuzzTimeout } from '../support/arbitrary';
 import { startTestService, type TestService } from '../support/service';
 import { interleave, ManualSession, SteppedRun, type ManualStep } from '../support/stepped-run';
 

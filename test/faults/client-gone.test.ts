@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pLimit from 'p-limit';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { findBroken } from '../support/invariants';
-import { filePart, formBody, formType, partnerPart } from '../support/multipart';
+import { filePart, formBody, formType, partnerPart } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 

@@ -2,10 +2,10 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileStore } from '../../src/storage/file-store';
 import type { ApiResponse } from '../support/api-client';
-import { createTestFolder } from '../support/folder';
-import { limitDisk } from '../support/full-disk';
+import { createTestFolder } from '../support/harness';
+import { limitDisk } from '../support/faults';
 import { findBroken } from '../support/invariants';
-import { filePart, partnerPart, uploadParts } from '../support/multipart';
+import { filePart, partnerPart, uploadParts } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 

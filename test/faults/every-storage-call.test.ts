@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { FileStore } from '../../src/storage/file-store';
 import { StorageError, type ObjectStore } from '../../src/storage/object-store';
 import { ApiClient, type ApiResponse } from '../support/api-client';
-import { createTestFolder } from '../support/folder';
+import { createTestFolder } from '../support/harness';
 import { findBroken } from '../support/invariants';
-import { filePart, partnerPart, uploadParts } from '../support/multipart';
-import { S3Front, type S3Fate } from '../support/s3-front';
+import { filePart, partnerPart, uploadParts } from '../support/requests';
+import { S3Front, type S3Fate } from '../support/s3';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';

@@ -1,12 +1,11 @@
 import * as s3StoreModule from '../../src/storage/s3-store';
+import { s3IdleMilliseconds } from '../../src/storage/s3-store';
 import type { UploadedFeed } from '../support/api-client';
 import { cleanUpMilliseconds } from '../../src/storage/object-store';
-import { silentServer } from '../support/dead-ends';
-import { goodCsv } from '../support/multipart';
-import { S3Front, type S3Request } from '../support/s3-front';
-import { openTestS3Store } from '../support/s3-store';
+import { silentServer } from '../support/network';
+import { goodCsv } from '../support/requests';
+import { S3Front, type S3Request, openTestS3Store } from '../support/s3';
 import { otherKey, startTestService, testKey, type TestService } from '../support/service';
-import { s3IdleMilliseconds } from '../../src/storage/s3-store';
 
 const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
 beforeEach(() => {

@@ -2,11 +2,10 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { Database } from '../../src/db/database';
-import { type ApiClient } from '../support/api-client';
-import { startAppAt } from '../support/app-at';
-import { closedPort } from '../support/dead-ends';
+import type { ApiClient } from '../support/api-client';
+import { startAppAt, startTestService, type TestService } from '../support/service';
+import { closedPort } from '../support/network';
 import { findBroken } from '../support/invariants';
-import { startTestService, type TestService } from '../support/service';
 import { rawFilePath } from '../support/stored';
 
 let service: TestService;

@@ -1,15 +1,13 @@
-import { createTestDatabase } from '../support/database';
+import { createTestDatabase } from '../support/databases';
 import type { Database } from '../../src/db/database';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
+import { eventually, createTestFolder } from '../support/harness';
 import { findBroken } from '../support/invariants';
-import { filePart, formBody, partnerPart } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
+import { filePart, formBody, partnerPart, OpenUpload } from '../support/requests';
 import { PostgresProxy, type DatabaseCall } from '../support/postgres-proxy';
 import { startService, type ServiceProcess } from '../support/process';
-import { S3Front, type S3Request } from '../support/s3-front';
+import { S3Front, type S3Request } from '../support/s3';
 import { testKey } from '../support/service';
 
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';

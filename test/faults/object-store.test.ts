@@ -1,6 +1,6 @@
 import { ApiClient } from '../support/api-client';
 import { findBroken } from '../support/invariants';
-import { S3Front, type S3Fate } from '../support/s3-front';
+import { S3Front, type S3Fate } from '../support/s3';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 const csv = `sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n${',Still none,1\n'.repeat(500)}`;

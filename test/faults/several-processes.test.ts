@@ -1,12 +1,12 @@
 import { migrations } from '../../migrations';
 import { openDatabase } from '../../src/db/database';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../support/api-client';
-import { eventually } from '../support/eventually';
-import { holdOrders, HeldProducts } from '../support/held-products';
-import { expectReplay, keysAreHeld } from '../support/idempotency';
-import { filePart, formBody, formType, partnerPart } from '../support/multipart';
-import { withStoredKey } from '../support/partner-keys';
-import { pooledConnections, SeveralProcesses, ways } from '../support/several-processes';
+import { eventually } from '../support/harness';
+import { holdOrders, HeldProducts } from '../support/held-runs';
+import { expectReplay, keysAreHeld } from '../support/expectations';
+import { filePart, formBody, formType, partnerPart } from '../support/requests';
+import { withStoredKey } from '../support/service';
+import { pooledConnections, SeveralProcesses, ways } from '../support/faults';
 
 const skus = Array.from({ length: 50 }, (_, at) => `S${at}`);
 const feedOf = (price: number, rows = skus) =>

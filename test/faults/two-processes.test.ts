@@ -1,8 +1,8 @@
 import type { ApiClient } from '../support/api-client';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { Load } from '../support/load';
 import type { ServiceProcess } from '../support/process';
-import { SeveralProcesses, ways } from '../support/several-processes';
+import { SeveralProcesses, ways } from '../support/faults';
 
 const skus = Array.from({ length: 300 }, (_, at) => `S${at}`);
 

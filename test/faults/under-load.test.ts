@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import { FileStore } from '../../src/storage/file-store';
-import { databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
+import { databaseUrl } from '../support/databases';
+import { eventually, createTestFolder } from '../support/harness';
 import { findBroken } from '../support/invariants';
 import { Load } from '../support/load';
-import { filePart, formBody, partnerPart } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
+import { filePart, formBody, partnerPart, OpenUpload } from '../support/requests';
 import {
   embeddedAddress,
   postmasters,

@@ -2,11 +2,9 @@ import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanObjects, type CleaningResult } from '../../src/feeds/clean-objects';
 import { stagingKey } from '../../src/storage/object-key';
-import { inChunks } from '../support/bytes';
-import { eventually } from '../support/eventually';
-import { filePart, formBody, goodCsv, partnerPart } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
-import { S3Front } from '../support/s3-front';
+import { inChunks, eventually } from '../support/harness';
+import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
+import { S3Front } from '../support/s3';
 import { startTestService, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 

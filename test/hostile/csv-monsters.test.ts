@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ApiClient } from '../support/api-client';
-import { mebibyte } from '../support/bytes';
-import { eventually } from '../support/eventually';
-import { manyProducts } from '../support/many-products';
+import { mebibyte, eventually } from '../support/harness';
+import { manyProducts } from '../support/catalog';
 import { startUsedService } from '../support/process';
 import { startTestService, type TestService } from '../support/service';
 import { rawFilePath } from '../support/stored';

@@ -1,9 +1,17 @@
 import type { OpenAPIV3 } from 'openapi-types';
 import json from '../../generated/openapi.json';
-import { resolve, type Schema } from '../support/arbitrary-data';
-import { filePart, formBody, formType, goodCsv, partnerPart, uploadParts } from '../support/multipart';
-import { operations, type Operation } from '../support/operations';
-import { sendRaw, type RawResponse } from '../support/raw-request';
+import { resolve, type Schema } from '../support/arbitrary';
+import {
+  filePart,
+  formBody,
+  formType,
+  goodCsv,
+  partnerPart,
+  uploadParts,
+  sendRaw,
+  type RawResponse,
+} from '../support/requests';
+import { operations, type Operation } from '../support/contract';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 /** Every parameter and body field of every operation gets every one of these: a new one is among them. */

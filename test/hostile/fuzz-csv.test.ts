@@ -5,10 +5,8 @@ import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/feed-failure';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
-import { anyBytes } from '../support/feed-arbitrary';
-import { casesFor, forgetAll, fuzzFor, fuzzTimeout } from '../support/fuzz';
-import { copyRecord, type LongRecord, type PlainRecord } from '../support/records';
-import { ReferenceExtractor } from '../support/reference-extractor';
+import { anyBytes, casesFor, forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { copyRecord, type LongRecord, type PlainRecord, ReferenceExtractor } from '../support/records';
 import { startTestService, type TestService } from '../support/service';
 
 /** What the extractor reads of bytes that come in chunks of these sizes. @param recordBytesMax - absent: the service's */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
-import { forgetAll, fuzzFor, fuzzTimeout } from '../support/fuzz';
-import { sendRaw } from '../support/raw-request';
+import { forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { rawFilePath, stored, type Stored } from '../support/stored';
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { operations } from '../support/operations';
-import { sendRaw } from '../support/raw-request';
+import { operations } from '../support/contract';
+import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;

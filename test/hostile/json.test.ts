@@ -1,5 +1,5 @@
-import { operations } from '../support/operations';
-import { sendRaw } from '../support/raw-request';
+import { operations } from '../support/contract';
+import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;

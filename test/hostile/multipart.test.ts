@@ -1,4 +1,4 @@
-import { sendAnyUpload } from '../support/left-behind';
+import { sendAnyUpload } from '../support/expectations';
 import {
   boundary,
   fieldPart,
@@ -9,7 +9,7 @@ import {
   partnerPart,
   postUpload,
   type RawPart,
-} from '../support/multipart';
+} from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
 import { storedFeed } from '../support/stored';
 

@@ -1,7 +1,7 @@
-import { eventually } from '../support/eventually';
-import { loadProducts } from '../support/products';
+import { eventually } from '../support/harness';
+import { loadProducts } from '../support/catalog';
 import { startTestService, testKey, type TestService } from '../support/service';
-import { sendTo, startReceiver } from '../support/webhook-receiver';
+import { sendTo, startReceiver } from '../support/webhooks';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { eventually } from '../support/eventually';
-import { filePart, formBody, formType, partnerPart } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
+import { eventually } from '../support/harness';
+import { filePart, formBody, formType, partnerPart, OpenUpload } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;

@@ -1,8 +1,6 @@
 import type { ApiClient } from '../support/api-client';
-import { documentedResponses } from '../support/documented';
-import { startFailingApp } from '../support/failing-app';
-import { expectSecurityHeaders } from '../support/security-headers';
-import { operations } from '../support/operations';
+import { documentedResponses, expectSecurityHeaders, operations } from '../support/contract';
+import { startFailingApp } from '../support/service';
 
 const fallible = operations.filter(({ operationId }) =>
   documentedResponses.some((response) => response.operationId === operationId && response.status === 500),

@@ -1,12 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import { afterFile } from '../support/after-file';
+import { afterFile, eventually } from '../support/harness';
 import type { ApiClient, ApiResponse } from '../support/api-client';
-import { openFiles } from '../support/download';
-import { eventually } from '../support/eventually';
-import { filePart, formBody, goodCsv, partnerPart } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
-import { withStoredKey } from '../support/partner-keys';
-import { otherKey, startTestService, testKey, type TestService } from '../support/service';
+import { openFiles, filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
+import { withStoredKey, otherKey, startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
 const noRoom = { status: 503, body: { detail: 'Service temporarily unavailable' } };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '../../src/shared/errors';
 import { limitRate } from '../../src/http/rate-limit';
 import type { Caller } from '../../src/shared/caller';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 
 const callerWith = (key: string): Caller => ({

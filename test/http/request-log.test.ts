@@ -5,16 +5,13 @@ import { Readable } from 'node:stream';
 import { generateKey } from '../../src/shared/key-format';
 import { createLog } from '../../src/shared/log';
 import { FileStore } from '../../src/storage/file-store';
-import { download } from '../support/download';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
-import { HeldProducts } from '../support/held-products';
-import { manyProducts } from '../support/many-products';
-import { filePart, formBody, formType, partnerPart } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
+import { download, filePart, formBody, formType, partnerPart, OpenUpload } from '../support/requests';
+import { eventually, createTestFolder } from '../support/harness';
+import { HeldProducts } from '../support/held-runs';
+import { manyProducts } from '../support/catalog';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { rawFilePath } from '../support/stored';
-import { whileWritesDo } from '../support/write-trigger';
+import { whileWritesDo } from '../support/faults';
 
 type Line = Record<string, unknown>;
 

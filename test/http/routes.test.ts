@@ -3,7 +3,7 @@ import OpenAPIBackend, { type Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
 import type { Handlers } from '../../src/http/contract';
 import { openRoutes, type Routes } from '../../src/http/routes';
-import { operations } from '../support/operations';
+import { operations } from '../support/contract';
 
 const definition = document as unknown as Document;
 const handlersOf = (ids: string[]) =>

@@ -1,8 +1,8 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { eventually } from '../support/eventually';
-import { expectSecurityHeaders } from '../support/security-headers';
+import { eventually } from '../support/harness';
+import { expectSecurityHeaders } from '../support/contract';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;

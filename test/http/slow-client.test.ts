@@ -1,11 +1,18 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FileStore } from '../../src/storage/file-store';
-import { createTestFolder } from '../support/folder';
-import { HeldProducts } from '../support/held-products';
-import { filePart, formBody, formType, goodCsv, partnerPart, uploadParts } from '../support/multipart';
-import { OpenUpload } from '../support/open-upload';
-import { sendRaw } from '../support/raw-request';
+import { createTestFolder } from '../support/harness';
+import { HeldProducts } from '../support/held-runs';
+import {
+  filePart,
+  formBody,
+  formType,
+  goodCsv,
+  partnerPart,
+  uploadParts,
+  OpenUpload,
+  sendRaw,
+} from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 import { bytesPerSecondMin } from '../../src/shared/stall-detector';

@@ -1,9 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterFile } from '../support/after-file';
+import { afterFile, eventually } from '../support/harness';
 import type { UploadedFeed } from '../support/api-client';
-import { openFiles } from '../support/download';
-import { eventually } from '../support/eventually';
+import { openFiles } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 const idleMilliseconds = 500;

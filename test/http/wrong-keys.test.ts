@@ -1,5 +1,5 @@
 import { delayWrongKeys } from '../../src/http/wrong-keys';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 
 const forever = 2 ** 31 - 1;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../src/db/database';
 import { deleteExpiredAnswers, expiredAnswersPerDelete } from '../../src/idempotency/idempotency.repository';
-import { createTestDatabase } from '../support/database';
+import { createTestDatabase } from '../support/databases';
 
 let db: Database;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authenticateConfigured } from '../../src/keys/authenticate';
 import { localKey } from '../../src/shared/local-key';
-import { createTestFolder } from '../support/folder';
+import { createTestFolder } from '../support/harness';
 
 describe('authenticateConfigured', () => {
   const authenticate = authenticateConfigured(['first-key', 'second key', 'schlüssel']);

@@ -4,11 +4,9 @@ import { digestOf, generateKey } from '../../src/shared/key-format';
 import { KeyUse } from '../../src/keys/key-use';
 import { hasKeyInUse, insertKey, type ApiKeyRow } from '../../src/keys/keys.repository';
 import type { ApiClient } from '../support/api-client';
-import { documentedResponses } from '../support/documented';
-import { operations, type Operation } from '../support/operations';
-import { withStoredKey } from '../support/partner-keys';
-import { loadProducts } from '../support/products';
-import { startTestService, type TestService } from '../support/service';
+import { documentedResponses, operations, type Operation } from '../support/contract';
+import { withStoredKey, startTestService, type TestService } from '../support/service';
+import { loadProducts } from '../support/catalog';
 
 let service: TestService;
 let reader: ApiClient;

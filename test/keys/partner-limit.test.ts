@@ -1,7 +1,6 @@
 import type { ApiClient, ApiResponse } from '../support/api-client';
-import { operations, parametersOf, type Operation } from '../support/operations';
-import { withStoredKey } from '../support/partner-keys';
-import { startTestService, type TestService } from '../support/service';
+import { operations, parametersOf, type Operation } from '../support/contract';
+import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
 /** What a partner has: what a request can name of it, by parameter and field, and the texts by which it is known. */

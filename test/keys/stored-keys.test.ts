@@ -1,11 +1,9 @@
 import { authenticateAny } from '../../src/keys/authenticate';
 import { digestOf, generateKey } from '../../src/shared/key-format';
 import { hasKeyInUse, insertKey, revokeKey } from '../../src/keys/keys.repository';
-import { startAppAt } from '../support/app-at';
-import { closedPort } from '../support/dead-ends';
-import { eventually } from '../support/eventually';
-import { withStoredKey } from '../support/partner-keys';
-import { startTestService, testKey, type TestService } from '../support/service';
+import { startAppAt, withStoredKey, startTestService, testKey, type TestService } from '../support/service';
+import { closedPort } from '../support/network';
+import { eventually } from '../support/harness';
 
 let service: TestService;
 beforeAll(async () => {

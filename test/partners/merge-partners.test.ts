@@ -5,10 +5,10 @@ import { mergePartners } from '../../src/partners/merge-partners';
 import { insertKey } from '../../src/keys/keys.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { findRunTarget, listClaimable, requestRun } from '../../src/runs/queue.repository';
-import { eventually } from '../support/eventually';
-import { whileReading } from '../support/held-run';
-import { goodCsv } from '../support/multipart';
-import { loadProducts } from '../support/products';
+import { eventually } from '../support/harness';
+import { whileReading } from '../support/held-runs';
+import { goodCsv } from '../support/requests';
+import { loadProducts } from '../support/catalog';
 import { startTestService, type TestService } from '../support/service';
 
 const composed = '\u00c1cme';

@@ -3,11 +3,9 @@ import { Agent } from 'node:http';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { nodeFlags } from '../../scripts/service-process';
-import { afterFile } from '../support/after-file';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
-import { HeldProducts } from '../support/held-products';
+import { afterFile, eventually, createTestFolder, project } from '../support/harness';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { HeldProducts } from '../support/held-runs';
 import {
   databaseProcesses,
   embeddedAddress,
@@ -15,8 +13,7 @@ import {
   startUsedService,
   type ServiceProcess,
 } from '../support/process';
-import { project } from '../support/project';
-import { sendRaw } from '../support/raw-request';
+import { sendRaw } from '../support/requests';
 import { samples } from '../support/samples';
 import { testKey } from '../support/service';
 

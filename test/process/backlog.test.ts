@@ -1,7 +1,7 @@
 import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { measureBacklog } from '../../src/process/backlog';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo } from '../support/webhook-receiver';
+import { sendTo } from '../support/webhooks';
 
 let service: TestService;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config';
 import { ConfigError } from '../../src/shared/settings';
 import { ensureDataDir } from '../../src/process/data-dir';
-import { createTestFolder } from '../support/folder';
+import { createTestFolder } from '../support/harness';
 
 describe('ensureDataDir', () => {
   const at = (dataDir: string) => loadConfig({ DATA_DIR: dataDir });

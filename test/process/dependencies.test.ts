@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseAddress } from '../../src/db/database';
 import type { ApiClient, ApiResponse } from '../support/api-client';
-import { closedPort } from '../support/dead-ends';
-import { administer, createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { HeldProducts } from '../support/held-products';
-import { eventually } from '../support/eventually';
+import { closedPort } from '../support/network';
+import { administer, createEmptyDatabase, databaseUrl, shared } from '../support/databases';
+import { HeldProducts } from '../support/held-runs';
+import { eventually } from '../support/harness';
 import {
   databaseProcesses,
   embeddedAddress,
@@ -16,9 +16,8 @@ import {
   startUsedService,
   type ServiceProcess,
 } from '../support/process';
-import { openTestS3Store } from '../support/s3-store';
-import { shared } from '../support/shared';
-import { TestServer } from '../support/replicated-postgres';
+import { openTestS3Store } from '../support/s3';
+import { TestServer } from '../support/replicas';
 import { databaseQueryMilliseconds } from '../../src/db/transaction';
 
 const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n';

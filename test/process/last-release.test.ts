@@ -1,10 +1,10 @@
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { takeOverFromLastRelease } from '../../src/process/last-release';
 import type { UploadedFeed } from '../support/api-client';
 import { makeQueueOfLastRelease } from '../support/last-release';
 import { recoverRuns } from '../../src/runs/recovery';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo, startReceiver } from '../support/webhook-receiver';
+import { sendTo, startReceiver } from '../support/webhooks';
 
 let service: TestService;
 beforeAll(async () => {

@@ -4,11 +4,9 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { waitingRejectsMax } from '../../src/runs/rejects.service';
-import { afterFile } from '../support/after-file';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
+import { afterFile, eventually, createTestFolder } from '../support/harness';
 import { startUsedService } from '../support/process';
-import { sendRaw } from '../support/raw-request';
+import { sendRaw } from '../support/requests';
 
 /** As impatient, and as small, as the process shall be: constants by module. */
 const turnedDown = {

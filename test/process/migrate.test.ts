@@ -2,10 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openDatabase, type DatabaseAddress } from '../../src/db/database';
 import { missingMigrations } from '../../src/db/migrate';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { eventually, project } from '../support/harness';
 import { spawnService, startService } from '../support/process';
-import { project } from '../support/project';
 import { testKey } from '../support/service';
 
 async function missing(address: DatabaseAddress): Promise<string[]> {

@@ -1,12 +1,12 @@
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { HeldProducts } from '../support/held-products';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { eventually } from '../support/harness';
+import { HeldProducts } from '../support/held-runs';
 import { startService, type ServiceProcess } from '../support/process';
-import { sendRaw } from '../support/raw-request';
+import { sendRaw } from '../support/requests';
 import { samples as samplesAt } from '../support/samples';
-import { expectSecurityHeaders } from '../support/security-headers';
+import { expectSecurityHeaders } from '../support/contract';
 import { openDatabase, type DatabaseAddress } from '../../src/db/database';
-import { sendTo, startReceiver } from '../support/webhook-receiver';
+import { sendTo, startReceiver } from '../support/webhooks';
 
 const key = 's3cret-of-a-partner';
 const wrongKey = 'wr0ng-key-of-somebody';

@@ -1,5 +1,4 @@
-import { createTestDatabase } from '../support/database';
-import { databaseUrl } from '../support/empty-database';
+import { createTestDatabase, databaseUrl } from '../support/databases';
 import { startService } from '../support/process';
 import { testKey } from '../support/service';
 

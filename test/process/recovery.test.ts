@@ -4,10 +4,9 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
-import { afterFile } from '../support/after-file';
-import { HeldProducts } from '../support/held-products';
-import { manyProducts } from '../support/many-products';
-import { eventually } from '../support/eventually';
+import { afterFile, eventually } from '../support/harness';
+import { HeldProducts } from '../support/held-runs';
+import { manyProducts } from '../support/catalog';
 import {
   clusterOf,
   databaseProcesses,

@@ -1,8 +1,8 @@
-import { databaseUrl } from '../support/empty-database';
+import { databaseUrl } from '../support/databases';
 import type { ApiClient, ApiResponse } from '../support/api-client';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { spawnService, startService, type ServiceProcess } from '../support/process';
-import { startReplicatedPostgres, type ReplicatedPostgres } from '../support/replicated-postgres';
+import { startReplicatedPostgres, type ReplicatedPostgres } from '../support/replicas';
 import { testKey } from '../support/service';
 
 const noCache = { 'cache-control': 'no-cache' };

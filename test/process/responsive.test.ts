@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ApiClient } from '../support/api-client';
-import { manyProducts } from '../support/many-products';
-import { eventually } from '../support/eventually';
+import { manyProducts } from '../support/catalog';
+import { eventually } from '../support/harness';
 import { signalDatabase, startUsedService } from '../support/process';
 
 const rows = 100_000;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import type { ApiResponse } from '../support/api-client';
-import { eventually } from '../support/eventually';
-import { HeldProducts } from '../support/held-products';
+import { eventually } from '../support/harness';
+import { HeldProducts } from '../support/held-runs';
 import {
   databaseProcesses,
   embeddedAddress,

@@ -1,8 +1,7 @@
 import { openDatabase } from '../../src/db/database';
-import { afterFile } from '../support/after-file';
+import { afterFile, eventually } from '../support/harness';
 import type { ApiResponse, UploadedFeed } from '../support/api-client';
-import { eventually } from '../support/eventually';
-import { HeldProducts } from '../support/held-products';
+import { HeldProducts } from '../support/held-runs';
 import { embeddedAddress, startUsedService } from '../support/process';
 import { waitingRuns } from '../../src/runs/worker';
 

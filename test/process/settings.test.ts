@@ -2,12 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterFile } from '../support/after-file';
-import { closedPort } from '../support/dead-ends';
-import { administer, createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { createTestFolder } from '../support/folder';
+import { afterFile, createTestFolder } from '../support/harness';
+import { closedPort } from '../support/network';
+import { administer, createEmptyDatabase, databaseUrl, shared } from '../support/databases';
 import { databaseProcesses, spawnService } from '../support/process';
-import { shared } from '../support/shared';
 import { testKey } from '../support/service';
 
 type Env = Record<string, string>;

@@ -1,5 +1,4 @@
-import { createTestDatabase } from '../support/database';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
+import { createTestDatabase, createEmptyDatabase, databaseUrl } from '../support/databases';
 import { spawnService, startService } from '../support/process';
 import { testKey } from '../support/service';
 

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterFile } from '../support/after-file';
-import { createTestFolder } from '../support/folder';
+import { afterFile, createTestFolder } from '../support/harness';
 import {
   clusterOf,
   databaseProcesses,

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
-import { afterFile } from '../support/after-file';
+import { afterFile, eventually } from '../support/harness';
 import type { ApiClient } from '../support/api-client';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { HeldProducts } from '../support/held-products';
-import { eventually } from '../support/eventually';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { HeldProducts } from '../support/held-runs';
 import {
   clusterOf,
   databaseProcesses,

@@ -1,15 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { runAdmin } from '../support/admin-command';
-import { afterFile } from '../support/after-file';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
-import { localhostCertificate } from '../support/localhost-certificate';
+import { runAdmin } from '../support/commands';
+import { afterFile, eventually, createTestFolder } from '../support/harness';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { localhostCertificate } from '../support/network';
 import { spawnService, startService, type ServiceProcess } from '../support/process';
 import { testKey } from '../support/service';
-import { startReceiver, type Receiver } from '../support/webhook-receiver';
+import { startReceiver, type Receiver } from '../support/webhooks';
 
 const csv = 'sku,product_name\nA,A\n';
 const dataDir = createTestFolder();

@@ -4,10 +4,8 @@ import { contract, migrations } from '../../migrations';
 import { openDatabase } from '../../src/db/database';
 import { migrateToLatest } from '../../src/db/migrate';
 import type { ApiClient } from '../support/api-client';
-import { createEmptyDatabase, databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
-import { createTestFolder } from '../support/folder';
-import { project } from '../support/project';
+import { createEmptyDatabase, databaseUrl } from '../support/databases';
+import { eventually, createTestFolder, project } from '../support/harness';
 import { startService, spawnService, type ServiceProcess } from '../support/process';
 import { testKey } from '../support/service';
 

@@ -1,15 +1,11 @@
 import type { ApiClient, ApiResponse } from '../support/api-client';
-import { startAppAt } from '../support/app-at';
-import { createTestDatabase } from '../support/database';
-import { openDatabaseLine } from '../support/database-line';
-import { eventually } from '../support/eventually';
-import { startFakeDatabase } from '../support/fake-database';
-import { allowedMethods, operations, type Operation } from '../support/operations';
-import { loadProducts } from '../support/products';
+import { startAppAt, startTestService, testKey, type TestService } from '../support/service';
+import { createTestDatabase, openDatabaseLine, startFakeDatabase } from '../support/databases';
+import { eventually } from '../support/harness';
+import { allowedMethods, operations, type Operation, expectSecurityHeaders } from '../support/contract';
+import { loadProducts } from '../support/catalog';
 import { startService } from '../support/process';
-import { expectSecurityHeaders } from '../support/security-headers';
-import { sendRaw, type RawResponse } from '../support/raw-request';
-import { startTestService, testKey, type TestService } from '../support/service';
+import { sendRaw, type RawResponse } from '../support/requests';
 
 const aUuid = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,

@@ -1,7 +1,7 @@
 import { insertKey } from '../../src/keys/keys.repository';
 import { digestOf, generateKey } from '../../src/shared/key-format';
 import { listNamesOutsideNfc } from '../../src/partners/stored-partner-name';
-import { loadProducts } from '../support/products';
+import { loadProducts } from '../support/catalog';
 import { startTestService, type TestService } from '../support/service';
 
 const composed = '\u00c1cme';

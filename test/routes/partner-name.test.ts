@@ -1,5 +1,5 @@
 import type { ApiResponse } from '../support/api-client';
-import { goodCsv } from '../support/multipart';
+import { goodCsv } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { mebibyte } from '../support/bytes';
-import { manyProducts } from '../support/many-products';
+import { mebibyte } from '../support/harness';
+import { manyProducts } from '../support/catalog';
 import { startUsedService, type ServiceProcess } from '../support/process';
 
 let service: ServiceProcess;

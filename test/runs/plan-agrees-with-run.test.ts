@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { anyFeed } from '../support/feed-arbitrary';
+import { anyFeed } from '../support/arbitrary';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;

@@ -1,5 +1,5 @@
 import { parseId } from '../../src/shared/ids';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { mendRejects, UsageError } from '../../scripts/mend-rejects';
 import { startTestService, type TestService } from '../support/service';
-import { project } from '../support/project';
+import { project } from '../support/harness';
 
 /** Mends in this process. @throws UsageError */
 async function mend(rejects: string, ...options: string[]): Promise<{ stdout: string; stderr: string }> {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { watchPace, type OtherSide } from '../../src/shared/stall-detector';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 
 const pace = { bytesMin: 10, milliseconds: 100 };
 

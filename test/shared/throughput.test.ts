@@ -1,5 +1,5 @@
 import { Throughput } from '../../src/shared/throughput';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 
 describe('Throughput', () => {
   /** Measures a counter that gives each of these readings once. */

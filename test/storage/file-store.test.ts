@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path';
 import { ConfigError } from '../../src/shared/settings';
 import { FileStore } from '../../src/storage/file-store';
 import { StorageError } from '../../src/storage/object-store';
-import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
-import { createTestFolder } from '../support/folder';
+import { inChunks, mebibyte, randomContent, sha256, createTestFolder } from '../support/harness';
 
 /** A store of the test's own, and the folder in which it keeps what is being written. */
 async function createStore() {

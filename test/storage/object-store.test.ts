@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { FileStore } from '../../src/storage/file-store';
 import { StorageError, type ByteRange, type ObjectStore } from '../../src/storage/object-store';
-import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
-import { createTestFolder } from '../support/folder';
-import { openTestS3Store } from '../support/s3-store';
+import { inChunks, mebibyte, randomContent, sha256, createTestFolder } from '../support/harness';
+import { openTestS3Store } from '../support/s3';
 
 const openers: [string, () => ObjectStore][] = [
   ['FileStore', () => new FileStore(createTestFolder())],

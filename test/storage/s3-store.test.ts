@@ -1,3 +1,4 @@
+import * as s3StoreModule from '../../src/storage/s3-store';
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,14 +11,11 @@ import {
   type ListObjectsV2CommandOutput,
   type ListPartsCommandOutput,
 } from '@aws-sdk/client-s3';
-import * as s3StoreModule from '../../src/storage/s3-store';
+import { type S3Store, s3IdleMilliseconds } from '../../src/storage/s3-store';
 import { StorageError, type UnfinishedPut } from '../../src/storage/object-store';
-import type { S3Store } from '../../src/storage/s3-store';
-import { afterFile } from '../support/after-file';
-import { inChunks, mebibyte, randomContent, sha256 } from '../support/bytes';
-import { closedPort, interruptedServer, silentServer, tricklingServer } from '../support/dead-ends';
-import { openTestS3Store } from '../support/s3-store';
-import { s3IdleMilliseconds } from '../../src/storage/s3-store';
+import { afterFile, inChunks, mebibyte, randomContent, sha256 } from '../support/harness';
+import { closedPort, interruptedServer, silentServer, tricklingServer } from '../support/network';
+import { openTestS3Store } from '../support/s3';
 
 const newKey = () => `test/${randomUUID()}/feed.csv`;
 const theError = (error: unknown) => error;

@@ -2,7 +2,7 @@ import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { documentedResponses, operationOf } from './documented';
+import { documentedResponses, operationOf } from './contract';
 
 /** Where responses outside of every operation are counted: service pages, the router's 404 and 405, refusals by Node. */
 const outside = '(no operation)';

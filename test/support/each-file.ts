@@ -1,4 +1,4 @@
-import { closeAll } from './after-file';
+import { closeAll } from './harness';
 import { flushCoverage } from './coverage';
 
 afterAll(async () => {

@@ -1,3 +1,4 @@
+import type * as Prism from './prism';
 import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -5,10 +6,9 @@ import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded-postgres/server';
 import { migrateToLatest } from '../../src/db/migrate';
-import { templateDatabase, type Shared } from './shared';
-import type * as Prism from './prism';
+import { templateDatabase, type Shared } from './databases';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
-import { startS3Server, type S3Server } from './s3-server';
+import { startS3Server, type S3Server } from './s3';
 
 /** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
 export interface Global {

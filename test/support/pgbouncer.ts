@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
 import { serverAccount, superuser } from '../../src/embedded-postgres/files';
-import { eventually } from './eventually';
+import { eventually } from './harness';
 
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */
 export interface PgBouncer {

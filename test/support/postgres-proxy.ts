@@ -1,9 +1,8 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { DatabaseAddress } from '../../src/db/database';
-import { afterFile } from './after-file';
-import { databaseUrl } from './empty-database';
-import { serviceWay } from './shared';
+import { afterFile } from './harness';
+import { databaseUrl, serviceWay } from './databases';
 
 /** What a client asks of the server: to open a connection, a statement, or a piece of a COPY. */
 export interface DatabaseCall {

@@ -4,11 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/db/database';
 import { nodeEnvironment, nodeFlags } from '../../scripts/service-process';
-import { afterFile } from './after-file';
+import { afterFile, createTestFolder, eventually, project } from './harness';
 import { ApiClient } from './api-client';
-import { createTestFolder } from './folder';
-import { eventually } from './eventually';
-import { project } from './project';
 
 const startSeconds = 30;
 

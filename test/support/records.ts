@@ -1,5 +1,11 @@
 import type { RecordPlace } from '../../src/etl/row-issues';
 import type { FeedRecord } from '../../src/etl/transform';
+import { pipeline } from 'node:stream/promises';
+import { CsvError, parse } from 'csv-parse';
+import { FeedFailure } from '../../src/etl/feed-failure';
+import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from '../../src/feed-format/header';
+import { trimText } from '../../src/feed-format/text';
+import { recordBytes } from '../../src/feed-format/columns';
 
 /** A record as plain data, to be kept and compared. */
 export interface PlainRecord extends RecordPlace {
@@ -39,4 +45,217 @@ export function recordOf(
     field: (position) => fields[position],
     firstFields: (max) => fields.slice(0, max),
   };
+}
+
+/** How many texts that were read are kept before they are let go: moving the others costs. */
+const readTextsKept = 64;
+
+/**
+ * What a record is: all of a feed read by csv-parse as a stream. The extractor of the service must agree with this one on
+ * everything but the time that it takes.
+ */
+export class ReferenceExtractor {
+  private readonly raw = new RawWindow();
+  private headerSeen = false;
+  private row = 0;
+  /** The line on which the next record starts, blank lines before it not counted. */
+  private line = 1;
+  private blankLinesSeen = 0;
+  private parserLine = 0;
+  /** Offset in the file of the first byte after the record at hand. */
+  private recordEnd = 0;
+
+  /**
+   * @param onHeader - told where the header is, before the first record
+   * @param onRecord - told every record; `raw` gives its bytes as they stand in the file, without the line end
+   */
+  constructor(
+    private readonly header: FeedHeader,
+    private readonly onHeader: (place: RecordPlace, raw: RawRecord) => string | null,
+    private readonly onRecord: (record: PlainRecord | LongRecord, raw: RawRecord) => string | null,
+    private readonly recordBytesMax: number = recordBytes,
+  ) {}
+
+  /**
+   * Parses the bytes of the file and gives what the callbacks return, nulls left out.
+   * @throws FeedFailure when the file is structurally broken, after everything before that; whatever `source` throws
+   */
+  async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
+    // What the parser has emitted and nobody has read: a stream that fails drops it.
+    const unread: string[] = [];
+    let readCount = 0;
+    const parser = parse({
+      ...recordOptions,
+      delimiter: this.header.delimiter,
+      // The parser emits objects only.
+      on_record: (fields: string[], info) => {
+        const text = this.take(fields, info);
+        if (text === null) return null;
+        unread.push(text);
+        return [text];
+      },
+    });
+    const piped = pipeline(this.watch(source), parser);
+    // Whoever reads the parser learns of its error.
+    piped.catch(() => undefined);
+    try {
+      for await (const [text] of parser as AsyncIterable<[string]>) {
+        // Seldom, because the rest moves; but not only when all is read: a reader that lags behind never gets there.
+        if (++readCount === readTextsKept) unread.splice(0, readCount);
+        readCount %= readTextsKept;
+        yield text;
+      }
+    } catch (error) {
+      yield* unread.slice(readCount);
+      throw this.explain(error);
+    }
+  }
+
+  /** Keeps the chunks whose records are not finished yet. */
+  private async *watch(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of source) {
+      this.raw.append(chunk);
+      yield chunk;
+    }
+  }
+
+  /** A failure of the parser in terms of the feed; any other error as it is. */
+  private explain(error: unknown): unknown {
+    if (!(error instanceof CsvError)) return error;
+    this.skipBlankLines((error as CsvError & { empty_lines: number }).empty_lines);
+    switch (error.code) {
+      case 'CSV_QUOTE_NOT_CLOSED':
+        return new FeedFailure(
+          `The quote that opens in the record at line ${this.line} is never closed.`,
+          false,
+          error,
+        );
+      default:
+        return error;
+    }
+  }
+
+  /** @param seen - how many blank lines the parser has met so far */
+  private skipBlankLines(seen: number): void {
+    this.line += seen - this.blankLinesSeen;
+    this.blankLinesSeen = seen;
+  }
+
+  private take(fields: string[], info: { lines: number; empty_lines: number; bytes: number }): string | null {
+    this.skipBlankLines(info.empty_lines);
+    const line = this.line;
+    // The parser counts a CRLF inside quotes twice, so its count only tells that there may be line breaks.
+    const lastLine = line + (info.lines - this.parserLine > 1 ? countLineBreaks(fields) : 0);
+    this.line = lastLine + 1;
+    this.parserLine = info.lines;
+    this.recordEnd = info.bytes;
+    const text = this.emit(line, lastLine, fields);
+    this.raw.release(info.bytes);
+    return text;
+  }
+
+  /** Hands the record on, unless it is a blank line. */
+  private emit(line: number, lastLine: number, fields: string[]): string | null {
+    if (!this.headerSeen) {
+      this.headerSeen = !isBlankRecord(fields);
+      // A byte order mark stands at the beginning of the file only; anywhere else it is a character of its cell.
+      const raw = () => this.rawText().replace(/^\uFEFF(?:\r?\n)*/, '');
+      return this.headerSeen ? this.onHeader({ line, lastLine, row: 0 }, raw) : null;
+    }
+    const bytes = this.raw.slice(this.recordEnd).toString('latin1');
+    if (bytes.replace(/^(?:\r?\n)+/, '').length > this.recordBytesMax) {
+      const place = { line, lastLine, row: ++this.row };
+      return this.onRecord({ ...place, tooLong: true, sku: fields[this.header.positions.sku!] }, () => '');
+    }
+    // A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes.
+    if (fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '') return null;
+    const misquoted = hasTextAfterClosingQuote(this.raw.slice(this.recordEnd), this.header.delimiter);
+    this.row++;
+    return this.onRecord({ line, lastLine, row: this.row, fields, misquoted }, this.rawText);
+  }
+
+  /** The record at hand as it stands in the file, less the blank lines before it and its line end. */
+  private readonly rawText: RawRecord = () =>
+    this.raw
+      .slice(this.recordEnd)
+      .toString('utf8')
+      .replace(/^(?:\r?\n)+|\r?\n$/g, '');
+}
+
+/** Gives the text of a record as it stands in the file. To be called while the record is being taken. */
+export type RawRecord = () => string;
+
+/** The bytes of the file from the end of the last finished record on. */
+class RawWindow {
+  private chunks: Buffer[] = [];
+  /** Offset in the file of the first chunk's first byte, and of the first byte that is not released. */
+  private chunkStart = 0;
+  start = 0;
+  /** Offset of the first byte that is not here yet. */
+  end = 0;
+
+  append(chunk: Buffer): void {
+    this.chunks.push(chunk);
+    this.end += chunk.length;
+  }
+
+  /** The bytes from the last release up to the offset `end`. Most records lie within one chunk, and are not copied. */
+  slice(end: number): Buffer {
+    const parts: Buffer[] = [];
+    let chunkStart = this.chunkStart;
+    for (const chunk of this.chunks) {
+      if (chunkStart >= end) break;
+      const from = Math.max(this.start - chunkStart, 0);
+      parts.push(chunk.subarray(from, Math.min(end - chunkStart, chunk.length)));
+      chunkStart += chunk.length;
+    }
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+  }
+
+  release(end: number): void {
+    this.start = end;
+    while (this.chunks[0] && this.chunkStart + this.chunks[0].length <= end) {
+      this.chunkStart += this.chunks.shift()!.length;
+    }
+  }
+}
+
+function countLineBreaks(fields: string[]): number {
+  return fields.reduce((count, field) => count + field.split('\n').length - 1, 0);
+}
+
+/**
+ * Whether text follows a closing quote in the raw record. The parser, told to be lenient with quotes inside unquoted
+ * fields, lets this pass too: `"a"b` and `"""a""b"` come out alike. So each record is read once more here.
+ */
+function hasTextAfterClosingQuote(record: Buffer, delimiter: Delimiter): boolean {
+  const delimiterByte = delimiter.charCodeAt(0);
+  let at = 0;
+  // Blank lines before the record.
+  while (record[at] === lineFeed || (record[at] === carriageReturn && record[at + 1] === lineFeed)) at++;
+  for (;;) {
+    if (record[at] === quote) {
+      at = closingQuote(record, at) + 1;
+      if (at === 0 || at === record.length) return false;
+      const isLineEnd =
+        record[at] === lineFeed || (record[at] === carriageReturn && record[at + 1] === lineFeed);
+      if (isLineEnd) return false;
+      if (record[at] !== delimiterByte) return true;
+    } else {
+      at = record.indexOf(delimiterByte, at);
+      if (at === -1) return false;
+    }
+    at++;
+  }
+}
+
+const quote = 0x22;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Where the quoted value that opens at `open` closes; -1 when it does not. */
+function closingQuote(record: Buffer, open: number): number {
+  let at = record.indexOf(quote, open + 1);
+  while (at !== -1 && record[at + 1] === quote) at = record.indexOf(quote, at + 2);
+  return at;
 }

@@ -1,7 +1,7 @@
-import type { AddressInfo } from 'node:net';
-import { createApp } from '../../src/app';
-import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import * as transactionModule from '../../src/db/transaction';
+import type { AddressInfo } from 'node:net';
+import { createApp, type App } from '../../src/app';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import { poolUse } from '../../src/db/pool-use';
 import type { EtlThread } from '../../src/runs/etl-thread';
 import { openRejects } from '../../src/runs/rejects';
@@ -12,19 +12,26 @@ import { loadConfig } from '../../src/config';
 import type { RateLimit } from '../../src/http/rate-limit';
 import { createHttpServer, type ServerOptions } from '../../src/http/server';
 import type { DelayWrongKey } from '../../src/http/wrong-keys';
-import { authenticateAny } from '../../src/keys/authenticate';
+import { authenticateAny, authenticateConfigured } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/shared/log';
 import { startRunWorker } from '../../src/runs/worker';
 import { startWebhookWorker } from '../../src/webhooks/worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
-import { afterFile } from './after-file';
+import { afterFile, createTestFolder } from './harness';
 import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';
-import { createTestDatabase } from './database';
-import { createTestFolder } from './folder';
-import { serviceWay } from './shared';
-import { proxyOf } from './through-prism';
+import { createTestDatabase, serviceWay } from './databases';
+import { proxyOf } from './prism';
+import { unavailable } from '../../src/shared/errors';
+import type { Document } from 'openapi-backend';
+import document from '../../generated/openapi.json';
+import type { AllChecks, Handlers } from '../../src/http/contract';
+import { RequestLog } from '../../src/http/request-log';
+import { createPipeline } from '../../src/http/pipeline';
+import { operations } from './contract';
+import { digestOf, generateKey } from '../../src/shared/key-format';
+import { insertKey, type NewKey } from '../../src/keys/keys.repository';
 
 /** The whole application on a database and an object store of its own, and a client with a valid key. */
 export interface TestService {
@@ -160,4 +167,101 @@ function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Data
   const db = openDatabase(address, { applicationName: 'api', connectionsMax, queryMilliseconds });
   afterFile(() => db.destroy());
   return { address, db };
+}
+
+/**
+ * Starts the application against a database that need not be there, or be one at all; it is stopped after the file.
+ * Nothing can be run.
+ */
+export async function startAppAt(
+  address: DatabaseAddress,
+  pool: { connectionsMax?: number; queryMilliseconds?: number } = {},
+): Promise<{ api: ApiClient; url: string; app: App }> {
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10, ...pool });
+  const claims = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
+  const objectStore = new FileStore(createTestFolder());
+  await objectStore.prepare();
+  const app = await createApp({
+    config: {
+      uploadBytesMax: 1024 * 1024,
+      defaultCurrency: 'USD',
+      servicePages: true,
+      rateLimit: undefined,
+      concurrentUploads: 10,
+      concurrentDownloads: 10,
+    },
+    authenticate: authenticateAny([testKey], db),
+    address,
+    db,
+    claims,
+    objectStore,
+    runWorker: {
+      run: () => Promise.resolve('unavailable'),
+      plan: () => Promise.reject(unavailable('no worker')),
+      rejects: () => Promise.reject(unavailable('no worker')),
+      wake: () => undefined,
+      use: () => ({ working: 0, waiting: 0, pool: { used: 0, free: 0, waiting: 0 } }),
+      stopClaiming: () => Promise.resolve(),
+    },
+    log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
+    verifyResponses: true,
+  });
+  const server = createHttpServer(app.handle);
+  recordResponses(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(async () => {
+    server.closeAllConnections();
+    server.close();
+    await app.drain();
+    await claims.destroy();
+    await db.destroy();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { api: new ApiClient(url, testKey, await proxyOf(url)), url, app };
+}
+
+/** Serves the document with handlers that fail, each in the same way; it is stopped after the file. */
+export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
+  const handlers = Object.fromEntries(operations.map(({ operationId }) => [operationId, fail]));
+  const log = createLog('silent');
+  const route = await createPipeline({
+    document: document as unknown as Document,
+    handlers: handlers as unknown as Handlers,
+    checks: {} as AllChecks,
+    authenticate: authenticateConfigured([testKey]),
+    delayWrongKey: () => Promise.resolve(),
+    countRequest: () => Promise.resolve(),
+    uploadBytesMax: 1024 * 1024,
+    verifyResponses: true,
+    isDraining: () => false,
+    log,
+    requestLog: new RequestLog(log, []),
+  });
+  const server = createHttpServer(route);
+  recordResponses(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return new ApiClient(url, testKey, await proxyOf(url));
+}
+
+/** The same service with a new key of the database, limited to a partner and otherwise if that is given. */
+export async function withStoredKey(
+  { api, db }: Pick<TestService, 'api' | 'db'>,
+  partnerName: string | null,
+  keyName = `key of ${partnerName ?? 'everybody'}`,
+  limits: Pick<NewKey, 'is_read_only' | 'expires_at'> = {},
+): Promise<ApiClient> {
+  const key = generateKey();
+  const isNew = await insertKey(db, {
+    key_name: keyName,
+    key_digest: digestOf(key),
+    partner_name: partnerName,
+    ...limits,
+  });
+  if (!isNew) throw new Error(`There is a key named ${keyName} already.`);
+  return api.withKey(key);
 }

@@ -5,7 +5,7 @@ import { runFeed, type RunReport } from '../../src/runs/run-feed';
 import { createLog } from '../../src/shared/log';
 import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import type { UploadedFeed } from './api-client';
-import { eventually } from './eventually';
+import { eventually } from './harness';
 import type { TestService } from './service';
 
 /** `stopped` before a statement, `blocked` by a lock of another transaction, or `ended`. */

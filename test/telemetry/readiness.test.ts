@@ -2,12 +2,10 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileStore } from '../../src/storage/file-store';
 import { Readiness, type Dependencies } from '../../src/telemetry/readiness';
-import { closedPort, silentServer } from '../support/dead-ends';
-import { eventually } from '../support/eventually';
-import { startFakeDatabase } from '../support/fake-database';
-import { createTestFolder } from '../support/folder';
-import { openTestS3Store } from '../support/s3-store';
-import { shared } from '../support/shared';
+import { closedPort, silentServer } from '../support/network';
+import { eventually, createTestFolder } from '../support/harness';
+import { startFakeDatabase, shared } from '../support/databases';
+import { openTestS3Store } from '../support/s3';
 
 /** What a process has that serves, unless `other` says otherwise. */
 async function openReadiness(other: Partial<Dependencies> = {}): Promise<Readiness> {

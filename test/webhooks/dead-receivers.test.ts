@@ -1,12 +1,12 @@
 import * as deliverModule from '../../src/webhooks/deliver';
-import { createLog } from '../../src/shared/log';
 import { discardDeliveries } from '../../src/webhooks/deliver';
+import { createLog } from '../../src/shared/log';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
-import { runAdmin } from '../support/admin-command';
-import { databaseUrl } from '../support/empty-database';
-import { eventually } from '../support/eventually';
+import { runAdmin } from '../support/commands';
+import { databaseUrl } from '../support/databases';
+import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo, startReceiver } from '../support/webhook-receiver';
+import { sendTo, startReceiver } from '../support/webhooks';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,18 +1,16 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import * as deliverModule from '../../src/webhooks/deliver';
 import * as endpointsRepositoryModule from '../../src/webhooks/endpoints.repository';
 import * as sendModule from '../../src/webhooks/send';
-import { createLog } from '../../src/shared/log';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { discardDeliveries, webhookRetrySeconds } from '../../src/webhooks/deliver';
-import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
-import { afterFile } from '../support/after-file';
-import { eventually } from '../support/eventually';
-import { startNameServer } from '../support/name-server';
+import { type EndpointRow, webhookPause } from '../../src/webhooks/endpoints.repository';
+import { createLog } from '../../src/shared/log';
+import { afterFile, eventually } from '../support/harness';
+import { startNameServer } from '../support/network';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo, startReceiver, type Receiver } from '../support/webhook-receiver';
+import { sendTo, startReceiver, type Receiver } from '../support/webhooks';
 import { deliveriesPerEndpoint } from '../../src/webhooks/deliveries.repository';
-import { webhookPause } from '../../src/webhooks/endpoints.repository';
 
 let service: TestService;
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import {
 import { discardDeliveries } from '../../src/webhooks/deliver';
 import { createLog } from '../../src/shared/log';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo } from '../support/webhook-receiver';
+import { sendTo } from '../support/webhooks';
 
 const perEndpoint = deliveriesPerEndpoint;
 

@@ -1,10 +1,9 @@
 import { recoverRuns } from '../../src/runs/recovery';
 import { insertOrders } from '../../src/orders/orders.repository';
-import { eventually } from '../support/eventually';
-import { leaveRunning } from '../support/held-run';
+import { eventually } from '../support/harness';
+import { leaveRunning } from '../support/held-runs';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo, startReceiver, type Receiver } from '../support/webhook-receiver';
-import { eventErrors } from '../support/webhook-schema';
+import { sendTo, startReceiver, type Receiver, eventErrors } from '../support/webhooks';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,"24,5"\n';
 

@@ -1,8 +1,8 @@
 import { createLog } from '../../src/shared/log';
 import { publishEventsSql } from '../../src/events/outbox';
-import { eventually } from '../support/eventually';
+import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
-import { sendTo, startReceiver } from '../support/webhook-receiver';
+import { sendTo, startReceiver } from '../support/webhooks';
 
 it('order.created of an order that was deleted before the delivery ends at once, sends nothing and is logged', async () => {
   const logged: string[] = [];

@@ -6,7 +6,7 @@ import {
   PrivateAddressError,
   requirePublicHost,
 } from '../../src/webhooks/public-address';
-import { startNameServer } from '../support/name-server';
+import { startNameServer } from '../support/network';
 
 describe('isPublicAddress', () => {
   it.each([

@@ -1,7 +1,7 @@
-import { createServer, type AddressInfo, type Socket } from 'node:net';
 import * as sendModule from '../../src/webhooks/send';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { send } from '../../src/webhooks/send';
-import { afterFile } from '../support/after-file';
+import { afterFile } from '../support/harness';
 
 afterEach(() => jest.restoreAllMocks());
 

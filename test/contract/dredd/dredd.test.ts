@@ -1,10 +1,10 @@
+import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { claimKey } from '../../../src/idempotency/idempotency.repository';
 import { digestOf, generateKey } from '../../../src/shared/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
-import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import { lockJob } from '../../../src/runs/queue.repository';
 import { startTestService, testKey } from '../../support/service';
 

@@ -8,9 +8,8 @@ import { runFeed } from '../../../src/runs/run-feed';
 import { findRunTarget, requestRun } from '../../../src/runs/queue.repository';
 import { createLog } from '../../../src/shared/log';
 import type { UploadedFeed } from '../../support/api-client';
-import { eventually } from '../../support/eventually';
-import { anyBytes, anyFeed } from '../../support/feed-arbitrary';
-import { casesFor, fuzzTimeout } from '../../support/fuzz';
+import { eventually } from '../../support/harness';
+import { anyBytes, anyFeed, casesFor, fuzzTimeout } from '../../support/arbitrary';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;

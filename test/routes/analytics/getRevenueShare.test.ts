@@ -4,7 +4,7 @@ import {
   wrongCurrencies,
   wrongCurrency,
   type SalesService,
-} from '../../support/sales';
+} from '../../support/catalog';
 
 let service: SalesService;
 beforeAll(async () => {

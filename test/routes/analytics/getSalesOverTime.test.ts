@@ -5,7 +5,7 @@ import {
   wrongCurrency,
   type Line,
   type SalesService,
-} from '../../support/sales';
+} from '../../support/catalog';
 
 let service: SalesService;
 beforeAll(async () => {

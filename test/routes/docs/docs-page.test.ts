@@ -1,4 +1,4 @@
-import { describeNotModified } from '../../support/not-modified';
+import { describeNotModified } from '../../support/expectations';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;

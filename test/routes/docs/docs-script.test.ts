@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describeNotModified } from '../../support/not-modified';
+import { describeNotModified } from '../../support/expectations';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;

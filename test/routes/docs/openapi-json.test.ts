@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import document from '../../../generated/openapi.json';
-import { describeNotModified } from '../../support/not-modified';
+import { describeNotModified } from '../../support/expectations';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import document from '../../../generated/openapi.json';
-import { describeNotModified } from '../../support/not-modified';
+import { describeNotModified } from '../../support/expectations';
 import { startTestService, type TestService } from '../../support/service';
 
 const file = readFileSync(join(__dirname, '../../../spec/openapi.yaml'));

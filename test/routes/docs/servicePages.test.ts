@@ -1,7 +1,7 @@
 import document from '../../../generated/openapi.json';
 import { contentSecurityPolicy } from '../../../src/docs/docs.page';
-import { sendRaw } from '../../support/raw-request';
-import { expectSecurityHeaders } from '../../support/security-headers';
+import { sendRaw } from '../../support/requests';
+import { expectSecurityHeaders } from '../../support/contract';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
 const lasting = { 'cache-control': 'public, max-age=31536000, immutable' };

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import document from '../../../generated/openapi.json';
-import { sendRaw } from '../../support/raw-request';
+import { sendRaw } from '../../support/requests';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
 let service: TestService;

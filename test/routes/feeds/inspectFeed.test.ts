@@ -1,6 +1,6 @@
 import type { ApiResponse } from '../../support/api-client';
-import { excelWorkbook, filesOfOtherFormats } from '../../support/files-of-other-formats';
-import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/multipart';
+import { excelWorkbook, filesOfOtherFormats } from '../../support/samples';
+import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/requests';
 import { startTestService, type TestService } from '../../support/service';
 import { expectRefusal, stored } from '../../support/stored';
 

@@ -1,10 +1,8 @@
 import type { Socket } from 'node:net';
-import { startAppAt } from '../../support/app-at';
-import { closedPort } from '../../support/dead-ends';
-import { eventually } from '../../support/eventually';
-import { startFakeDatabase } from '../../support/fake-database';
-import { itDirectly } from '../../support/it-directly';
-import { startTestService, type TestService } from '../../support/service';
+import { startAppAt, startTestService, type TestService } from '../../support/service';
+import { closedPort } from '../../support/network';
+import { eventually, itDirectly } from '../../support/harness';
+import { startFakeDatabase } from '../../support/databases';
 
 const healthy = { status: 'ok', database: 'connected' };
 const unhealthy = { status: 'error', database: 'unreachable' };

@@ -1,12 +1,9 @@
+import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
-import * as cancelServiceModule from '../../../src/runs/cancel.service';
-import { eventually } from '../../support/eventually';
-import { HeldProducts } from '../../support/held-products';
-import { leaveRunning, whileLoading, whileReading } from '../../support/held-run';
-import { withStoredKey } from '../../support/partner-keys';
-import { startTestService, type TestService } from '../../support/service';
-import { aTimestamp } from '../../support/timestamp';
+import { eventually, aTimestamp } from '../../support/harness';
+import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/held-runs';
+import { withStoredKey, startTestService, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
 const noRows = 'Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.';

@@ -3,9 +3,9 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
-import { leaveRunning, whileReading } from '../../support/held-run';
-import { eventually } from '../../support/eventually';
-import { sendRaw } from '../../support/raw-request';
+import { leaveRunning, whileReading } from '../../support/held-runs';
+import { eventually } from '../../support/harness';
+import { sendRaw } from '../../support/requests';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { rawFilePath, replaceRawFile } from '../../support/stored';
 

@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { whileLoading, whileReading } from '../../support/held-run';
+import { whileLoading, whileReading } from '../../support/held-runs';
 import { startTestService, type TestService } from '../../support/service';
 import { rawFilePath, replaceRawFile } from '../../support/stored';
 

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as jobEventsModule from '../../../src/jobs/job-events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-watch';
 import type { UploadedFeed } from '../../support/api-client';
-import { eventually } from '../../support/eventually';
-import { whileLoading } from '../../support/held-run';
-import { withStoredKey } from '../../support/partner-keys';
-import { startTestService, testKey, type TestService } from '../../support/service';
+import { eventually } from '../../support/harness';
+import { whileLoading } from '../../support/held-runs';
+import { withStoredKey, startTestService, testKey, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
 

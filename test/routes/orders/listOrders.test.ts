@@ -1,8 +1,14 @@
 import type { ApiResponse } from '../../support/api-client';
-import { pagesOf, walk as walkPages } from '../../support/pages';
-import { loadProducts } from '../../support/products';
+import {
+  pagesOf,
+  walk as walkPages,
+  filterTwice,
+  holdsNul,
+  limitTwice,
+  wrongLimits,
+} from '../../support/expectations';
+import { loadProducts } from '../../support/catalog';
 import { startTestService, type TestService } from '../../support/service';
-import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../support/wrong-queries';
 
 /** Creates an order; if a time is given, it counts as created then. */
 async function place(

@@ -1,8 +1,7 @@
-import { pagesOf, walk } from '../../support/pages';
-import { loadProducts } from '../../support/products';
+import { pagesOf, walk, limitTwice, wrongLimits } from '../../support/expectations';
+import { loadProducts } from '../../support/catalog';
 import { startTestService, type TestService } from '../../support/service';
-import { aTimestamp } from '../../support/timestamp';
-import { limitTwice, wrongLimits } from '../../support/wrong-queries';
+import { aTimestamp } from '../../support/harness';
 
 let service: TestService;
 beforeAll(async () => {

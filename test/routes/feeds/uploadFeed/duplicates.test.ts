@@ -1,7 +1,5 @@
-import { sha256 } from '../../../support/bytes';
-import { eventually } from '../../../support/eventually';
-import { filePart, formBody, goodCsv, partnerPart, uploadParts } from '../../../support/multipart';
-import { OpenUpload } from '../../../support/open-upload';
+import { sha256, eventually } from '../../../support/harness';
+import { filePart, formBody, goodCsv, partnerPart, uploadParts, OpenUpload } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { stored } from '../../../support/stored';
 

@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually } from '../../../support/eventually';
+import { eventually } from '../../../support/harness';
 import {
   filePart,
   formBody,
@@ -8,11 +8,11 @@ import {
   partnerPart,
   uploadParts,
   type RawPart,
-} from '../../../support/multipart';
-import { OpenUpload } from '../../../support/open-upload';
+  OpenUpload,
+} from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { expectRefusal, stored, type Stored } from '../../../support/stored';
-import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;
 beforeAll(async () => {

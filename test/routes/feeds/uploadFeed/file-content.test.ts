@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/multipart';
+import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { expectRefusal, rawFilePath } from '../../../support/stored';
 

@@ -1,4 +1,4 @@
-import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/multipart';
+import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { expectRefusal, storedFeed } from '../../../support/stored';
 

@@ -1,13 +1,19 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
-import { eventually } from '../../../support/eventually';
-import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/idempotency';
-import { filePart, formBody, formType, goodCsv, partnerPart, type RawPart } from '../../../support/multipart';
-import { OpenUpload } from '../../../support/open-upload';
-import { withStoredKey } from '../../../support/partner-keys';
-import { loadProducts } from '../../../support/products';
-import { otherKey, startTestService, type TestService } from '../../../support/service';
+import { eventually } from '../../../support/harness';
+import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/expectations';
+import {
+  filePart,
+  formBody,
+  formType,
+  goodCsv,
+  partnerPart,
+  type RawPart,
+  OpenUpload,
+} from '../../../support/requests';
+import { withStoredKey, otherKey, startTestService, type TestService } from '../../../support/service';
+import { loadProducts } from '../../../support/catalog';
 import { stored } from '../../../support/stored';
-import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;
 let api: ApiClient;

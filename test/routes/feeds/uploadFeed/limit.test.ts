@@ -7,8 +7,8 @@ import {
   uploadChunked,
   uploadParts,
   type RawPart,
-} from '../../../support/multipart';
-import { OpenUpload } from '../../../support/open-upload';
+  OpenUpload,
+} from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { expectRefusal, rawFilePath } from '../../../support/stored';
 

@@ -1,4 +1,4 @@
-import { filePart, partnerPart, uploadParts } from '../../../support/multipart';
+import { filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 
 // A file of its own: a part that brings the process down takes the other tests of its file with it.

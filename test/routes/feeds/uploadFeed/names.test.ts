@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { filePart, goodCsv, partnerPart, uploadParts } from '../../../support/multipart';
+import { filePart, goodCsv, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { rawFilePath, storedFeed } from '../../../support/stored';
 

@@ -1,7 +1,6 @@
 import type { ApiResponse } from '../../../support/api-client';
-import { eventually } from '../../../support/eventually';
-import { filePart, formBody, goodCsv, partnerPart } from '../../../support/multipart';
-import { OpenUpload } from '../../../support/open-upload';
+import { eventually } from '../../../support/harness';
+import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 import { expectRefusal, stored } from '../../../support/stored';
 

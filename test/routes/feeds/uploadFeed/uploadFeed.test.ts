@@ -8,8 +8,8 @@ import {
   partnerPart,
   uploadParts,
   type RawPart,
-} from '../../../support/multipart';
-import { OpenUpload } from '../../../support/open-upload';
+  OpenUpload,
+} from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 import { expectRefusal, rawFilePath, stored, storedFeed } from '../../../support/stored';
 

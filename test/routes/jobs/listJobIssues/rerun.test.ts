@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { recoverRuns } from '../../../../src/runs/recovery';
-import { eventually } from '../../../support/eventually';
-import { leaveRunning, whileReading } from '../../../support/held-run';
+import { eventually } from '../../../support/harness';
+import { leaveRunning, whileReading } from '../../../support/held-runs';
 import { startTestService, type TestService } from '../../../support/service';
 import { rawFilePath, replaceRawFile } from '../../../support/stored';
-import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;
 beforeAll(async () => {

@@ -2,11 +2,11 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { recoverRuns } from '../../../../src/runs/recovery';
 import type { UploadedFeed } from '../../../support/api-client';
-import { leaveRunning, whileLoading, whileReading } from '../../../support/held-run';
+import { leaveRunning, whileLoading, whileReading } from '../../../support/held-runs';
 import { startTestService, type TestService } from '../../../support/service';
 import { rawFilePath, replaceRawFile } from '../../../support/stored';
-import { aTimestamp } from '../../../support/timestamp';
-import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+import { aTimestamp } from '../../../support/harness';
+import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;
 beforeAll(async () => {

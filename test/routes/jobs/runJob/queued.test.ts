@@ -1,12 +1,11 @@
+import * as jobsHandlersModule from '../../../../src/jobs/jobs.handlers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { recoverRuns } from '../../../../src/runs/recovery';
-import * as jobsHandlersModule from '../../../../src/jobs/jobs.handlers';
 import type { ApiClient, UploadedFeed } from '../../../support/api-client';
-import { eventually } from '../../../support/eventually';
-import { leaveRunning, whileLoading } from '../../../support/held-run';
-import { sendRaw } from '../../../support/raw-request';
+import { eventually, aTimestamp } from '../../../support/harness';
+import { leaveRunning, whileLoading } from '../../../support/held-runs';
+import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { aTimestamp } from '../../../support/timestamp';
 import { jobWatchMilliseconds } from '../../../../src/jobs/job-watch';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';

@@ -1,8 +1,7 @@
-import { eventually } from '../../../support/eventually';
-import { whileLoading, whileReading } from '../../../support/held-run';
+import { eventually, aTimestamp } from '../../../support/harness';
+import { whileLoading, whileReading } from '../../../support/held-runs';
 import { startTestService, type TestService } from '../../../support/service';
 import { storedFeed } from '../../../support/stored';
-import { aTimestamp } from '../../../support/timestamp';
 
 let service: TestService;
 beforeAll(async () => {

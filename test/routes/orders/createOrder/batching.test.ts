@@ -1,5 +1,5 @@
 import { createOrder, orderTogether } from '../../../../src/orders/orders.service';
-import { loadProducts } from '../../../support/products';
+import { loadProducts } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
 
 let service: TestService;

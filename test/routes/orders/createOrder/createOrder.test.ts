@@ -1,8 +1,8 @@
 import type { ApiResponse } from '../../../support/api-client';
-import { loadProducts } from '../../../support/products';
-import { sendRaw } from '../../../support/raw-request';
+import { loadProducts } from '../../../support/catalog';
+import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { aTimestamp } from '../../../support/timestamp';
+import { aTimestamp } from '../../../support/harness';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,11 +1,16 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
-import { eventually } from '../../../support/eventually';
-import { holdOrders } from '../../../support/held-products';
-import { expectReplay, leaveAnsweredLongAgo } from '../../../support/idempotency';
-import { withStoredKey } from '../../../support/partner-keys';
-import { loadProducts } from '../../../support/products';
-import { otherKey, startTestService, testKey, type TestService } from '../../../support/service';
-import { cutConnection, whileWritesDo } from '../../../support/write-trigger';
+import { eventually } from '../../../support/harness';
+import { holdOrders } from '../../../support/held-runs';
+import { expectReplay, leaveAnsweredLongAgo } from '../../../support/expectations';
+import {
+  withStoredKey,
+  otherKey,
+  startTestService,
+  testKey,
+  type TestService,
+} from '../../../support/service';
+import { loadProducts } from '../../../support/catalog';
+import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;
 let api: ApiClient;

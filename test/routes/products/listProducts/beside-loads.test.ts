@@ -1,6 +1,6 @@
 import { Client } from 'pg';
-import { afterFile } from '../../../support/after-file';
-import { loadProducts } from '../../../support/products';
+import { afterFile } from '../../../support/harness';
+import { loadProducts } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
 
 let service: TestService;

@@ -1,9 +1,15 @@
 import type { ApiResponse } from '../../../support/api-client';
-import { pagesOf, walk as walkPages } from '../../../support/pages';
-import { loadProducts, setCreatedAt, type FeedRow } from '../../../support/products';
+import {
+  pagesOf,
+  walk as walkPages,
+  filterTwice,
+  holdsNul,
+  limitTwice,
+  wrongLimits,
+} from '../../../support/expectations';
+import { loadProducts, setCreatedAt, type FeedRow } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
-import { aTimestamp } from '../../../support/timestamp';
-import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../../support/wrong-queries';
+import { aTimestamp } from '../../../support/harness';
 
 type Query = Record<string, string> | string;
 

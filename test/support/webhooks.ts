@@ -4,8 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import type { Database } from '../../src/db/database';
 import { insertEndpoint, type EndpointRow } from '../../src/webhooks/endpoints.repository';
-import type { EventBody } from '../../src/events/outbox';
-import { afterFile } from './after-file';
+import type { EventBody, EventType } from '../../src/events/outbox';
+import { afterFile } from './harness';
+import Ajv, { type ErrorObject } from 'ajv';
+import addFormats from 'ajv-formats';
+import document from '../../generated/openapi.json';
 
 /** Of the endpoints that `sendTo` makes. */
 const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
@@ -81,4 +84,30 @@ export function sendTo(
   only: Partial<Pick<EndpointRow, 'partner_name' | 'event_types'>> = {},
 ): Promise<number> {
   return insertEndpoint(db, { url, secret, partner_name: null, event_types: null, ...only });
+}
+
+const ajv = new Ajv({ allErrors: true, strict: false });
+addFormats(ajv);
+// `nullable` beside `type` is what Ajv knows of OpenAPI 3.0 by itself.
+ajv.addSchema({ $id: 'document', components: document.components });
+
+const schemaOf = (reference: string) => ajv.compile({ $ref: `document${reference}` });
+
+/** What the document finds wrong with the JSON body of an event. */
+export function bodyErrors(type: EventType, body: unknown): ErrorObject[] {
+  const { schema } = document['x-webhooks'][type].post.requestBody.content['application/json'];
+  const validate = schemaOf(schema.$ref);
+  return validate(structuredClone(body)) ? [] : validate.errors!;
+}
+
+/** What the document finds wrong with a message: its body, and the headers that it must have. */
+export function eventErrors({ event, headers }: Received): (ErrorObject | string)[] {
+  const { parameters } = document['x-webhooks'][event.type].post;
+  const wrong = parameters.filter(({ $ref }) => {
+    const name = $ref.split('/').at(-1) as 'WebhookId' | 'WebhookTimestamp' | 'WebhookSignature';
+    const { name: header, schema } = document.components.parameters[name];
+    const value = headers[header];
+    return !schemaOf(`${$ref}/schema`)(schema.type === 'integer' ? Number(value) : value);
+  });
+  return [...bodyErrors(event.type, event), ...wrong.map(({ $ref }) => $ref)];
 }

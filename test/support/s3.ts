@@ -1,12 +1,60 @@
+import S3rver from 's3rver';
+import { type S3Config, S3Store } from '../../src/storage/s3-store';
+import { afterFile } from './harness';
+import { shared } from './databases';
 import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
-import type { S3Store } from '../../src/storage/s3-store';
-import { afterFile } from './after-file';
-import { openTestS3Store } from './s3-store';
-import { shared } from './shared';
+
+/** An S3 server on this machine, with one bucket. */
+export interface S3Server {
+  endpoint: string;
+  bucket: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  stop(): Promise<void>;
+}
+
+const bucket = 'partner-feeds';
+/** The one account that s3rver knows. */
+const account = 'S3RVER';
+
+/** Starts the server; its objects lie below `folder`. */
+export async function startS3Server(folder: string): Promise<S3Server> {
+  const server = new S3rver({
+    address: '127.0.0.1',
+    port: 0,
+    directory: folder,
+    silent: true,
+    resetOnClose: true,
+    configureBuckets: [{ name: bucket, configs: [] }],
+  });
+  const { port } = await server.run();
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    bucket,
+    accessKeyId: account,
+    secretAccessKey: account,
+    stop: () => server.close(),
+  };
+}
+
+/** A store in the bucket that all tests share, unless `config` says otherwise. It is closed after the file. */
+export function openTestS3Store(config: Partial<S3Config> = {}): S3Store {
+  const { s3Bucket, s3Endpoint } = shared();
+  const store = new S3Store({
+    bucket: s3Bucket,
+    endpoint: s3Endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    ...config,
+  });
+  afterFile(() => store.close());
+  return store;
+}
 
 /** A request of an S3 client. */
 export interface S3Request {

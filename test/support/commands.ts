@@ -1,8 +1,24 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { join, resolve } from 'node:path';
+import { project } from './harness';
 import type { Exit } from './process';
 
-const entry = join(resolve(__dirname, '../..'), 'dist/src/cli/main.js');
+const adminEntry = join(project, 'dist/src/admin/main.js');
+
+/** Runs the command `npm run admin` as it was built, with these settings alone. */
+export function runAdmin(
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<{ code: unknown; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env.PATH, ...env } };
+    execFile(process.execPath, [adminEntry, ...args], options, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    );
+  });
+}
+
+const feedEntry = join(resolve(__dirname, '../..'), 'dist/src/cli/main.js');
 
 /** The command `npm run feed` as it was built, in a process of its own. */
 export class FeedCommand {
@@ -13,7 +29,7 @@ export class FeedCommand {
 
   /** Starts it with these settings alone. @param nodeFlags - for Node itself */
   constructor(args: string[], env: Record<string, string>, nodeFlags: string[] = []) {
-    this.child = spawn(process.execPath, [...nodeFlags, entry, ...args], {
+    this.child = spawn(process.execPath, [...nodeFlags, feedEntry, ...args], {
       env: { PATH: process.env.PATH, ...env },
     });
     let stdout = '';

@@ -1,0 +1,285 @@
+import fc from 'fast-check';
+import type { OpenAPIV3 } from 'openapi-types';
+import document from '../../generated/openapi.json';
+import { stringify } from 'csv-stringify/sync';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestService } from './service';
+
+export type Schema = OpenAPIV3.SchemaObject;
+type Node = Schema | OpenAPIV3.ReferenceObject;
+
+/** What a reference in the document stands for. */
+export function resolve<T extends object>(node: T | OpenAPIV3.ReferenceObject): T {
+  if (!('$ref' in node)) return node;
+  const target = node.$ref
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document);
+  return resolve(target as T | OpenAPIV3.ReferenceObject);
+}
+
+/** Values that fit a schema of the document. */
+export function fitting(node: Node): fc.Arbitrary<unknown> {
+  const schema = resolve(node);
+  const value = fittingType(schema);
+  return schema.nullable ? fc.option(value) : value;
+}
+
+function fittingType(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]).filter((value) => value !== null));
+  switch (schema.type) {
+    case 'string':
+      return fittingText(schema);
+    case 'integer':
+      return fc.integer({ min: schema.minimum ?? -1_000_000, max: schema.maximum ?? 1_000_000 });
+    case 'array':
+      return fc.array(fitting(schema.items), { minLength: schema.minItems ?? 0, maxLength: 3 });
+    case 'object': {
+      const required = schema.required ?? [];
+      const properties = Object.entries(schema.properties ?? {});
+      return fc.record(Object.fromEntries(properties.map(([name, each]) => [name, fitting(each)])), {
+        requiredKeys: required,
+      });
+    }
+    default:
+      throw new Error(`There is no arbitrary for the type ${schema.type}.`);
+  }
+}
+
+function fittingText({ pattern, minLength = 0, maxLength = 60 }: Schema): fc.Arbitrary<string> {
+  const text = pattern
+    ? fc.stringMatching(new RegExp(pattern, 'u'))
+    : fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, 60) });
+  // White space around a text may be trimmed away before it is measured.
+  return text.filter((each) => [...each.trim()].length >= minLength && [...each].length <= maxLength);
+}
+
+/** Values that do not fit a schema, each for one reason: another type, or a limit that is not kept. */
+export function unfitting(node: Node): fc.Arbitrary<unknown> {
+  const schema = resolve(node);
+  const others = [fc.boolean(), fc.double({ noInteger: true, noNaN: true, noDefaultInfinity: true })];
+  const wrongType: fc.Arbitrary<unknown>[] = [...others, ...(schema.nullable ? [] : [fc.constant(null)])];
+  if (schema.type !== 'string') wrongType.push(fc.string());
+  if (schema.type !== 'array') wrongType.push(fc.array(fc.integer(), { maxLength: 2 }));
+  if (schema.type !== 'object') wrongType.push(fc.dictionary(fc.string(), fc.integer(), { maxKeys: 2 }));
+  return fc.oneof(...wrongType, ...beyondLimits(schema), ...brokenParts(schema));
+}
+
+/** Values of the right type that a limit refuses. */
+export function beyondLimits(schema: Schema): fc.Arbitrary<unknown>[] {
+  const beyond: fc.Arbitrary<unknown>[] = [];
+  if (schema.type === 'integer') {
+    if (schema.minimum !== undefined) beyond.push(fc.integer({ max: schema.minimum - 1 }));
+    if (schema.maximum !== undefined) beyond.push(fc.integer({ min: schema.maximum + 1 }));
+  }
+  if (schema.type === 'string') {
+    const { enum: allowed, pattern, minLength = 0, maxLength } = schema;
+    if (allowed) beyond.push(fc.string({ minLength: 1 }).filter((text) => !allowed.includes(text)));
+    if (pattern) {
+      const grammar = new RegExp(pattern, 'u');
+      beyond.push(
+        fc
+          .string({ unit: fc.integer({ max: 0x7f }).map(String.fromCharCode), minLength: 1 })
+          .filter((text) => !grammar.test(text.trim())),
+      );
+    }
+    if (minLength > 0) beyond.push(fc.constantFrom('', ' ', '\t\n'));
+    if (maxLength !== undefined) beyond.push(fc.constant('x'.repeat(maxLength + 1)));
+  }
+  return beyond;
+}
+
+/** Objects and arrays of which one part is wrong. */
+function brokenParts(schema: Schema): fc.Arbitrary<unknown>[] {
+  if (schema.type === 'array') {
+    return [
+      fc
+        .tuple(fc.array(fitting(schema.items), { maxLength: 2 }), unfitting(schema.items))
+        .map(([some, wrong]) => [...some, wrong]),
+    ];
+  }
+  if (schema.type !== 'object') return [];
+  const whole = fitting(schema) as fc.Arbitrary<Record<string, unknown>>;
+  const broken = Object.entries(schema.properties ?? {}).map(([name, each]) =>
+    fc.tuple(whole, unfitting(each)).map(([object, wrong]) => ({ ...object, [name]: wrong })),
+  );
+  const incomplete = (schema.required ?? []).map((name) =>
+    whole.map((object) => Object.fromEntries(Object.entries(object).filter(([key]) => key !== name))),
+  );
+  return [...broken, ...incomplete];
+}
+
+/** The columns beside the two that every feed has. */
+const optionalColumns = ['description', 'brand', 'category', 'price', 'currency', 'availability'];
+
+/** Few skus and few values: rows of one feed and of the next meet, and often say the same. */
+const cells: Record<string, fc.Arbitrary<string>> = {
+  sku: fc.constantFrom('A', 'B', 'C', ' C ', 'D', '00D', 'E', 'กข', '', ' '),
+  product_name: fc.constantFrom('Tent', 'Lamp', ' Lamp', 'Lamp "2"', 'Line\nbreak', '=1+1', ''),
+  description: fc.constantFrom('', 'Text', 'Two\r\nlines', '\\N', 'a\tb'),
+  brand: fc.oneof(
+    { weight: 9, arbitrary: fc.constantFrom('', 'Acme', 'ACME', 'Ac\0me') },
+    { weight: 1, arbitrary: fc.constant('b'.repeat(256)) },
+  ),
+  category: fc.constantFrom('', 'Camping', 'Camping/Tents'),
+  price: fc.constantFrom(
+    '',
+    '1',
+    '1.0',
+    '1.00',
+    '2.5',
+    '$2.5',
+    '1,000',
+    'USD 5',
+    '5 EUR',
+    '0',
+    '0.00',
+    'NA',
+    '4,20',
+  ),
+  currency: fc.constantFrom('', 'EUR', 'eur', 'USD', 'XXQ'),
+  availability: fc.constantFrom('', 'in_stock', 'In Stock', 'ask us', 'sold out'),
+  colour: fc.constantFrom('', 'red'),
+};
+
+/** Feeds of any columns in any order, with repeated skus, bad cells, empty cells, short and misquoted rows. */
+export const anyFeed: fc.Arbitrary<string> = fc
+  .tuple(fc.subarray([...optionalColumns, 'colour']), fc.constantFrom(',', ';', '\t'))
+  .chain(([optional, delimiter]) =>
+    fc.tuple(
+      fc.shuffledSubarray(['sku', 'product_name', ...optional], { minLength: optional.length + 2 }),
+      fc.constant(delimiter),
+    ),
+  )
+  .chain(([columns, delimiter]) => {
+    const row = fc
+      .tuple(...columns.map((column) => cells[column]!))
+      .map((values) => stringify([values], { delimiter, eof: false }));
+    const oddRow = fc.constantFrom('', ' ', `"A"x${delimiter}`, delimiter.repeat(9), 'A');
+    const anyRow = fc.oneof({ weight: 9, arbitrary: row }, { weight: 1, arbitrary: oddRow });
+    return fc
+      .tuple(fc.array(anyRow, { maxLength: 12 }), fc.constantFrom('\n', '\r\n'))
+      .map(([rows, end]) => [columns.join(delimiter), ...rows].join(end));
+  });
+
+const pieces = [
+  ...[
+    ',',
+    ';',
+    '\t',
+    '"',
+    '""',
+    '"""',
+    '\n',
+    '\r\n',
+    '\r',
+    ' ',
+    '\n\n',
+    '\u0085',
+    '\u00a0',
+    '\ufeff',
+    '\0',
+    '\\N',
+    '\\.',
+    '\\',
+  ],
+  ...[
+    'A',
+    'B',
+    'Tent',
+    '12" x',
+    '"a, b"',
+    '"a\nb"',
+    '"a""b"',
+    '5',
+    'EUR',
+    '$1,000.00',
+    'in stock',
+    '=1+1',
+    'é',
+    '😀',
+    'sku',
+  ],
+];
+const headers = fc.constantFrom(
+  'sku,product_name\n',
+  'sku;product_name;price\r\n',
+  'product_name\tsku\tavailability\n',
+  '\ufeffsku,product_name,price,currency\r\n',
+  '\n \n"sku","product_name"\n',
+  'sku,product_name,"a\nb",price\n',
+  ' SKU , Product_Name ,,\n',
+  'sku,product_name',
+  'sku,sku,product_name\n',
+  'sku,name\n',
+  '',
+);
+const anyText = fc
+  .tuple(
+    headers,
+    fc.array(
+      fc.oneof(
+        { weight: 9, arbitrary: fc.constantFrom(...pieces) },
+        fc.string({ unit: 'binary', maxLength: 4 }),
+      ),
+      { maxLength: 60 },
+    ),
+  )
+  .map(([head, rest]) => head + rest.join(''));
+
+/** Bytes, of which now and then one is another, missing, or there twice. */
+export const anyBytes = fc
+  .tuple(
+    anyText,
+    fc.array(fc.tuple(fc.nat(), fc.nat(255), fc.constantFrom('set', 'drop', 'repeat')), { maxLength: 2 }),
+    fc.nat(3),
+  )
+  .map(([csv, damages, often]) => {
+    let bytes = Buffer.from(csv);
+    if (often > 0) return bytes;
+    for (const [place, byte, how] of damages) {
+      const at = bytes.length === 0 ? 0 : place % bytes.length;
+      const middle =
+        how === 'set'
+          ? Buffer.from([byte])
+          : how === 'drop'
+            ? Buffer.alloc(0)
+            : bytes.subarray(at, at + byte);
+      bytes = Buffer.concat([bytes.subarray(0, at), middle, bytes.subarray(how === 'repeat' ? at : at + 1)]);
+    }
+    return bytes;
+  });
+
+/**
+ * How long and from where a fuzzer runs: FUZZ_SECONDS=n for each property, FUZZ_SEED=n to repeat a run. What fails is
+ * shown with its seed and path, made as small as it can be; FUZZ_PATH=path goes straight to it.
+ *
+ * Not guided by coverage: Jazzer.js, the one fuzzer for JavaScript that is, comes as a binary for glibc 2.38 or later, or
+ * needs a compiler. Inputs are made of the grammar's own pieces instead, and then damaged.
+ */
+const seconds = Number(process.env.FUZZ_SECONDS ?? 1.5);
+const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
+
+/** How long a test of one property may take. */
+export const fuzzTimeout = seconds * 1000 + 60_000;
+
+/** Says what is run, and how to repeat it. */
+export function fuzzFor(what: string): fc.Parameters<unknown> {
+  process.stdout.write(`fuzzing ${what} for ${seconds} s: FUZZ_SEED=${seed}\n`);
+  const plugins = [fc.interruptAfterTimeLimit(seconds * 1000, { failOnInterrupt: false })];
+  // A path without the rest of it is the input as it was before it was made small.
+  const path = process.env.FUZZ_PATH;
+  return { seed, ...(path && { path, endOnFailure: true }), numRuns: Number.MAX_SAFE_INTEGER, plugins };
+}
+
+/** The same for a property whose cases take long: so many of them, unless FUZZ_SECONDS asks for a time. */
+export function casesFor(what: string, numRuns: number): fc.Parameters<unknown> {
+  return process.env.FUZZ_SECONDS === undefined ? { ...fuzzFor(what), numRuns, plugins: [] } : fuzzFor(what);
+}
+
+/** Removes all that uploads and runs have stored. */
+export async function forgetAll({ db, dataDir, objectStore }: TestService): Promise<void> {
+  await db.raw('truncate partners, feeds, products cascade');
+  await rm(join(dataDir, 'objects', objectStore.bucket, 'raw'), { recursive: true, force: true });
+}

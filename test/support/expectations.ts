@@ -1,0 +1,197 @@
+import type { Database } from '../../src/db/database';
+import type { ApiResponse, ApiClient } from './api-client';
+import { eventually } from './harness';
+import { readFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { documentedResponses } from './contract';
+import type { TestService } from './service';
+import { rawFilePath, stored, storedFeed } from './stored';
+
+/** Lets 24 hours pass for what was answered with this key. */
+export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string): Promise<void> {
+  const changed = await db('idempotency_keys')
+    .where('idempotency_key', key)
+    .update({ expires_at: db.raw("expires_at - interval '24 hours'") });
+  if (changed !== 1) throw new Error(`${changed} answers with the key ${key}`);
+}
+
+/** Waits until this many requests hold a key. A request with the key itself could take it instead. */
+export async function keysAreHeld({ db }: { db: Database }, count: number): Promise<void> {
+  await eventually(`${count} keys are held`, async () => {
+    const { rowCount } = await db.raw<{ rowCount: number }>(
+      `select from pg_locks where locktype = 'advisory' and granted and cast(objid as bigint) & 255 = 2
+         and database = (select oid from pg_database where datname = current_database())`,
+    );
+    return rowCount === count;
+  });
+}
+
+/** That a response is the first 201 again, and says so. */
+export function expectReplay(response: ApiResponse, first: ApiResponse): void {
+  expect({ status: response.status, body: response.body as unknown }).toEqual({
+    status: 201,
+    body: first.body as unknown,
+  });
+  expect(response.headers.get('location')).toBe(first.headers.get('location'));
+  expect(response.headers.get('idempotent-replayed')).toBe('true');
+}
+
+/** Follows `next_cursor` to the end, from `cursor` on if there is one. @returns the ids of each page */
+export async function walk(
+  api: ApiClient,
+  path: string,
+  idField: 'product_id' | 'order_id',
+  query: Record<string, string>,
+  cursor?: string,
+): Promise<string[][]> {
+  const pages: string[][] = [];
+  do {
+    const position: Record<string, string> = cursor === undefined ? {} : { cursor };
+    const { status, body } = await api.get(
+      `${path}?${new URLSearchParams({ ...query, ...position }).toString()}`,
+    );
+    expect(status).toBe(200);
+    const ids = body.items.map((item: Record<string, string>) => item[idField]);
+    expect(body.count).toBe(ids.length);
+    if ('next_cursor' in body) expect(body.next_cursor).toBe(ids.at(-1));
+    pages.push(ids);
+    cursor = body.next_cursor;
+    // A cursor that goes round in circles fails here.
+    expect(pages.length).toBeLessThan(200);
+  } while (cursor !== undefined);
+  return pages;
+}
+
+/** What a walk must give: `ids` in pages of `size`, the last one with the rest. */
+export function pagesOf(ids: readonly string[], size: number): string[][] {
+  const pages: string[][] = [];
+  for (let start = 0; start < ids.length; start += size) pages.push(ids.slice(start, start + size));
+  return pages;
+}
+const notAnInteger = {
+  type: 'int_parsing',
+  msg: 'Input should be a valid integer, unable to parse string as an integer',
+};
+const tooSmall = {
+  type: 'greater_than_equal',
+  msg: 'Input should be greater than or equal to 1',
+  ctx: { ge: 1 },
+};
+const tooLarge = {
+  type: 'less_than_equal',
+  msg: 'Input should be less than or equal to 100',
+  ctx: { le: 100 },
+};
+
+/** Values of `limit` that are not an integer from 1 to 100, each with its entry in the 422. */
+export const wrongLimits = (
+  [
+    ['0', tooSmall],
+    ['-1', tooSmall],
+    ['101', tooLarge],
+    ['99999999999999999999', tooLarge],
+    ['', notAnInteger],
+    [' ', notAnInteger],
+    ['ten', notAnInteger],
+    ['1e1', notAnInteger],
+    ['0x10', notAnInteger],
+    [' 5 ', notAnInteger],
+    ['5.0', notAnInteger],
+    ['5,0', notAnInteger],
+    ['5\n', notAnInteger],
+    ['NaN', notAnInteger],
+    ['Infinity', notAnInteger],
+    ['null', notAnInteger],
+  ] as const
+).map(([limit, entry]) => [limit, { ...entry, loc: ['query', 'limit'], input: limit }] as const);
+
+/** The entry of a limit that comes twice. */
+export const limitTwice = { ...notAnInteger, loc: ['query', 'limit'], input: ['5', '5'] };
+
+/** The entry of a filter that holds a NUL character. */
+export const holdsNul = (filter: string, input: string) => ({
+  type: 'string_pattern_mismatch',
+  loc: ['query', filter],
+  msg: String.raw`String should match pattern '^[^\u0000]*$'`,
+  input,
+  ctx: { pattern: String.raw`^[^\u0000]*$` },
+});
+
+/** The entry of a filter that comes twice. */
+export const filterTwice = (filter: string) => ({
+  type: 'string_type',
+  loc: ['query', filter],
+  msg: 'Input should be a valid string',
+  input: ['a', 'b'],
+});
+
+/** What an object's key looks like: nothing in it can lead anywhere else. */
+const safeKey =
+  /^raw\/partners\/[a-z0-9]+(?:-[a-z0-9]+)*\/feeds\/FD\d{5,}\/(?!\.{0,2}$)(?!.*\.\.)[^/\\\p{Cc}]+$/u;
+
+/**
+ * Sends an upload and checks what must be true of any: a documented answer; if it was refused, nothing is left of it; if
+ * it was accepted, its object lies where its key says, below the store's folder, and has the bytes that were sent.
+ * @param content - the bytes of the file, if it is accepted
+ */
+export async function sendAnyUpload(
+  service: TestService,
+  send: () => Promise<Pick<ApiResponse, 'status' | 'body'>>,
+  content: Uint8Array,
+): Promise<Pick<ApiResponse, 'status' | 'body'>> {
+  const before = await stored(service);
+  const response = await send();
+  const after = await stored(service);
+
+  const statuses = documentedResponses.filter(({ operationId }) => operationId === 'uploadFeed');
+  expect(statuses.map(({ status }) => status).filter((status) => status < 500)).toContain(response.status);
+  if (response.status !== 201) {
+    expect(after).toEqual(before);
+    return response;
+  }
+  expect(after.files).toHaveLength(before.files.length + 1);
+  expect(after.feeds).toHaveLength(before.feeds.length + 1);
+  const { raw_file_object_key: key } = await storedFeed(service, response.body.feed_id as string);
+  expect(key).toMatch(safeKey);
+  const path = await rawFilePath(service, response.body.feed_id as string);
+  expect(path.startsWith(join(service.dataDir, 'objects') + sep)).toBe(true);
+  expect((await readFile(path)).equals(content)).toBe(true);
+  return response;
+}
+
+const another = '"0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"';
+
+/** States what a path promises to a client that has a copy already. */
+export function describeNotModified(path: string, service: () => TestService): void {
+  const get = (ifNoneMatch: string, method = 'GET') =>
+    service()
+      .api.withKey(undefined)
+      .send(method, path, { headers: { 'if-none-match': ifNoneMatch } });
+  const entityTag = async () => (await service().api.get(path)).headers.get('etag')!;
+
+  describe('304', () => {
+    it('says that the copy which is named is up to date, and sends nothing', async () => {
+      const tag = await entityTag();
+
+      for (const header of [tag, `${another}, ${tag}`, `W/${tag}`, '*']) {
+        for (const method of ['GET', 'HEAD']) {
+          const { status, headers, body } = await get(header, method);
+
+          expect({ header, method, status, body }).toEqual({ header, method, status: 304, body: undefined });
+          expect(headers.get('etag')).toBe(tag);
+          expect(headers.get('cache-control')).toEqual(expect.any(String));
+          expect(headers.get('x-request-id')).toEqual(expect.any(String));
+          expect(headers.get('content-type')).toBeNull();
+          // It would replace the one of the copy.
+          expect(headers.get('content-security-policy')).toBeNull();
+        }
+      }
+    });
+
+    it('is not the answer to any other tag', async () => {
+      for (const header of [another, (await entityTag()).slice(1, -1), '']) {
+        expect((await get(header)).status).toBe(200);
+      }
+    });
+  });
+}

@@ -1,0 +1,267 @@
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import type { ObjectStore } from '../../src/storage/object-store';
+import { afterFile, eventually } from './harness';
+import type { ApiClient } from './api-client';
+import { createEmptyDatabase, databaseUrl } from './databases';
+import { findBroken } from './invariants';
+import { startPgBouncer, type PgBouncer } from './pgbouncer';
+import { spawnService, startService, type ServiceProcess } from './process';
+import { S3Front } from './s3';
+import { testKey, type TestService } from './service';
+import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/** How services reach PostgreSQL in the tests of several processes. */
+export type Way = 'directly' | 'through PgBouncer';
+
+/** Both, unless there is no PgBouncer here (jest.config.mjs says so) and none is required. */
+export const ways: Way[] =
+  process.env.PGBOUNCER || process.env.PGBOUNCER_REQUIRED === '1'
+    ? ['directly', 'through PgBouncer']
+    : ['directly'];
+
+/** So many connections do the processes share: fewer than they open, and more than the transactions that they hold open. */
+export const pooledConnections = 12;
+
+/** Processes that share a database and a bucket, and nothing else. */
+export class SeveralProcesses {
+  readonly apis: ServiceProcess[] = [];
+  readonly workers: ServiceProcess[] = [];
+
+  private constructor(
+    readonly address: DatabaseAddress,
+    /** The tests' own way, past the pooler. */
+    readonly db: Database,
+    readonly objectStore: ObjectStore,
+    /** The settings of every process. */
+    readonly env: Record<string, string>,
+    readonly pooler: PgBouncer | undefined,
+  ) {}
+
+  /** Starts two API processes that leave the queue alone, and so many workers, all at once on an empty database. */
+  static async start(way: Way, workers = 2): Promise<SeveralProcesses> {
+    const address = await createEmptyDatabase();
+    const db = openDatabase(address, { applicationName: 'test', connectionsMax: 4 });
+    afterFile(() => db.destroy());
+    const pooler = way === 'directly' ? undefined : await startPgBouncer(address, pooledConnections);
+    afterFile(() => pooler?.stop());
+    const front = await S3Front.open();
+    const env = {
+      ...front.env,
+      DATABASE_URL: databaseUrl({ ...address, ...pooler?.address }),
+      API_KEYS: testKey,
+      MAX_CONCURRENT_RUNS: '2',
+      MAX_CONCURRENT_UPLOADS: '10',
+    };
+    const processes = new SeveralProcesses(address, db, front.store(), env, pooler);
+    await Promise.all([
+      ...[0, 1].map((at) => processes.startApi(at)),
+      ...Array.from({ length: workers }, (_, at) => processes.startWorker(at)),
+    ]);
+    return processes;
+  }
+
+  /** Clients of the two API processes. */
+  get clients(): [ApiClient, ApiClient] {
+    return [this.apis[0]!.api, this.apis[1]!.api];
+  }
+
+  /** Starts an API process in this place. */
+  async startApi(at: number): Promise<void> {
+    this.apis[at] = await startService({ env: { ...this.env, QUEUE_WORKER: 'off' } });
+  }
+
+  /** Starts a worker in this place. */
+  async startWorker(at: number): Promise<void> {
+    const worker = spawnService({ role: 'worker', env: { ...this.env, METRICS_PORT: '0' } });
+    this.workers[at] = worker;
+    await eventually(
+      'the worker works',
+      () => {
+        if (!worker.isRunning) throw new Error(`The worker has ended.\n${worker.stdout}`);
+        return worker.stdout.includes('working on queued runs');
+      },
+      60,
+    );
+  }
+
+  /** The place of the worker that is amid a run. */
+  workerAtWork(): Promise<number> {
+    return eventually(
+      'a worker is amid a run',
+      async () => {
+        const at = await this.findWorkerAtWork();
+        return at !== -1 && at;
+      },
+      60,
+    );
+  }
+
+  private async findWorkerAtWork(): Promise<number> {
+    const running = await Promise.all(
+      this.workers.map(async ({ operatorUrl, isRunning }) => {
+        if (!isRunning) return false;
+        const metrics = await (await fetch(`${operatorUrl}/metrics`)).text();
+        return /^catalog_etl_tasks\{state="working"\} [1-9]/m.test(metrics);
+      }),
+    );
+    return running.indexOf(true);
+  }
+
+  /** Stops all of them. @returns what each has ended with */
+  async stop(): Promise<(number | null)[]> {
+    const exits = await Promise.all([...this.apis, ...this.workers].map((process) => process.stop()));
+    return exits.map(({ code }) => code);
+  }
+
+  /** Says what is broken when nothing is being done; processes may have been killed. */
+  findBroken(): Promise<string[]> {
+    const { db, objectStore, pooler } = this;
+    const system = { db, objectStore, apis: this.clients };
+    return findBroken(system, { orphans: true, pooled: pooler !== undefined });
+  }
+}
+
+/**
+ * What becomes of a request: it passes; the connection is cut before the service gets it (`hang up`) or after the service
+ * has answered (`lose answer`); it is answered here, before its body is read, or instead of the service's answer.
+ */
+export type Fate =
+  'pass' | 'hang up' | 'lose answer' | { lose: 'answer'; instead: FrontAnswer } | FrontAnswer;
+
+interface FrontAnswer {
+  status: number;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+/** Stands before the service, as a proxy does, and lets requests fail. */
+export class ServiceFront {
+  /** Requests so far: `POST /feeds/upload`. */
+  readonly seen: string[] = [];
+
+  private constructor(
+    readonly url: string,
+    private readonly service: string,
+    private readonly fateOf: (request: string, time: number) => Fate,
+  ) {}
+
+  /**
+   * Opens it. It is closed after the file.
+   * @param fateOf - gets the method and path of a request, and how often it has come, from 1
+   */
+  static async open(service: string, fateOf: (request: string, time: number) => Fate): Promise<ServiceFront> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterFile(async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    const { port } = server.address() as AddressInfo;
+    const front = new ServiceFront(`http://127.0.0.1:${port}`, service, fateOf);
+    const serve = (request: IncomingMessage, response: ServerResponse) => front.serve(request, response);
+    server.on('request', serve);
+    // Otherwise Node asks for the body by itself.
+    server.on('checkContinue', serve);
+    return front;
+  }
+
+  private serve(request: IncomingMessage, response: ServerResponse): void {
+    const name = `${request.method!} ${request.url!}`;
+    this.seen.push(name);
+    const fate = this.fateOf(name, this.seen.filter((each) => each === name).length);
+    if (fate === 'hang up') request.socket.destroy();
+    else if (fate === 'pass')
+      this.pass(request, response, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      });
+    else if (fate === 'lose answer')
+      this.pass(request, response, (answer) => answer.resume().on('end', () => request.socket.destroy()));
+    else if ('instead' in fate)
+      this.pass(request, response, (answer) => answer.resume().on('end', () => send(response, fate.instead)));
+    else send(response, fate);
+  }
+
+  private pass(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onAnswer: (answer: IncomingMessage) => void,
+  ): void {
+    const { method, headers, url } = request;
+    const passed = sendRequest(this.service + url!, { method, headers, agent: false }, onAnswer);
+    passed.on('continue', () => response.writeContinue());
+    passed.on('error', () => request.socket.destroy());
+    request.on('close', () => {
+      if (!request.complete) passed.destroy();
+    });
+    request.pipe(passed);
+    passed.flushHeaders();
+  }
+}
+
+function send(response: ServerResponse, { status, headers, body }: FrontAnswer): void {
+  response.writeHead(status, { connection: 'close', ...headers });
+  response.end(body === undefined ? undefined : JSON.stringify(body));
+}
+
+/** A statement in PL/pgSQL that cuts the connection that executes it. */
+export const cutConnection = 'perform pg_terminate_backend(pg_backend_pid());';
+
+/**
+ * Makes the database execute a statement for each row that is written to `table`, while `work` is done.
+ * @param statement - in PL/pgSQL, for example `raise exception 'no';`
+ * @param when - `deferred`: at the commit
+ */
+export async function whileWritesDo<T>(
+  { db }: TestService,
+  table: 'partners' | 'products' | 'validation_jobs' | 'orders' | 'idempotency_keys',
+  statement: string,
+  work: () => Promise<T>,
+  when: 'immediate' | 'deferred' = 'immediate',
+): Promise<T> {
+  await db.raw(`
+    create function on_write() returns trigger language plpgsql as $$ begin ${statement} return new; end $$;
+    create constraint trigger on_write after insert or update on ${table}
+      deferrable initially ${when} for each row execute function on_write();
+  `);
+  try {
+    return await work();
+  } finally {
+    await db.raw(`drop trigger on_write on ${table}; drop function on_write();`);
+  }
+}
+
+const run = promisify(execFile);
+
+/**
+ * Makes the disk below a folder small, after which writing to it fails for real. With the right to mount, it is a small
+ * file system of its own, which is full when its files together reach the size (ENOSPC); else no file that this process
+ * writes may reach the size (EFBIG). It is undone after the file.
+ * @returns undoes it, what was written there included
+ */
+export async function limitDisk(folder: string, bytes: number): Promise<() => Promise<void>> {
+  let undo = async () => {
+    await run('umount', ['--lazy', folder]);
+  };
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=0700`, 'tmpfs', folder]);
+  } catch {
+    const limit = (value: string) => run('prlimit', ['--pid', String(process.pid), `--fsize=${value}`]);
+    // The soft limit alone: without the right to mount there is none to raise a hard one either.
+    await limit(`${bytes}:`);
+    undo = async () => {
+      await limit('unlimited:');
+    };
+  }
+  let isUndone = false;
+  const once = async () => {
+    if (isUndone) return;
+    isUndone = true;
+    await undo();
+  };
+  afterFile(once);
+  return once;
+}

@@ -1,0 +1,100 @@
+import { resolve, join } from 'node:path';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { shared } from './databases';
+import { createHash, randomBytes } from 'node:crypto';
+
+/** The folder of the project. */
+export const project = resolve(__dirname, '../..');
+type Closer = () => Promise<void> | void;
+const closers: Closer[] = [];
+
+/** Support code that opens something says here how it is closed: after the file's last test, last opened first. */
+export function afterFile(close: Closer): void {
+  closers.push(close);
+}
+
+/** Closes everything, even if something fails on the way; fails then. */
+export async function closeAll(): Promise<void> {
+  const failures: unknown[] = [];
+  for (let close = closers.pop(); close; close = closers.pop()) {
+    try {
+      await close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** A folder that is gone after the file. Other accounts may enter it. */
+export function createTestFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'catalog-test-'));
+  chmodSync(folder, 0o755);
+  afterFile(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/**
+ * Looks again and again at what happens on its own time, as long as the answer is false or an expectation fails. Any
+ * other error ends it at once.
+ * @returns the first other answer
+ * @throws the failed expectation, or an error that says `what`, when there is none within `seconds`
+ */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T | false> | T | false,
+  seconds = 10,
+): Promise<T> {
+  for (const deadline = performance.now() + seconds * 1000; ;) {
+    let failure: unknown = new Error(`Still not so after ${seconds} s: ${what}.`);
+    try {
+      const answer = await look();
+      if (answer !== false) return answer;
+    } catch (error) {
+      if (!isFailedExpectation(error)) throw error;
+      failure = error;
+    }
+    if (performance.now() > deadline) throw failure;
+    await pause(5);
+  }
+}
+
+function isFailedExpectation(error: unknown): boolean {
+  return error instanceof Error && 'matcherResult' in error;
+}
+
+/**
+ * A test that looks for connections that must be gone, or come anew: left out where a pooler stands between the service and
+ * the server, and keeps them.
+ */
+export const itDirectly = shared().pooler ? it.skip : it;
+/** A timestamp in a response: UTC, ISO 8601, with milliseconds and `Z`. */
+export const aTimestamp: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+export const mebibyte = 1024 * 1024;
+
+/** SHA-256 of a stream's bytes, or of a buffer's. */
+export async function sha256(bytes: AsyncIterable<Buffer> | Buffer): Promise<string> {
+  const hash = createHash('sha256');
+  if (Buffer.isBuffer(bytes)) hash.update(bytes);
+  else for await (const chunk of bytes) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/** The bytes in chunks such as a socket would deliver; then, if there is one, the error. */
+export async function* inChunks(bytes: Buffer, error?: Error): AsyncGenerator<Buffer> {
+  const size = 64 * 1024;
+  for (let at = 0; at < bytes.length; at += size) {
+    // As a socket does: each chunk in a turn of its own.
+    await new Promise((resolve) => setImmediate(resolve));
+    yield bytes.subarray(at, at + size);
+  }
+  if (error) throw error;
+}
+
+/** Bytes that no other call makes. */
+export function randomContent(bytes: number): Buffer {
+  return randomBytes(bytes);
+}

@@ -1,0 +1,147 @@
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket, isIPv4 } from 'node:net';
+import { afterFile } from './harness';
+import { createSocket } from 'node:dgram';
+import dns from 'node:dns/promises';
+import ipaddr from 'ipaddr.js';
+
+/** The address of a port of this machine that nobody listens on. */
+export async function closedPort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A server that takes connections and everything they send, and never answers. @returns its port */
+export async function silentServer(): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.resume();
+  });
+  const port = await listen(server);
+  afterFile(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return port;
+}
+
+/** A server that answers every connection with `head` at once, and then with `text`, a byte every 20 ms. @returns its port */
+export async function tricklingServer(text: string, head = ''): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).resume();
+    socket.write(head);
+    let at = 0;
+    const timer = setInterval(() => socket.write(text[at++]!), 20);
+    socket.on('close', () => clearInterval(timer));
+  });
+  const port = await listen(server);
+  afterFile(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return port;
+}
+
+/** An HTTP server whose every answer promises `promised` bytes, gives `given`, then hangs up or falls silent. @returns its port */
+export async function interruptedServer(promised: number, given: Buffer, then: 'hang up' | 'fall silent') {
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(200, { 'content-length': promised });
+    response.write(given, () => {
+      if (then === 'hang up') response.destroy();
+    });
+  });
+  const port = await listen(server);
+  afterFile(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return port;
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+  );
+}
+
+/** By name: its IPv4 and IPv6 addresses. */
+export type Names = Record<string, string[]>;
+
+const headBytes = 12;
+const typeA = 1;
+const typeAaaa = 28;
+
+/**
+ * Starts a name server which knows these names, and has this process ask it until the file is done. Of any other name it
+ * says that there is none; it answers nothing about `dead.test`.
+ */
+export async function startNameServer(names: Names): Promise<void> {
+  const server = createSocket('udp4');
+  server.on('message', (query, { port, address }) => {
+    const answer = answerTo(query, names);
+    if (answer) server.send(answer, port, address);
+  });
+  await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
+  const before = dns.getServers();
+  dns.setServers([`127.0.0.1:${server.address().port}`]);
+  afterFile(() => {
+    dns.setServers(before);
+    server.close();
+  });
+}
+
+function answerTo(query: Buffer, names: Names): Buffer | null {
+  const labels: string[] = [];
+  let at = headBytes;
+  for (let length = query[at]!; length > 0; length = query[at]!) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  const name = labels.join('.').toLowerCase();
+  if (name === 'dead.test') return null;
+  const question = query.subarray(headBytes, at + 5);
+  const type = query.readUInt16BE(at + 1);
+  const addresses = (names[name] ?? []).filter((address) => type === (isIPv4(address) ? typeA : typeAaaa));
+  const head = Buffer.alloc(headBytes);
+  query.copy(head, 0, 0, 2);
+  // A response; of a name that is not there.
+  head.writeUInt16BE(name in names ? 0x8180 : 0x8183, 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt16BE(addresses.length, 6);
+  return Buffer.concat([head, question, ...addresses.map((address) => record(type, address))]);
+}
+
+/** Of the name of the question, of class IN, for no time. */
+function record(type: number, address: string): Buffer {
+  const bytes = ipaddr.parse(address).toByteArray();
+  return Buffer.from([0xc0, headBytes, 0, type, 0, 1, 0, 0, 0, 0, 0, bytes.length, ...bytes]);
+}
+/**
+ * A certificate of `localhost` that vouches for itself, from 2020 to 2120, and its key, which protects nothing: only who is
+ * told to trust it does.
+ */
+export const localhostCertificate = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQga/RnzQza5cNZym1W
+KuVIWLO9TPoFapUsri3Vw3ER7AmhRANCAAQYRIu2tlE5mcM8YBa8TVJntrXILuXv
+mv0+1SyNUiB+3jJqtTr+S1IqK11zzdAKZPS5OeWtuPzUpp+PYls0NS7H
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBYTCCAQegAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
+c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM
+CWxvY2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABBhEi7a2UTmZwzxg
+FrxNUme2tcgu5e+a/T7VLI1SIH7eMmq1Ov5LUiorXXPN0Apk9Lk55a24/NSmn49i
+WzQ1LsejSDBGMA8GA1UdEwEB/wQFMAMBAf8wFAYDVR0RBA0wC4IJbG9jYWxob3N0
+MB0GA1UdDgQWBBT+Vc3rumA7hV/aHO3fn/Lyuk+lUzAKBggqhkjOPQQDAgNIADBF
+AiA7Rm55USt9aaslvazBfKpVJhdyMxNLBTCsEO/cZ7XpjAIhAI7lkVg/7l9Z/cqV
+zWK6BS8yG/0/mpSqHWcNiFVufORQ
+-----END CERTIFICATE-----
+`,
+};

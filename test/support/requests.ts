@@ -1,0 +1,229 @@
+import type { ApiClient, ApiResponse } from './api-client';
+import {
+  request,
+  type ClientRequest,
+  type IncomingMessage,
+  type Agent,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from 'node:http';
+import { text } from 'node:stream/consumers';
+import { testKey, type TestService } from './service';
+import { readdirSync, readlinkSync } from 'node:fs';
+
+/** A part of a multipart body: its header lines as they are, and its content. */
+export interface RawPart {
+  headers: string[];
+  content: string | Uint8Array;
+}
+
+export const boundary = 'catalog-test-boundary';
+export const formType = `multipart/form-data; boundary=${boundary}`;
+
+/** A small feed that is right. */
+export const goodCsv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
+
+export function fieldPart(name: string, content: string | Uint8Array): RawPart {
+  return { headers: [`Content-Disposition: form-data; name="${name}"`], content };
+}
+
+interface FileOptions {
+  name?: string;
+  fileName?: string;
+  /** Null: the part has no Content-Type. */
+  mediaType?: string | null;
+}
+
+/** A part with a file; right, unless it is told otherwise. */
+export function filePart(
+  content: string | Uint8Array = goodCsv,
+  { name = 'file', fileName = 'feed.csv', mediaType = 'text/csv' }: FileOptions = {},
+): RawPart {
+  const headers = [`Content-Disposition: form-data; name="${name}"; filename="${fileName}"`];
+  if (mediaType !== null) headers.push(`Content-Type: ${mediaType}`);
+  return { headers, content };
+}
+
+export const partnerPart = (name = 'Acme Outdoor') => fieldPart('partner_name', name);
+
+/** The body of a form with these parts. */
+export function formBody(parts: readonly RawPart[]): Buffer {
+  return Buffer.concat([
+    ...parts.flatMap(({ headers, content }) => [
+      Buffer.from(`--${boundary}\r\n${headers.join('\r\n')}\r\n\r\n`),
+      Buffer.from(content as Uint8Array),
+      Buffer.from('\r\n'),
+    ]),
+    Buffer.from(`--${boundary}--\r\n`),
+  ]);
+}
+
+/** Posts a body as an upload, with its length in the header. */
+export function postUpload(
+  api: ApiClient,
+  body: string | Uint8Array,
+  contentType: string | undefined = formType,
+): Promise<ApiResponse> {
+  return api.send('POST', '/feeds/upload', { headers: { 'content-type': contentType }, body });
+}
+
+/** Uploads a form part by part as given, with its length in the header. */
+export function uploadParts(api: ApiClient, ...parts: RawPart[]): Promise<ApiResponse> {
+  return postUpload(api, formBody(parts));
+}
+
+/** The same without a length: chunked. */
+export function uploadChunked(api: ApiClient, ...parts: RawPart[]): Promise<ApiResponse> {
+  const body = formBody(parts);
+  function* pieces() {
+    for (let start = 0; start < body.length; start += 65_536) yield body.subarray(start, start + 65_536);
+  }
+  return api.send('POST', '/feeds/upload', {
+    headers: { 'content-type': formType },
+    body: ReadableStream.from(pieces()),
+    duplex: 'half',
+  });
+}
+
+/**
+ * An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. It goes past Prism, which would
+ * wait for its end.
+ */
+export class OpenUpload {
+  /** The answer, which may come before the body has ended. */
+  readonly response: Promise<ApiResponse>;
+  /** Resolves when the body is asked for, of a client that waits for that (`expect: 100-continue`). */
+  readonly continued: Promise<void>;
+  private readonly request: ClientRequest;
+
+  /** Sends the head of the request; chunked unless `headers` have a Content-Length. */
+  constructor({ url }: { url?: string }, headers: Record<string, string> = {}, path = '/feeds/upload') {
+    this.request = request(`${url!}${path}`, {
+      method: 'POST',
+      agent: false,
+      headers: { 'x-api-key': testKey, 'content-type': formType, ...headers },
+    });
+    this.response = new Promise((resolve, reject) => {
+      this.request.on('error', reject);
+      this.request.on('response', (message) => void readResponse(message).then(resolve, reject));
+    });
+    this.continued = new Promise((resolve) => this.request.on('continue', resolve));
+    // Of a request that is cut off nobody awaits the answer.
+    this.response.catch(() => undefined);
+    this.request.flushHeaders();
+  }
+
+  /** Resolves when the piece is handed to the network. */
+  write(piece: string | Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) =>
+      this.request.write(piece, (error) => (error ? reject(error) : resolve())),
+    );
+  }
+
+  end(): void {
+    this.request.end();
+  }
+
+  /** Cuts the connection. */
+  abort(): void {
+    this.request.destroy();
+  }
+
+  /** Says, amid the body, that nothing more comes. */
+  hangUp(): void {
+    this.request.socket?.end();
+  }
+}
+
+async function readResponse(message: IncomingMessage): Promise<ApiResponse> {
+  const body = await text(message);
+  return {
+    status: message.statusCode!,
+    headers: new Headers(Object.entries(message.headers) as [string, string][]),
+    body: JSON.parse(body) as unknown,
+  };
+}
+
+/** A response as it came in. */
+export interface RawResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** What `fetch` would not send: any method, headers and framing. */
+export interface RawRequest {
+  method: string;
+  path: string;
+  headers?: OutgoingHttpHeaders;
+  /** Sent piece by piece; chunked, where the headers say so. */
+  chunks?: (string | Buffer)[];
+  /** Leaves the body open: the response must come without the rest of it. */
+  unfinished?: boolean;
+  /** Has the connection; absent: one of the request's own. */
+  agent?: Agent;
+}
+
+const patienceMilliseconds = 5_000;
+
+/** Sends a request; past Prism, which would put it in order. @throws when no response comes within seconds */
+export function sendRaw(
+  url: string,
+  { method, path, headers, chunks = [], unfinished = false, agent }: RawRequest,
+): Promise<RawResponse> {
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(patienceMilliseconds);
+    const message = request(url, { method, path, headers, agent: agent ?? false, signal }, (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('error', reject);
+      response.on('end', () => {
+        if (!agent) message.destroy();
+        const text = Buffer.concat(parts).toString('utf8');
+        resolve({ status: response.statusCode!, headers: response.headers, text });
+      });
+    });
+    message.on('error', reject);
+    for (const chunk of chunks) message.write(chunk);
+    if (unfinished) message.flushHeaders();
+    else message.end();
+  });
+}
+
+/** A response with its body as it came in. */
+export interface Download {
+  status: number;
+  headers: Headers;
+  bytes: Buffer;
+}
+
+/** Asks for a feed's raw file; past Prism, which would read its bytes as text. */
+export async function download(
+  { url }: TestService,
+  feedId: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+): Promise<Download> {
+  const response = await fetch(`${url}/feeds/${feedId}/raw`, {
+    method,
+    headers: { 'x-api-key': testKey, ...headers },
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    bytes: Buffer.from(await response.arrayBuffer()),
+  };
+}
+
+/** The files below a folder that this process has open. */
+export function openFiles(folder: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      const file = readlinkSync(`/proc/self/fd/${descriptor}`);
+      return file.startsWith(folder) ? [file] : [];
+    } catch {
+      // Closed by now.
+      return [];
+    }
+  });
+}
