@@ -4,7 +4,7 @@ import { inTransaction } from '../../src/db/transaction';
 import { mergePartners } from '../../src/partners/merge-partners';
 import { insertKey } from '../../src/keys/keys.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
-import { findRunTarget, listClaimable, requestRun } from '../../src/runs/queue.repository';
+import { findRunTarget, listClaimable, queuedRunAttempts, requestRun } from '../../src/runs/queue.repository';
 import { eventually } from '../support/harness';
 import { whileReading } from '../support/held-runs';
 import { goodCsv } from '../support/requests';
@@ -128,7 +128,7 @@ describe('a merge during other work', () => {
       await service.db('partners').insert({ partner_name: name });
       const { jobId } = await service.api.uploadFeed(goodCsv, name);
       const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
-      await requestRun(service.db, target!, 1);
+      await requestRun(service.db, target!, queuedRunAttempts);
       waiting.push(target!.jobId);
     }
     const claimable = async () =>

@@ -1,9 +1,9 @@
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { afterFile, eventually, createTestFolder, itDirectly } from '../support/harness';
+import { afterFile, eventually, createTestFolder } from '../support/harness';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { openDatabaseLine, administer, createEmptyDatabase, databaseUrl } from '../support/databases';
 import { holdOrders } from '../support/held-runs';
-import { keysAreHeld, leaveAnsweredLongAgo } from '../support/expectations';
+import { keysAreHeld, leaveAnsweredLongAgo, itDirectly } from '../support/expectations';
 import { filePart, formBody, formType, goodCsv, partnerPart, OpenUpload } from '../support/requests';
 import { startService, type ServiceProcess } from '../support/process';
 import { testKey } from '../support/service';

@@ -1,3 +1,4 @@
+import { shared } from './databases';
 import type { Database } from '../../src/db/database';
 import type { ApiResponse, ApiClient } from './api-client';
 import { eventually } from './harness';
@@ -195,3 +196,12 @@ export function describeNotModified(path: string, service: () => TestService): v
     });
   });
 }
+
+/**
+ * A test that looks for connections that must be gone, or come anew: left out where a pooler stands between the service and
+ * the server, and keeps them.
+ */
+export const itDirectly = shared().pooler ? it.skip : it;
+
+/** A timestamp in a response: UTC, ISO 8601, with milliseconds and `Z`. */
+export const aTimestamp: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);

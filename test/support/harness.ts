@@ -2,7 +2,6 @@ import { resolve, join } from 'node:path';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { shared } from './databases';
 import { createHash, randomBytes } from 'node:crypto';
 
 /** The folder of the project. */
@@ -64,14 +63,6 @@ export async function eventually<T>(
 function isFailedExpectation(error: unknown): boolean {
   return error instanceof Error && 'matcherResult' in error;
 }
-
-/**
- * A test that looks for connections that must be gone, or come anew: left out where a pooler stands between the service and
- * the server, and keeps them.
- */
-export const itDirectly = shared().pooler ? it.skip : it;
-/** A timestamp in a response: UTC, ISO 8601, with milliseconds and `Z`. */
-export const aTimestamp: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 export const mebibyte = 1024 * 1024;
 

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import { startAppAt, startTestService, type TestService } from '../../support/service';
 import { closedPort } from '../../support/network';
-import { eventually, itDirectly } from '../../support/harness';
+import { eventually } from '../../support/harness';
+import { itDirectly } from '../../support/expectations';
 import { startFakeDatabase } from '../../support/databases';
 
 const healthy = { status: 'ok', database: 'connected' };

@@ -1,7 +1,8 @@
 import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
-import { eventually, aTimestamp } from '../../support/harness';
+import { eventually } from '../../support/harness';
+import { aTimestamp } from '../../support/expectations';
 import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/held-runs';
 import { withStoredKey, startTestService, type TestService } from '../../support/service';
 

@@ -1,6 +1,6 @@
+import { aTimestamp } from '../../support/expectations';
 import { loadProducts } from '../../support/catalog';
 import { startTestService, type TestService } from '../../support/service';
-import { aTimestamp } from '../../support/harness';
 
 let service: TestService;
 beforeAll(async () => {

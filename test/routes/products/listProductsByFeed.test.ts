@@ -1,7 +1,6 @@
-import { pagesOf, walk, limitTwice, wrongLimits } from '../../support/expectations';
+import { pagesOf, walk, limitTwice, wrongLimits, aTimestamp } from '../../support/expectations';
 import { loadProducts } from '../../support/catalog';
 import { startTestService, type TestService } from '../../support/service';
-import { aTimestamp } from '../../support/harness';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,3 +1,4 @@
+import { aTimestamp } from '../../../support/expectations';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { recoverRuns } from '../../../../src/runs/recovery';
@@ -5,7 +6,6 @@ import type { UploadedFeed } from '../../../support/api-client';
 import { leaveRunning, whileLoading, whileReading } from '../../../support/held-runs';
 import { startTestService, type TestService } from '../../../support/service';
 import { rawFilePath, replaceRawFile } from '../../../support/stored';
-import { aTimestamp } from '../../../support/harness';
 import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;

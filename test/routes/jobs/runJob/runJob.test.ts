@@ -1,4 +1,5 @@
-import { eventually, aTimestamp } from '../../../support/harness';
+import { eventually } from '../../../support/harness';
+import { aTimestamp } from '../../../support/expectations';
 import { whileLoading, whileReading } from '../../../support/held-runs';
 import { startTestService, type TestService } from '../../../support/service';
 import { storedFeed } from '../../../support/stored';

@@ -1,8 +1,8 @@
+import { aTimestamp } from '../../../support/expectations';
 import type { ApiResponse } from '../../../support/api-client';
 import { loadProducts } from '../../../support/catalog';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { aTimestamp } from '../../../support/harness';
 
 let service: TestService;
 beforeAll(async () => {

@@ -6,10 +6,10 @@ import {
   holdsNul,
   limitTwice,
   wrongLimits,
+  aTimestamp,
 } from '../../../support/expectations';
 import { loadProducts, setCreatedAt, type FeedRow } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
-import { aTimestamp } from '../../../support/harness';
 
 type Query = Record<string, string> | string;
 
