@@ -1702,10 +1702,10 @@ export interface components {
              */
             partner_name: string;
             /**
-             * @description The partner's own id of the product. Never null: a row without a sku is skipped.
+             * @description The partner's own id of the product. The service never sends null: a row without a sku is skipped.
              * @example TENT-2
              */
-            sku: string;
+            sku: string | null;
             /**
              * @description The display name.
              * @example Two-person tent

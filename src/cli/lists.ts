@@ -92,7 +92,7 @@ function productTable(products: readonly Product[]): string {
     products.map((product) => [
       product.product_id,
       product.partner_name,
-      product.sku,
+      product.sku ?? '',
       product.price == null ? '' : String(product.price),
       product.currency ?? '',
       product.availability ?? '',

@@ -110,10 +110,10 @@ const waitingSql = `
   order by run_requested_at, job_id`;
 
 /**
- * A run with one attempt most likely has a client that waits, whose process is about to claim it. Run by another process,
- * it would not be in flight there, and so not be waited for at shutdown.
+ * A run with one attempt most likely has a client that waits, whose process is about to claim it. Another one may
+ * have another store.
  */
-const isForAnyProcessSql = "(attempts_left > 1 or run_requested_at < now() - interval '5 s')";
+const isForAnyProcessSql = "(attempts_left > 1 or run_requested_at < now() - interval '2 s')";
 
 /**
  * Which run is claimed: that of a job, whatever its position, or the next one. Of a job that this process has reserved, an

@@ -44,9 +44,12 @@ export async function runJob(
     if (outcome !== 'not_claimed') return getJob(db, id, scope);
     // Another process runs it, or has locked it for a moment.
     await sleep(lockedMilliseconds);
-    for await (const job of states(isGivenUp)) {
+    let isRunning = false;
+    // One that is in progress ends soon, also when this process is about to stop.
+    for await (const job of states(() => isGivenUp() && !isRunning)) {
       if (hasEnded(job)) return job;
       if (job.status === 'queued') break;
+      isRunning = true;
     }
   } while (!isGivenUp());
   throw unavailable('the run has not ended yet');
