@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordedRequest } from '../../../scripts/schemathesis-report';
-import { documentedResponses, operationOf } from '../../support/documented';
-import { sendRaw, type RawResponse } from '../../support/raw-request';
+import { documentedResponses, operationOf } from '../../support/contract';
+import { sendRaw, type RawResponse } from '../../support/requests';
 import { startTestService, testKey } from '../../support/service';
 
 /** Written by `make schemathesis RECORD=1`, in the order in which they were sent: later ones use what earlier ones made. */
