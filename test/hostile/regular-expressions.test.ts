@@ -61,7 +61,7 @@ const grammars: Expression[] = [
   ...feedColumns.flatMap((column) =>
     'grammar' in column ? [{ place: column.name, pattern: column.grammar, flags: '' }] : [],
   ),
-  { place: 'keys/key-format.ts', pattern: 'pcis_[0-9A-Za-z]{36}', flags: 'g' },
+  { place: 'shared/key-format.ts', pattern: 'pcis_[0-9A-Za-z]{36}', flags: 'g' },
 ];
 
 describe('a regular expression takes time in proportion to the text', () => {
@@ -90,7 +90,7 @@ describe('a regular expression takes time in proportion to the text', () => {
   it('is looked for where they are', () => {
     expect(inSource.length).toBeGreaterThan(30);
     expect(inDocument.length).toBeGreaterThan(10);
-    expect(grammars.map(({ place }) => place)).toEqual(['price', 'currency', 'keys/key-format.ts']);
+    expect(grammars.map(({ place }) => place)).toEqual(['price', 'currency', 'shared/key-format.ts']);
   });
 
   it('is made at run time of those alone, and of a name that is taken to the letter', () => {
@@ -105,10 +105,10 @@ describe('a regular expression takes time in proportion to the text', () => {
 
     expect(made.sort()).toEqual([
       "etl/transform.ts: new RegExp(columnFormat('price').grammar!)",
-      "feeds/partner-name.ts: new RegExp(pattern, 'u')",
       expect.stringContaining('http/multipart.ts: new RegExp(`^content-disposition:'),
-      'keys/key-format.ts: new RegExp(`^${key}$`)',
-      "keys/key-format.ts: new RegExp(key, 'g')",
+      "partners/partner-name.ts: new RegExp(pattern, 'u')",
+      'shared/key-format.ts: new RegExp(`^${key}$`)',
+      "shared/key-format.ts: new RegExp(key, 'g')",
     ]);
   });
 });
