@@ -3,7 +3,7 @@ import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 
 /** How many characters a key of `API_KEYS` has at least. */
-export const keyCharactersMin = 16;
+const keyCharactersMin = 16;
 
 /**
  * Refuses short keys of `API_KEYS`; only warns of them, in this release, where the database has partners or orders.

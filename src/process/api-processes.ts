@@ -14,12 +14,12 @@ import { databaseForcedStopMilliseconds } from '../shared/shutdown';
  * How long an API process that has died is waited for until another takes its place, when it has died soon after its
  * start: twice as long each time, up to the longest.
  */
-export const apiProcessRestartMilliseconds = 100;
+const apiProcessRestartMilliseconds = 100;
 
-export const apiProcessRestartMillisecondsMax = 30_000;
+const apiProcessRestartMillisecondsMax = 30_000;
 
 /** One that has lived for this long did not die of its start: another takes its place at once. */
-export const apiProcessSteadyMilliseconds = 60_000;
+const apiProcessSteadyMilliseconds = 60_000;
 
 /** How long an API process may take to tell its metrics; after that, what it told before is shown. */
 const processMetricsMilliseconds = 1_000;
