@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { requestTimedOut, type ServiceError } from '../shared/errors';
-import { sendingPace, watchPace } from '../shared/stall-detector';
+import { minimumThroughput, detectStall } from '../shared/stall-detector';
 
 /**
  * How long a client may take nothing of its response, and the time over which its pace is measured while it sends. An
@@ -20,10 +20,10 @@ const patienceWith = ({ socket }: IncomingMessage) => socket.timeout ?? requestI
 export function watchSender(request: IncomingMessage, giveUp: (error: ServiceError) => void): () => void {
   const client = {
     bytes: () => request.socket.bytesRead,
-    keepsUsWaiting: () => request.readableLength === 0,
+    isAwaited: () => request.readableLength === 0,
     isGone: () => request.destroyed,
   };
-  return watchPace(client, sendingPace(patienceWith(request)), () => giveUp(requestTimedOut()));
+  return detectStall(client, minimumThroughput(patienceWith(request)), () => giveUp(requestTimedOut()));
 }
 
 /** How many bytes the client has taken of the responses on its connection. */
@@ -36,9 +36,9 @@ export const bytesTaken = (socket: Socket) => socket.bytesWritten - socket.writa
 export function watchReader(socket: Socket, milliseconds: number): void {
   const client = {
     bytes: () => bytesTaken(socket),
-    keepsUsWaiting: () => socket.writableLength > 0,
+    isAwaited: () => socket.writableLength > 0,
     isGone: () => socket.destroyed,
   };
-  const endWatch = watchPace(client, { bytesMin: 1, milliseconds }, () => socket.destroy());
+  const endWatch = detectStall(client, { bytesMin: 1, milliseconds }, () => socket.destroy());
   socket.once('close', endWatch);
 }

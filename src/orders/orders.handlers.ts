@@ -6,7 +6,13 @@ import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency-key
 import { doOnce } from '../idempotency/idempotency.service';
 import { requirePartner } from '../shared/caller';
 import { orderBody } from './orders.body';
-import { createOrder, getOrder, listOrderPage, orderTogether, resolveOrderCursor } from './orders.service';
+import {
+  createOrder,
+  getOrder,
+  listOrderPage,
+  createOrderBatcher,
+  resolveOrderCursor,
+} from './orders.service';
 
 declare module '../http/contract' {
   interface CheckResults {
@@ -20,7 +26,7 @@ export function orderHandlers(
   db: Database,
   defaultCurrency: string,
 ): Pick<Handlers, 'createOrder' | 'getOrder' | 'listOrders'> {
-  const createWithOthers = orderTogether(db, defaultCurrency);
+  const createInBatch = createOrderBatcher(db, defaultCurrency);
   return {
     async createOrder({ body, sentBody, headers, caller, reply }) {
       const request = {
@@ -36,7 +42,7 @@ export function orderHandlers(
         idempotencyKeyOf({ caller, headers }),
         { operationId: 'createOrder', value: sentBody },
         async (trx) =>
-          orderBody(await (trx ? createOrder(trx, request, defaultCurrency) : createWithOthers(request))),
+          orderBody(await (trx ? createOrder(trx, request, defaultCurrency) : createInBatch(request))),
       );
       const { responseBody } = outcome;
       return reply(201, responseBody, {

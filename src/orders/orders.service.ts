@@ -10,7 +10,8 @@ import {
 import { formatId, parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { toPage, type Page } from '../shared/pagination';
-import { together, type Settled } from '../shared/batcher';
+import { databaseWaiting } from '../db/dialect';
+import { createBatcher, type Settled } from '../shared/batcher';
 import {
   findOrder,
   findProductsToOrder,
@@ -23,18 +24,16 @@ import {
   type OrderListing,
   type OrderWithItems,
 } from './orders.repository';
-import { databaseWaiting } from '../db/dialect';
 
 /**
- * Statements that create orders at a time; what comes meanwhile goes with the next one. With 16 clients and two cores,
+ * Concurrent statements that create orders; an order that arrives meanwhile joins the next batch. With 16 clients and two cores,
  * one order by one took twice the time.
  */
 const orderStatements = 2;
 
-/** Orders that one statement creates, and their items: none of them waits much longer than for its own. */
-const ordersTogether = 50;
-
-const orderItemsTogether = 1_000;
+/** Orders that one statement creates, and their items: none waits much longer than for a statement of its own. */
+const ordersPerBatch = 50;
+const orderItemsPerBatch = 1_000;
 
 /** What to order; `productId` is an identifier as the caller wrote it. */
 export interface OrderRequest {
@@ -64,16 +63,16 @@ export async function createOrder(
  * Creates orders that come at the same time with one statement for their products and one for those that can be created.
  * Each is created or refused by itself, as `createOrder` does.
  */
-export function orderTogether(
+export function createOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest) => Promise<OrderWithItems> {
-  return together(
+  return createBatcher(
     {
-      tasksMax: ordersTogether,
-      sizeMax: orderItemsTogether,
+      tasksMax: ordersPerBatch,
+      sizeMax: orderItemsPerBatch,
       sizeOf: ({ items }) => items.length,
-      goesMax: orderStatements,
+      concurrentMax: orderStatements,
       waitingMax: databaseWaiting,
     },
     (requests) => createOrders(db, requests, defaultCurrency),

@@ -1,6 +1,6 @@
 import { unavailable } from './errors';
 
-/** What became of one piece of work. */
+/** The outcome of one task. */
 export type Settled<Result> = { result: Result } | { error: unknown };
 
 interface Waiting<Task, Result> {
@@ -9,34 +9,34 @@ interface Waiting<Task, Result> {
   reject: (error: unknown) => void;
 }
 
-/** How much is done together. */
-export interface TogetherLimits<Task> {
-  /** So many pieces in one go, */
+/** The size of a batch, and how many there are. */
+export interface BatchLimits<Task> {
+  /** Tasks of a batch. */
   tasksMax: number;
-  /** and so much of them by this measure, unless one alone is more. */
+  /** Their size by `sizeOf`, unless one task alone is larger. */
   sizeMax: number;
   sizeOf: (task: Task) => number;
-  /** So many goes at a time. */
-  goesMax: number;
-  /** So many may wait. */
+  /** Batches in progress. */
+  concurrentMax: number;
+  /** Tasks that wait for a batch. */
   waitingMax: number;
 }
 
 /**
- * Does what comes at the same time in one go: what comes alone is done at once, what comes while all goes are taken waits
- * for the next one. In return for that wait, a go costs the database hardly more than a piece.
- * @param work - says for each task, in their order, what became of it; what it throws concerns all of them
- * @returns a function that does one task. It throws what became of it; what `work` throws; unavailable when too many wait,
- *   or when a go failed for which it would have waited: what that one met, it would meet too
+ * Executes concurrent tasks in batches. A single task is executed at once; one that arrives while all batches are in
+ * progress waits for the next. In return, a batch costs the database hardly more than a task.
+ * @param work - returns the outcome of each task, in their order; what it throws concerns all of them
+ * @returns a function that executes one task. It throws the task's error; what `work` throws, also in the batch that the
+ *   task would have waited for; unavailable when too many wait
  */
-export function together<Task, Result>(
-  limits: TogetherLimits<Task>,
+export function createBatcher<Task, Result>(
+  limits: BatchLimits<Task>,
   work: (tasks: Task[]) => Promise<Settled<Result>[]>,
 ): (task: Task) => Promise<Result> {
   const waiting: Waiting<Task, Result>[] = [];
-  let goes = 0;
+  let running = 0;
 
-  function takeNext(): Waiting<Task, Result>[] {
+  function takeBatch(): Waiting<Task, Result>[] {
     let size = 0;
     let count = 0;
     for (; count < Math.min(waiting.length, limits.tasksMax); count++) {
@@ -46,22 +46,22 @@ export function together<Task, Result>(
     return waiting.splice(0, count);
   }
 
-  async function go(): Promise<void> {
-    goes++;
+  async function runBatches(): Promise<void> {
+    running++;
     while (waiting.length > 0) {
-      const taken = takeNext();
+      const batch = takeBatch();
       try {
-        const settled = await work(taken.map(({ task }) => task));
-        taken.forEach(({ resolve, reject }, at) => {
+        const settled = await work(batch.map(({ task }) => task));
+        batch.forEach(({ resolve, reject }, at) => {
           const one = settled[at]!;
           if ('result' in one) resolve(one.result);
           else reject(one.error);
         });
       } catch (error) {
-        for (const { reject } of [...taken, ...waiting.splice(0)]) reject(error);
+        for (const { reject } of [...batch, ...waiting.splice(0)]) reject(error);
       }
     }
-    goes--;
+    running--;
   }
 
   return (task) =>
@@ -71,6 +71,6 @@ export function together<Task, Result>(
         return;
       }
       waiting.push({ task, resolve, reject });
-      if (goes < limits.goesMax) void go();
+      if (running < limits.concurrentMax) void runBatches();
     });
 }

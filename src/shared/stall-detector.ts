@@ -1,53 +1,53 @@
-/** The least pace of a client that sends a body, and of the object store. The slowest line that is in use has more. */
+/** The minimum throughput of a client that sends a body, and of the object store. The slowest lines in use have more. */
 export const bytesPerSecondMin = 1024;
 
-/** The other side of a connection, as we see it. */
-export interface OtherSide {
+/** The peer of a connection. */
+export interface Peer {
   /** How many bytes it has sent, or taken, so far. */
   bytes: () => number;
-  /** Whether we wait for it, rather than for something of our own. */
-  keepsUsWaiting: () => boolean;
-  /** Whether nothing can come of it any more: the watch ends by itself. */
+  /** Whether this side waits for the peer now. */
+  isAwaited: () => boolean;
+  /** Whether the connection has ended; so does the detection then. */
   isGone: () => boolean;
 }
 
-/** How much it must move to be waited for on: `bytesMin` in each stretch of so many milliseconds in which we wait for it. */
-export interface Pace {
+/** What the peer must transfer: `bytesMin` in each window of so many milliseconds in which this side waits for it. */
+export interface MinimumThroughput {
   bytesMin: number;
   milliseconds: number;
 }
 
-const samplesPerStretch = 10;
+const samplesPerWindow = 10;
 
 /**
- * Watches the pace of the other side: one that is silent, or sends byte by byte, would hold what it has of ours for ever.
- * @param giveUp - called once, when it is too slow
- * @returns ends the watch
+ * Detects a peer below the minimum throughput: it would occupy its resources for ever.
+ * @param onStall - called once
+ * @returns ends the detection
  */
-export function watchPace(
-  other: OtherSide,
-  { bytesMin, milliseconds }: Pace,
-  giveUp: () => void,
+export function detectStall(
+  peer: Peer,
+  { bytesMin, milliseconds }: MinimumThroughput,
+  onStall: () => void,
 ): () => void {
-  let samples = [other.bytes()];
+  let samples = [peer.bytes()];
   const timer = setInterval(() => {
-    if (other.isGone()) {
+    if (peer.isGone()) {
       clearInterval(timer);
       return;
     }
-    const bytes = other.bytes();
-    if (!other.keepsUsWaiting()) samples = [];
+    const bytes = peer.bytes();
+    if (!peer.isAwaited()) samples = [];
     samples.push(bytes);
-    if (samples.length <= samplesPerStretch) return;
+    if (samples.length <= samplesPerWindow) return;
     if (bytes - samples.shift()! >= bytesMin) return;
     clearInterval(timer);
-    giveUp();
-  }, milliseconds / samplesPerStretch);
+    onStall();
+  }, milliseconds / samplesPerWindow);
   timer.unref();
   return () => clearInterval(timer);
 }
 
-/** The pace of whoever sends us something. */
-export function sendingPace(milliseconds: number): Pace {
+/** The minimum throughput of a sender. */
+export function minimumThroughput(milliseconds: number): MinimumThroughput {
   return { bytesMin: (bytesPerSecondMin * milliseconds) / 1000, milliseconds };
 }

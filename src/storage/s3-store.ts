@@ -16,7 +16,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { ConfigError } from '../shared/settings';
-import { sendingPace, watchPace } from '../shared/stall-detector';
+import { minimumThroughput, detectStall } from '../shared/stall-detector';
 import {
   cleanUpMilliseconds,
   storeErrors,
@@ -283,10 +283,10 @@ function watchStore(content: Readable): Readable {
   });
   const store = {
     bytes: () => bytes,
-    keepsUsWaiting: () => watched.readableLength === 0,
+    isAwaited: () => watched.readableLength === 0,
     isGone: () => watched.destroyed,
   };
-  const endWatch = watchPace(store, sendingPace(s3IdleMilliseconds), () =>
+  const endWatch = detectStall(store, minimumThroughput(s3IdleMilliseconds), () =>
     watched.destroy(new Error('It sends its object too slowly.')),
   );
   // Whichever ends early takes the other with it; whoever reads learns of the error.

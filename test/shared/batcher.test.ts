@@ -1,6 +1,6 @@
-import { together, type Settled } from '../../src/shared/batcher';
+import { createBatcher, type Settled } from '../../src/shared/batcher';
 
-const limits = { tasksMax: 3, sizeMax: 10, sizeOf: (task: number) => task, goesMax: 1, waitingMax: 5 };
+const limits = { tasksMax: 3, sizeMax: 10, sizeOf: (task: number) => task, concurrentMax: 1, waitingMax: 5 };
 
 /** Work that goes on until it is told what becomes of it. */
 function heldWork() {
@@ -23,7 +23,7 @@ const results = (outcomes: PromiseSettledResult<string>[]) =>
 
 it('does at once what comes alone, and together what comes meanwhile', async () => {
   const { goes, work } = heldWork();
-  const take = together(limits, work);
+  const take = createBatcher(limits, work);
   const first = take(1);
   const others = [take(2), take(3)];
 
@@ -45,7 +45,7 @@ it.each([
   ['one alone that is larger', [11, 1], [[11], [1]]],
 ])('takes into one go %s', async (_, tasks, expected) => {
   const { goes, work } = heldWork();
-  const take = together(limits, work);
+  const take = createBatcher(limits, work);
   const all = [take(0), ...tasks.map((task) => take(task))];
 
   for (let done = 0; done < goes.length; done++) {
@@ -59,7 +59,7 @@ it.each([
 
 it('does as many goes at a time as it may', () => {
   const { goes, work } = heldWork();
-  const take = together({ ...limits, goesMax: 2 }, work);
+  const take = createBatcher({ ...limits, concurrentMax: 2 }, work);
 
   for (const task of [1, 2, 3]) void take(task);
 
@@ -68,7 +68,7 @@ it('does as many goes at a time as it may', () => {
 
 it('fails each by itself', async () => {
   const { goes, work } = heldWork();
-  const take = together(limits, work);
+  const take = createBatcher(limits, work);
   const all = settle([take(1), take(7), take(2)]);
 
   goes[0]!.end();
@@ -80,7 +80,7 @@ it('fails each by itself', async () => {
 
 it('when a go fails, so does what waits for it; what comes later is tried again', async () => {
   const { goes, work } = heldWork();
-  const take = together(limits, work);
+  const take = createBatcher(limits, work);
   const all = settle([take(1), take(2), take(3)]);
 
   goes[0]!.fail(new Error('gone'));
@@ -93,7 +93,7 @@ it('when a go fails, so does what waits for it; what comes later is tried again'
 
 it('lets only so many wait', async () => {
   const { goes, work } = heldWork();
-  const take = together(limits, work);
+  const take = createBatcher(limits, work);
   const all = settle([1, 1, 1, 1, 1, 1, 1].map(take));
 
   for (let done = 0; done < 3; done++) {

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { watchPace, type OtherSide } from '../../src/shared/stall-detector';
+import { detectStall, type Peer } from '../../src/shared/stall-detector';
 import { eventually } from '../support/harness';
 
 const pace = { bytesMin: 10, milliseconds: 100 };
 
 /** The other side of a connection, as a test wants it, and how often it was looked at or given up. */
-function watch(other: Partial<OtherSide>) {
+function watch(other: Partial<Peer>) {
   const seen = { looks: 0, givenUp: 0 };
-  const end = watchPace(
+  const end = detectStall(
     {
       bytes: () => 0,
-      keepsUsWaiting: () => true,
+      isAwaited: () => true,
       ...other,
       isGone: () => {
         seen.looks++;
@@ -34,7 +34,7 @@ describe('the watch over a pace', () => {
     expect(seen.givenUp).toBe(1);
   });
 
-  it.each<[string, () => Partial<OtherSide>]>([
+  it.each<[string, () => Partial<Peer>]>([
     [
       'that moves enough',
       () => {
@@ -42,7 +42,7 @@ describe('the watch over a pace', () => {
         return { bytes: () => (bytes += pace.bytesMin) };
       },
     ],
-    ['that waits for us', () => ({ keepsUsWaiting: () => false })],
+    ['that waits for us', () => ({ isAwaited: () => false })],
   ])('does not give up a side %s', async (_what, other) => {
     const { seen, end } = watch(other());
 
@@ -52,7 +52,7 @@ describe('the watch over a pace', () => {
     expect(seen.givenUp).toBe(0);
   });
 
-  it.each<[string, Partial<OtherSide>, boolean]>([
+  it.each<[string, Partial<Peer>, boolean]>([
     ['when the other side is gone', { isGone: () => true }, false],
     ['when it is told to', {}, true],
   ])('ends %s', async (_when, other, isTold) => {

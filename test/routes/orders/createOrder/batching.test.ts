@@ -1,4 +1,4 @@
-import { createOrder, orderTogether } from '../../../../src/orders/orders.service';
+import { createOrder, createOrderBatcher } from '../../../../src/orders/orders.service';
 import { loadProducts } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
 
@@ -57,7 +57,7 @@ describe('orders at the same time', () => {
 
   it('one that the database refuses does not take the others with it', async () => {
     // Past the shape that requests have to have: what nobody has thought of.
-    const place = orderTogether(service.db, 'USD');
+    const place = createOrderBatcher(service.db, 'USD');
     const request = (customerReference: string) => ({
       partnerName: 'Acme',
       customerReference,
