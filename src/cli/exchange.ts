@@ -15,6 +15,7 @@ export interface ServiceResponse {
 export interface StreamedBody {
   /** In bytes; undefined where only its end will tell. */
   size: number | undefined;
+  /** A piece is valid until the next one is asked for. */
   pieces(): AsyncIterable<Buffer>;
   /** Is called with each piece that was handed to the network. */
   onSent(piece: Buffer): void;

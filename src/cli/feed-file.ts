@@ -9,7 +9,11 @@ export interface FeedFile {
   name: string;
   /** In bytes; undefined of standard input. */
   size: number | undefined;
-  /** Its bytes from the first on; undefined when they cannot be read again. @throws UsageFailure while they are read */
+  /**
+   * Its bytes from the first on. A piece is valid until the next one is asked for.
+   * @returns undefined when they cannot be read again
+   * @throws UsageFailure while they are read
+   */
   read(): AsyncIterable<Buffer> | undefined;
   /** Its first bytes, `beginningBytes` at most; of standard input, as many of them as were read. */
   beginning(): Promise<Buffer>;
@@ -18,6 +22,8 @@ export interface FeedFile {
 
 /** How much of a file an inspection looks at. */
 const beginningBytes = 256 * 1024;
+
+const pieceBytes = 256 * 1024;
 
 /** Opens a regular file, `-` for standard input. @throws UsageFailure */
 export async function openFeedFile(path: string): Promise<FeedFile> {
@@ -45,15 +51,14 @@ export async function openFeedFile(path: string): Promise<FeedFile> {
   };
 }
 
-/** Exactly as many bytes as were announced. */
+/** Reads exactly as many bytes as were announced, all into one buffer: garbage collection comes late on a busy machine. */
 async function* readWhole(handle: FileHandle, path: string, size: number): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(Math.min(pieceBytes, size));
   let at = 0;
   try {
     while (at < size) {
-      const { buffer, bytesRead } = await handle.read({
-        buffer: Buffer.allocUnsafe(Math.min(256 * 1024, size - at)),
-        position: at,
-      });
+      const length = Math.min(buffer.length, size - at);
+      const { bytesRead } = await handle.read({ buffer, length, position: at });
       if (bytesRead === 0) throw new Error('it has become shorter while it was read');
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
