@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { RunTally } from './copy-rows';
 import { applyChanges, isContention } from './load';
-import { compareFeed, foldFeed, type StagedFeed } from './stage-feed';
+import { rejectSupersededRows } from './repeated-skus';
+import { compareFeed, type StagedFeed } from './stage-feed';
 import type { RunCounters } from './summary';
 
 /**
@@ -26,10 +27,10 @@ export async function mergeStaged(
   feed: StagedFeed,
   tally: RunTally,
 ): Promise<RunCounters> {
-  const folded = await foldFeed(trx, feed, tally);
+  const superseded = await rejectSupersededRows(trx, feed.skuColumnNumber, tally);
   for (let attempt = 0; ; attempt++) {
     tally.phase = 'comparing';
-    const { counters, changes } = await compareFeed(trx, feed, tally, folded);
+    const { counters, changes } = await compareFeed(trx, feed, tally, superseded);
     tally.phase = 'loading';
     // Longer with every attempt: short manual transactions, one after the other, must not keep a run from its end.
     const lockTimeout = lockMilliseconds * 2 ** attempt;

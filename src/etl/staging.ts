@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import { copyTexts, type RowTarget } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
-import { rowIssue, type FirstRow, issueFirstRows, issueValueCharacters } from './row-issues';
 
 /**
  * Memory that PostgreSQL may take per sort or hash of a run: the sort keys of a million products fit. With its default
@@ -56,51 +55,3 @@ export const stagingTarget: RowTarget = {
   text: ({ line, lastLine, row }, values) =>
     `${line}\t${lastLine === line ? '\\N' : lastLine}\t${row}${copyTexts(values)}\n`,
 };
-
-/**
- * Removes the staged rows that a later row of the same sku replaces, files an issue for each, and gives the first.
- * The aggregate is the whole cost of a feed without repeated skus.
- */
-const foldRepeatedSkusSql = `
-  with repeated as (
-    select sku, max(line) as winner from feed_rows group by sku having count(*) > 1
-  ), superseded as (
-    delete from feed_rows using repeated
-    where feed_rows.sku = repeated.sku and feed_rows.line < repeated.winner
-    returning line, coalesce(last_line, line) as last_line, row_number, feed_rows.sku,
-      case when length(feed_rows.sku) > :valueCharacters then left(feed_rows.sku, :valueCharacters) || '…'
-        else feed_rows.sku end as value
-  ), filed as (
-    insert into feed_issues
-      (line, last_line, row_number, position, sku, field, column_number, code, severity, message, value)
-    select line, last_line, row_number, 0, sku, :field, :columnNumber, :code, :severity, :message, value
-    from superseded
-  )
-  select line, row_number as row, sku, value, count(*) over () as count
-  from superseded
-  order by line
-  limit :firstRows
-`;
-
-/**
- * Lets the last row of each sku win.
- * @param columnNumber - where the sku stands in the file
- * @returns how many rows were removed, and the first of them
- */
-export async function foldRepeatedSkus(
-  trx: Knex.Transaction,
-  columnNumber: number,
-): Promise<{ count: number; first: FirstRow[] }> {
-  const nowhere = { line: 0, lastLine: 0, row: 0 };
-  const { field, code, severity, message } = rowIssue(nowhere, null, { code: 'duplicate_sku', field: 'sku' });
-  const { rows } = await trx.raw<{ rows: (FirstRow & { count: number })[] }>(foldRepeatedSkusSql, {
-    field,
-    columnNumber,
-    code,
-    severity,
-    message,
-    firstRows: issueFirstRows,
-    valueCharacters: issueValueCharacters,
-  });
-  return { count: rows[0]?.count ?? 0, first: rows };
-}

@@ -6,13 +6,8 @@ import { FeedFailure } from '../etl/feed-failure';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { headerIssues } from '../etl/header-issues';
 import { guessHeaderNames, readHeader, type Delimiter, type NamedHeader } from '../feed-format/header';
-import {
-  rowIssue,
-  RowIssueLog,
-  type RecordPlace,
-  type RowIssue,
-  type RowIssueCount,
-} from '../etl/row-issues';
+import { keepLastRow, supersededIssue } from '../etl/repeated-skus';
+import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from '../etl/row-issues';
 import { trimText } from '../feed-format/text';
 import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
 import { isCsvFile } from '../feed-format/csv-file-type';
@@ -208,12 +203,8 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
     for (const issue of issues) log.add(issue);
     if (!values) return;
     const { sku } = values;
-    const earlier = loaded.get(sku);
-    if (earlier) {
-      superseded.push({ place: earlier.place, sku });
-      loaded.delete(sku);
-    }
-    loaded.set(sku, { place, values });
+    const earlier = keepLastRow(loaded, sku, { place, values });
+    if (earlier) superseded.push({ place: earlier.place, sku });
   };
   let held: PlacedOutcome | undefined;
   const extractor = new RecordExtractor<never>(
@@ -235,7 +226,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
   if (isWhole && held) look(held);
   const columnNumber = header.positions.sku! + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
-    log.add(rowIssue(place, sku, { code: 'duplicate_sku', field: 'sku', columnNumber, value: sku }));
+    log.add(supersededIssue(place, sku, columnNumber));
   }
   return {
     rowCount,

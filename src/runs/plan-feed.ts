@@ -7,7 +7,8 @@ import { listChanges, type ProductChange } from '../etl/load';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import type { RowIssueCount } from '../etl/row-issues';
 import { failureReason, type RunContext } from './run-feed';
-import { compareFeed, foldFeed, stageFeed } from '../etl/stage-feed';
+import { rejectSupersededRows } from '../etl/repeated-skus';
+import { compareFeed, stageFeed } from '../etl/stage-feed';
 import { failedCounters, type RunCounters } from '../etl/summary';
 
 /** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most, fewer when they are long. */
@@ -57,8 +58,8 @@ async function planWithin(
   const digests = new PartnerDigests(trx, feed.partnerId);
   try {
     const staged = await stageFeed(trx, { objectStore, feed, digests }, tally);
-    const folded = await foldFeed(trx, staged, tally);
-    const { counters } = await compareFeed(trx, staged, tally, folded);
+    const superseded = await rejectSupersededRows(trx, staged.skuColumnNumber, tally);
+    const { counters } = await compareFeed(trx, staged, tally, superseded);
     const listed = await listChanges(trx, staged, page);
     return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, ...listed };
   } catch (error) {

@@ -10,7 +10,8 @@ import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/feed-failure';
 import type { Delimiter } from '../feed-format/header';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
-import { rowIssue, type RowIssue } from '../etl/row-issues';
+import { listSupersededRows, supersededIssue } from '../etl/repeated-skus';
+import type { RowIssue } from '../etl/row-issues';
 import type { RunContext } from './run-feed';
 import { stageFeed } from '../etl/stage-feed';
 import { TextBatch } from '../etl/text-batch';
@@ -80,7 +81,7 @@ async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): A
       const { values, issues = [] } = transformRecord(record, header);
       const errors = issues.filter(({ severity }) => severity === 'error');
       if (values && superseded.has(record.row)) {
-        errors.push(rowIssue(record, values.sku, { code: 'duplicate_sku', field: 'sku' }));
+        errors.push(supersededIssue(record, values.sku, null));
       }
       if (errors.length === 0) return null;
       const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
@@ -151,13 +152,6 @@ class RowSet {
   }
 }
 
-const declareSupersededSql = `
-  declare superseded no scroll cursor for
-  select row_number from feed_rows
-  join (select sku, max(line) as winner from feed_rows group by sku having count(*) > 1) as repeated using (sku)
-  where line < winner
-`;
-
 /**
  * Finds the rows of a feed that a later valid row of the same sku replaces: stages the feed as a run does, and undoes it.
  * @throws FeedFailure when the file cannot be read to its end
@@ -171,12 +165,7 @@ async function findSupersededRows(
   const trx = await beginTransaction(db, 'bulk');
   try {
     await stageFeed(trx, { objectStore, feed }, new RunTally(false));
-    await trx.raw(declareSupersededSql);
-    for (;;) {
-      const { rows } = await trx.raw<{ rows: { row_number: number }[] }>('fetch 10000 from superseded');
-      if (rows.length === 0) return;
-      for (const { row_number } of rows) superseded.add(row_number);
-    }
+    for await (const rows of listSupersededRows(trx)) for (const row of rows) superseded.add(row);
   } finally {
     await trx.rollback();
   }
