@@ -773,7 +773,7 @@ export interface components {
              */
             message?: string;
             /**
-             * @description The ETL result summary of the last run. Absent until the first run has ended.
+             * @description The ETL result summary of the last run. Absent before the first run, while a run is queued or in progress, and for a submission job.
              * @example Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.
              */
             result?: string;
@@ -785,13 +785,13 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When its last run started, UTC; null before the first run, and while a run is queued.
+             * @description When its last run started, UTC; null before the first run, while a run is queued, and if it was cancelled before its start.
              * @example 2026-03-01T09:31:00.000Z
              */
             started_at: string | null;
             /**
              * Format: date-time
-             * @description When its last run ended, UTC; null before that.
+             * @description When its last run ended, UTC; null before the first run, and while a run is queued or in progress.
              * @example 2026-03-01T09:31:01.250Z
              */
             finished_at: string | null;
@@ -1080,7 +1080,7 @@ export interface components {
              */
             skipped: number;
         };
-        /** @description Counters of the last run that ended; null before the first run and during a run. */
+        /** @description Counters of the last run; null before the first run, while a run is queued or in progress, and for a submission job. */
         LastRunSummary: {
             /**
              * @description Rows evaluated.
@@ -1670,7 +1670,7 @@ export interface components {
             availability: string | null;
         };
         /**
-         * @description A value to compare with, by code point and case-sensitively. It must not contain a NUL character.
+         * @description A value to compare with, by code point and case-sensitively. It must not contain a NUL character, and is well-formed Unicode (else 422). Empty counts as absent.
          * @example Acme Outdoor
          */
         FilterText: string;
@@ -2127,7 +2127,7 @@ export interface components {
          *     data: {}
          */
         JobEvents: string;
-        /** @description The body of most errors. */
+        /** @description The body of an error, except a 422 for a wrong shape (`ValidationErrorBody`) and some 404 (`JobNotFoundBody`). */
         ErrorBody: {
             /**
              * @description What is wrong, for people; texts shown in this document are stable.
@@ -2589,7 +2589,7 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description The request's own `x-request-id` if it has 1 to 128 characters of `A-Za-z0-9._-`, else a new UUID.
+         * @description The request's own `x-request-id` if it has 1 to 128 characters of `A-Za-z0-9._-`, else a new UUID. Quote it when you report a problem.
          * @example 0b6c9f4e-5b0c-4e0a-9a53-2f1f0a3b7c11
          */
         RequestId: string;
@@ -2643,6 +2643,41 @@ export interface components {
          * @example attachment; filename=spring.csv
          */
         FileContentDisposition: string;
+        /**
+         * @description The size of the body in bytes.
+         * @example 272
+         */
+        BodyBytes: number;
+        /**
+         * @description The first and the last byte of the part, and the size of the file.
+         * @example bytes 72-271/272
+         */
+        PartRange: string;
+        /**
+         * @description The size of the file.
+         * @example bytes *\/272
+         */
+        FileRange: string;
+        /**
+         * @description Present if the response is that of an earlier request with the same `Idempotency-Key`.
+         * @example true
+         */
+        IdempotentReplayed: "true";
+        /**
+         * @description The preferences that were applied.
+         * @example respond-async
+         */
+        PreferencesApplied: string;
+        /**
+         * @description The `wait` preference that was applied; absent if none was.
+         * @example wait=30
+         */
+        WaitApplied: string;
+        /**
+         * @description Tells a reverse proxy not to buffer the events.
+         * @example no
+         */
+        AccelBuffering: "no";
     };
     pathItems: never;
 }
@@ -3019,11 +3054,7 @@ export interface operations {
                     "Repr-Digest": components["headers"]["FileReprDigest"];
                     "Accept-Ranges": components["headers"]["AcceptRanges"];
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
-                    /**
-                     * @description The size of the file in bytes.
-                     * @example 272
-                     */
-                    "Content-Length": number;
+                    "Content-Length": components["headers"]["BodyBytes"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3045,16 +3076,8 @@ export interface operations {
                     "Repr-Digest": components["headers"]["FileReprDigest"];
                     "Accept-Ranges": components["headers"]["AcceptRanges"];
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
-                    /**
-                     * @description The size of the part in bytes.
-                     * @example 200
-                     */
-                    "Content-Length": number;
-                    /**
-                     * @description The first and the last byte of the part, and the size of the file.
-                     * @example bytes 72-271/272
-                     */
-                    "Content-Range": string;
+                    "Content-Length": components["headers"]["BodyBytes"];
+                    "Content-Range": components["headers"]["PartRange"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3092,11 +3115,7 @@ export interface operations {
             416: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
-                    /**
-                     * @description The size of the file.
-                     * @example bytes *\/272
-                     */
-                    "Content-Range": string;
+                    "Content-Range": components["headers"]["FileRange"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3216,11 +3235,7 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["JobLocation"];
                     "Retry-After": components["headers"]["RetryAfter"];
-                    /**
-                     * @description The preferences that were applied.
-                     * @example respond-async
-                     */
-                    "Preference-Applied": string;
+                    "Preference-Applied": components["headers"]["PreferencesApplied"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3294,11 +3309,7 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
-                    /**
-                     * @description Tells a reverse proxy not to buffer the events.
-                     * @example no
-                     */
-                    "X-Accel-Buffering": "no";
+                    "X-Accel-Buffering": components["headers"]["AccelBuffering"];
                     [name: string]: unknown;
                 };
                 content: {

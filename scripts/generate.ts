@@ -7,6 +7,7 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { OpenAPIV3 } from 'openapi-types';
 import { parse } from 'yaml';
 import { openDatabase } from '../src/db/database';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/server';
@@ -24,7 +25,7 @@ const specification = join(root, 'spec', 'openapi.yaml');
 async function main(): Promise<void> {
   const made: Record<string, string> = {
     'generated/openapi.d.ts': await makeTypes(),
-    'generated/openapi.json': `${JSON.stringify(parse(readFileSync(specification, 'utf8')), null, 2)}\n`,
+    'generated/openapi.json': `${JSON.stringify(readDocument(), null, 2)}\n`,
     'generated/schema.sql': await makeSchema(),
     'docs/reference/command-line.md': await formatPage(commandLinePage()),
     'docs/reference/limits.md': await formatPage(limitsPage()),
@@ -57,7 +58,19 @@ async function formatPage(text: string): Promise<string> {
 
 async function makeTypes(): Promise<string> {
   const { default: openapiTS, astToString, COMMENT_HEADER } = await import('openapi-typescript');
-  return COMMENT_HEADER + astToString(await openapiTS(new URL(`file://${specification}`)));
+  return COMMENT_HEADER + astToString(await openapiTS(withOptionalHeadersInline(readDocument())));
+}
+
+const readDocument = () => parse(readFileSync(specification, 'utf8')) as OpenAPIV3.Document;
+
+/** Replaces references to optional headers: openapi-typescript takes every referenced header for a required one. */
+function withOptionalHeadersInline(document: OpenAPIV3.Document): string {
+  const headers = document.components!.headers as Record<string, OpenAPIV3.HeaderObject>;
+  return JSON.stringify(document, (_key, node: unknown) => {
+    const { $ref } = (node ?? {}) as { $ref?: string };
+    const header = headers[$ref?.replace('#/components/headers/', '') ?? ''];
+    return header && !header.required ? header : node;
+  });
 }
 
 async function makeSchema(): Promise<string> {

@@ -89,6 +89,23 @@ describe('the document', () => {
     }
   });
 
+  it('introduces itself in at most 20 lines', () => {
+    expect(document.info.description.trimEnd().split('\n').length).toBeLessThanOrEqual(20);
+  });
+
+  it('describes the headers of all responses as components', () => {
+    const inline = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, OpenAPIV3.OperationObject>).flatMap(([method, operation]) =>
+        Object.values(operation.responses as Record<string, OpenAPIV3.ResponseObject>).flatMap((response) =>
+          Object.entries(response.headers ?? {})
+            .filter(([, header]) => !('$ref' in header))
+            .map(([name]) => `${method} ${path}: ${name}`),
+        ),
+      ),
+    );
+    expect(inline).toEqual([]);
+  });
+
   it('shares responses of errors: no two operations describe the same one', () => {
     const inline = Object.values(document.paths).flatMap((item) =>
       Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(({ operationId, responses }) =>

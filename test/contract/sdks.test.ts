@@ -207,6 +207,29 @@ export function remedyOf(code: Code): string {
   });
 });
 
+describe('the summary of a job', () => {
+  it('is a summary of a run or null, and nothing else, in clients made by hey-api and openapi-typescript', async () => {
+    const folder = join(createTestFolder(), 'clients');
+    await prepareFolder(folder, readFileSync(join(__dirname, '..', '..', 'spec', 'openapi.yaml'), 'utf8'));
+    await Promise.all([generate(generators.heyApi, folder), generate(generators.openapiFetch, folder)]);
+    const program = (imports: string, schema: (name: string) => string) => `${imports}
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+export const isSummaryOrNull: Equal<${schema('Job')}['summary'], ${schema('RunSummary')} | null> = true;
+export const counters: ${schema('RunSummary')} = { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1 };
+`;
+    await writeFile(
+      join(folder, 'hey-api', 'summary.ts'),
+      program("import type { Job, RunSummary } from './types.gen';", (name) => name),
+    );
+    await writeFile(
+      join(folder, 'openapi-fetch', 'summary.ts'),
+      program("import type { components } from './schema';", (name) => `components['schemas']['${name}']`),
+    );
+
+    await expect(compile(folder)).resolves.toBeUndefined();
+  });
+});
+
 describe('the names of a client', () => {
   const invented = [
     'Inline_response_200_3',
