@@ -9,7 +9,7 @@ sources := $(shell find src migrations generated -type f 2>/dev/null)
 # Contract 1.2.0. Of the next release: its commit, when it is made.
 last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz schemathesis test-release mock bench load audit clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz schemathesis test-release mock bench bench-release load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ unit: node_modules/.installed-all dist/.built ## run the tests, with Prism in be
 
 bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n)
 	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+
+bench-release: node_modules/.installed-all dist/.built dist/last-release/.built ## measure this version beside the last release (QUICK=1, ROUNDS=n)
+	$(BIN)/tsx scripts/bench/main.ts --only=release $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds=$(ROUNDS))
 
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { scripts } from '../package.json';
 
 /** The built service as a process of its own, on a free port and an embedded database. */
 export interface ServiceProcess {
@@ -11,22 +11,41 @@ export interface ServiceProcess {
   stop(): Promise<number | null>;
 }
 
-/** How `npm start` has Node run the service. */
-export const nodeFlags: string[] = scripts.start.match(/--\S+/g) ?? [];
+/** A compiled version of the service, and how its `npm start` runs it. */
+export interface Build {
+  entry: string;
+  nodeFlags: string[];
+  environment: Record<string, string>;
+}
 
-/** The environment that `npm start` gives it. */
-export const nodeEnvironment: Record<string, string> = Object.fromEntries(
-  Array.from(scripts.start.matchAll(/(?<!\S)([A-Z_]+)=(\S+)/g), ([, name, value]) => [name, value]),
-);
+/** Describes the build in a folder that has a `package.json` and a `dist`. */
+export function buildIn(folder: string): Build {
+  const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    scripts: { start: string };
+  };
+  return {
+    entry: join(folder, 'dist', 'src', 'main.js'),
+    nodeFlags: scripts.start.match(/--\S+/g) ?? [],
+    environment: Object.fromEntries(
+      Array.from(scripts.start.matchAll(/(?<!\S)([A-Z_]+)=(\S+)/g), ([, name, value]) => [name, value]),
+    ),
+  };
+}
 
-/** Starts the built service on a data folder. @param settings - its environment besides the search path */
+const projectFolder = join(__dirname, '..');
+
+export const thisBuild = buildIn(projectFolder);
+/** Exists after `make dist/last-release/.built`. */
+export const lastReleaseFolder = join(projectFolder, 'dist', 'last-release');
+
+/** Starts the service on a data folder. @param settings - its environment besides the search path */
 export async function startServiceProcess(
   dataDir: string,
   settings: Record<string, string>,
+  { entry, nodeFlags, environment }: Build = thisBuild,
 ): Promise<ServiceProcess> {
-  const entry = join(__dirname, '..', 'dist', 'src', 'main.js');
   const child = spawn(process.execPath, [...nodeFlags, entry], {
-    env: { ...nodeEnvironment, PATH: process.env.PATH, DATA_DIR: dataDir, PORT: '0', ...settings },
+    env: { ...environment, PATH: process.env.PATH, DATA_DIR: dataDir, PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
@@ -57,11 +76,11 @@ export interface WorkerProcess {
 
 /** Starts a worker beside the service that runs on a data folder, and waits until it works. */
 export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess> {
-  const entry = join(__dirname, '..', 'dist', 'src', 'main.js');
+  const { entry, nodeFlags, environment } = thisBuild;
   const host = encodeURIComponent(socketFolder(dataDir));
   const child = spawn(process.execPath, [...nodeFlags, entry, 'worker'], {
     env: {
-      ...nodeEnvironment,
+      ...environment,
       PATH: process.env.PATH,
       DATA_DIR: dataDir,
       DATABASE_URL: `postgresql://postgres@/partner_catalog?host=${host}`,

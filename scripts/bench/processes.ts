@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectTo, socketFolder, startServiceProcess, type ServiceProcess } from '../service-process';
 import { runLoad } from './catalog-throughput';
 import type { LoadOrder } from './http-load';
 import { sendOrders } from './order-load';
 import { randomOrder } from './orders';
+import { watchProcessors } from './processor-time';
 import type { BenchContext, Measurement } from './report';
 import { fillCatalog, fillOrders, products } from './sales-history';
 
@@ -129,39 +129,3 @@ const works: readonly Work[] = [
       sendOrders({ url, apiKey, connections, milliseconds, nextBody: () => randomOrder(products) }),
   },
 ];
-
-/** @returns what gives the processor time since, of a process and of it with its children, in milliseconds */
-function watchProcessors(pid: number): () => { first: number; all: number } {
-  const pids = [pid, ...childrenOf(pid)];
-  const before = pids.map(processorTime);
-  return () => {
-    const taken = pids.map((each, at) => processorTime(each) - before[at]!);
-    return { first: taken[0]!, all: taken.reduce((sum, each) => sum + each) };
-  };
-}
-
-/** Those that run the same program: not its PostgreSQL. */
-function childrenOf(pid: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((each) => {
-      try {
-        return Number(statOf(each)[1]) === pid && readFileSync(`/proc/${each}/comm`, 'utf8') === 'node\n';
-      } catch {
-        return false;
-      }
-    });
-}
-
-/** In milliseconds; Linux counts it in hundredths of a second. */
-function processorTime(pid: number): number {
-  const fields = statOf(pid);
-  return 10 * (Number(fields[11]) + Number(fields[12]));
-}
-
-/** What Linux tells of a process, from its state on: its name may have any characters. */
-function statOf(pid: number): string[] {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  return text.slice(text.lastIndexOf(')') + 2).split(' ');
-}

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { nodeFlags } from '../../scripts/service-process';
+import { thisBuild } from '../../scripts/service-process';
 import { afterFile, eventually, createTestFolder, project } from '../support/harness';
 import { createEmptyDatabase, databaseUrl } from '../support/databases';
 import { HeldProducts } from '../support/held-runs';
@@ -120,7 +120,7 @@ describe('API_PROCESSES', () => {
     expect(answered).not.toContain(service.pid);
     for (const pid of pids) {
       expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')).toEqual(
-        expect.arrayContaining(nodeFlags),
+        expect.arrayContaining(thisBuild.nodeFlags),
       );
     }
   });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSy
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/db/database';
-import { nodeEnvironment, nodeFlags } from '../../scripts/service-process';
+import { thisBuild } from '../../scripts/service-process';
 import { afterFile, createTestFolder, eventually, project } from './harness';
 import { ApiClient } from './api-client';
 
@@ -128,12 +128,12 @@ export function spawnService({
   const main = join(root, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
-  const child = spawn(process.execPath, [...nodeFlags, main, ...(role ? [role] : [])], {
+  const child = spawn(process.execPath, [...thisBuild.nodeFlags, main, ...(role ? [role] : [])], {
     cwd,
     // A group of its own: what is sent to it does not reach the tests.
     detached: true,
     env: {
-      ...nodeEnvironment,
+      ...thisBuild.environment,
       PATH: process.env.PATH,
       PORT: '0',
       ...(cwd === project && { DATA_DIR: dataDir }),

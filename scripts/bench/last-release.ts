@@ -1,0 +1,192 @@
+import { openAsBlob } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
+import {
+  buildIn,
+  connectTo,
+  lastReleaseFolder,
+  startServiceProcess,
+  thisBuild,
+  type ServiceProcess,
+} from '../service-process';
+import { runLoad } from './catalog-throughput';
+import { writeFeeds, type Feeds } from './etl-feeds';
+import { ask, quantile, startPacedRequests, timed, withPriority } from './measure';
+import { sendOrders } from './order-load';
+import { randomOrder } from './orders';
+import { watchProcessors } from './processor-time';
+import type { BenchContext, Measurement } from './report';
+import { fillCatalog, fillOrders, products } from './sales-history';
+
+const apiKey = 'key-of-the-benchmark';
+const headers = { 'x-api-key': apiKey };
+const connections = 50;
+/** Loads of one round whose reads form one p99: a single load has too few requests. */
+const loadsPerRound = 3;
+
+interface Subject {
+  service: ServiceProcess;
+  database: Client;
+}
+
+/** What one round measured, by name. */
+type Figures = Record<string, number>;
+
+const units = {
+  'default page, 50 connections': 'requests/s',
+  'default page: processor time each': 'ms',
+  'one product, 50 connections': 'requests/s',
+  'one product: processor time each': 'ms',
+  'orders of any products, 50 connections': 'orders/s',
+  'order: processor time each': 'ms',
+  'first load of # rows': 's',
+  'first load of # rows: processor time': 's',
+  'unchanged re-run of # rows': 's',
+  '10% of # rows changed': 's',
+  'p99 of GET /products, idle': 'ms',
+  'p99 of GET /products beside first loads of # rows': 'ms',
+} as const;
+
+/**
+ * The last release and this version, step by step in turns, each with a database of its own. Both meet the same state of
+ * the machine, so the ratio tells a regression from a busy hour. Processor time is that of the service without PostgreSQL.
+ */
+export async function measureLastRelease({
+  quick,
+  rounds,
+  folder,
+  log,
+}: BenchContext): Promise<Measurement[]> {
+  const rows = quick ? 100_000 : 400_000;
+  const feeds = await writeFeeds(folder, rows);
+  const subjects = {
+    last: await startSubject(join(folder, 'last'), buildIn(lastReleaseFolder)),
+    present: await startSubject(join(folder, 'present'), thisBuild),
+  };
+  const names = ['last', 'present'] as const;
+  const results = { last: [] as Figures[], present: [] as Figures[] };
+  try {
+    for (const name of names) await measureRequests(subjects[name], quick ? 2_000 : 5_000);
+    for (let round = 1; round <= rounds; round++) {
+      const figures = { last: {} as Figures, present: {} as Figures };
+      for (const step of [
+        (subject: Subject) => measureRequests(subject, quick ? 2_000 : 5_000),
+        (subject: Subject) => measureRuns(subject, feeds, round),
+      ]) {
+        for (const name of round % 2 ? names : names.toReversed()) {
+          Object.assign(figures[name], await step(subjects[name]));
+        }
+      }
+      for (const name of names) results[name].push(figures[name]);
+      for (const name of Object.keys(units)) {
+        log(
+          `round ${round}: ${name}: ${figures.present[name]!.toFixed(2)}, last release ${figures.last[name]!.toFixed(2)}`,
+        );
+      }
+    }
+  } finally {
+    for (const { database, service } of Object.values(subjects)) {
+      await database.end();
+      await service.stop();
+    }
+  }
+  return Object.entries(units).map(([name, unit]) => ({
+    part: 'release',
+    name: name.replace('#', rows.toLocaleString('en')),
+    unit,
+    values: results.present.map((figures) => figures[name]!),
+    limit: { name: 'the last release', values: results.last.map((figures) => figures[name]!) },
+    target: unit.endsWith('/s') ? { kind: 'at least', value: 0.9 } : { kind: 'at most', value: 1.1 },
+  }));
+}
+
+async function startSubject(dataDir: string, build: typeof thisBuild): Promise<Subject> {
+  const service = await startServiceProcess(dataDir, { API_KEYS: apiKey }, build);
+  const database = await connectTo(dataDir);
+  await fillCatalog(database);
+  await fillOrders(database, { orders: 20_000, days: 365 });
+  return { service, database };
+}
+
+async function measureRequests({ service }: Subject, milliseconds: number): Promise<Figures> {
+  const { url, pid } = service;
+  const port = Number(new URL(url).port);
+  const read = async (path: string) =>
+    (await runLoad({ port, connections, milliseconds, headers, path, numbers: products })).requestsPerSecond;
+  const order = () =>
+    sendOrders({ url, apiKey, connections, milliseconds, nextBody: () => randomOrder(products) });
+  const figures: Figures = {};
+  for (const [name, each, send] of [
+    ['default page, 50 connections', 'default page', () => read('/products')],
+    ['one product, 50 connections', 'one product', () => read('/products/PR#')],
+    ['orders of any products, 50 connections', 'order', order],
+  ] as const) {
+    const taken = watchProcessors(pid);
+    const perSecond = await send();
+    figures[name] = perSecond;
+    figures[`${each}: processor time each`] = taken().all / ((perSecond * milliseconds) / 1_000);
+  }
+  return figures;
+}
+
+async function measureRuns(subject: Subject, feeds: Feeds, round: number): Promise<Figures> {
+  const { service, database } = subject;
+  const { rows } = feeds;
+  const figures: Figures = {};
+  const idle = startPacedReads(service.url);
+  await sleep(3_000);
+  figures['p99 of GET /products, idle'] = quantile(await idle.stop(), 0.99);
+  const waits: number[] = [];
+  const seconds: number[] = [];
+  const processorSeconds: number[] = [];
+  let jobId = '';
+  for (let load = 1; load <= loadsPerRound; load++) {
+    jobId = await upload(service.url, `Partner of round ${round}, load ${load}`, feeds.base);
+    await database.query('checkpoint');
+    await withPriority(async () => {
+      const taken = watchProcessors(service.pid);
+      const reads = startPacedReads(service.url);
+      seconds.push(await timed(() => run(service.url, jobId, { inserted: rows })));
+      waits.push(...(await reads.stop()));
+      processorSeconds.push(taken().all / 1_000);
+    });
+  }
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value) / values.length;
+  figures['first load of # rows'] = mean(seconds);
+  figures['first load of # rows: processor time'] = mean(processorSeconds);
+  figures['p99 of GET /products beside first loads of # rows'] = quantile(waits, 0.99);
+  const changed = await upload(
+    service.url,
+    `Partner of round ${round}, load ${loadsPerRound}`,
+    feeds.changed,
+  );
+  await database.query('vacuum analyze');
+  await database.query('checkpoint');
+  figures['unchanged re-run of # rows'] = await timed(() => run(service.url, jobId, { unchanged: rows }));
+  figures['10% of # rows changed'] = await timed(() => run(service.url, changed, { updated: rows / 10 }));
+  return figures;
+}
+
+const startPacedReads = (url: string) =>
+  startPacedRequests({ url: `${url}/products`, headers, connections: 4, requestsPerSecond: 50 });
+
+/** @returns the id of the validation job */
+async function upload(url: string, partnerName: string, file: string): Promise<string> {
+  const form = new FormData();
+  form.set('partner_name', partnerName);
+  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
+  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
+  const body = await response.text();
+  if (response.status !== 201) throw new Error(body);
+  return (JSON.parse(body) as { validation_job_id: string }).validation_job_id;
+}
+
+/** @throws Error unless the counters are the expected ones: otherwise something else was measured */
+async function run(url: string, jobId: string, expected: Record<string, number>): Promise<void> {
+  const { body } = await ask(`${url}/jobs/${jobId}/run`, { method: 'POST', headers });
+  const { summary } = JSON.parse(body) as { summary?: Record<string, number> };
+  for (const [counter, count] of Object.entries(expected)) {
+    if (summary?.[counter] !== count) throw new Error(`run of ${jobId}: got ${body.slice(0, 1_000)}`);
+  }
+}
