@@ -30,7 +30,7 @@ import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
 
 /** Everything the application works with. */
-export interface AppDependencies {
+interface AppDependencies {
   config: Pick<
     Config,
     | 'uploadBytesMax'

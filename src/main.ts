@@ -5,8 +5,7 @@ import { createLog, withPid } from './shared/log';
 import { startApiProcess, tellFailure } from './process/api-process';
 import { undoOnce, type Cleanup } from './process/cleanups';
 import { addressVariable } from './process/messages';
-import { migrate } from './process/migrate';
-import { start } from './process/start';
+import { migrate, start } from './process/start';
 import { promisedStopMilliseconds, stopReserveMilliseconds } from './shared/shutdown';
 
 /**

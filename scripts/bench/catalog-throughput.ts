@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Client } from 'pg';
 import { loadConfig } from '../../src/config';
-import { securityHeaders } from '../../src/http/security-headers';
+import { securityHeaders } from '../../src/http/common-headers';
 import { socketFolder } from '../service-process';
 import type { ComparisonOrder } from './comparison';
 import type { LoadOrder, LoadResult } from './http-load';

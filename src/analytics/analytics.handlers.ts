@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Reads } from '../db/reads';
 import { inSnapshot } from '../db/transaction';
-import { ageSecondsMaxOf } from '../http/cache-control';
+import { ageSecondsMaxOf } from '../http/caching';
 import { defaulted, type Handlers } from '../http/contract';
 import type { Caller } from '../shared/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';

@@ -6,7 +6,7 @@ import { LagMeter } from './lag-meter';
 import { poolUse, type PoolUse } from './pool-use';
 
 /** Where the replica is, and how it is used. */
-export interface ReplicaConfig {
+interface ReplicaConfig {
   url: string;
   connections: number;
   /** A replica that is further behind serves no reads. */

@@ -7,7 +7,7 @@ import { run } from './files';
 const deadPid = 2 ** 31 - 2;
 
 /** What a server has written of itself into its data folder. */
-export interface PidFile {
+interface PidFile {
   pid: number;
   port: number;
   socketFolder: string;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Handlers } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency-key';
+import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
 import { selectBytes } from '../http/range-request';
 import { formatId } from '../shared/ids';
 import { issueBody } from '../jobs/jobs.handlers';

@@ -74,13 +74,13 @@ export interface Call<O extends OperationId> {
 }
 
 /** Translates a call into the domain's terms and its result into a reply; nothing else. */
-export type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
+type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
 
 /** One handler for every operation: a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
 
 /** Operations that need no key. */
-export type PublicOperation = 'getHealth';
+type PublicOperation = 'getHealth';
 
 /** What a check sees: query values, declared headers and the JSON body as they were sent, and who asks. */
 export interface RawRequest {

@@ -6,7 +6,7 @@ import {
   ServiceError,
   unsupportedMediaType,
 } from '../shared/errors';
-import { askForBody } from './expected-body';
+import { askForBody } from './request-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';
 

@@ -3,9 +3,8 @@ import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { fileTooLarge, malformedRequest, ServiceError } from '../shared/errors';
-import { askForBody } from './expected-body';
+import { askForBody, hasBody } from './request-body';
 import { Delimiters } from './multipart-delimiters';
-import { hasBody } from './request-body';
 import { watchSender } from './slow-client';
 
 /** What a multipart body may hold besides the file: headers, the name and ignored parts. */

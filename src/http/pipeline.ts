@@ -26,7 +26,7 @@ import { prepareBody } from './prepare-body';
 import { sentQuery, typedQuery } from './query';
 import type { CountRequest } from './rate-limit';
 import { hasBody, mediaTypeOf } from './request-body';
-import { requestIdOf } from './request-id';
+import { requestIdOf } from './common-headers';
 import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
@@ -37,7 +37,7 @@ import { toWellFormed } from './well-formed';
 import type { DelayWrongKey } from './wrong-keys';
 
 /** What the pipeline needs to know. */
-export interface PipelineOptions {
+interface PipelineOptions {
   /** The OpenAPI document. */
   document: Document;
   handlers: Handlers;

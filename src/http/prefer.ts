@@ -1,5 +1,5 @@
 /** What a client prefers of the response (RFC 7240); other preferences are ignored. */
-export interface Preferences {
+interface Preferences {
   respondAsync: boolean;
   /** How long it would wait for the response, in seconds. */
   wait?: number;

@@ -1,9 +1,9 @@
 import parseRange from 'range-parser';
 import type { ByteRange } from '../storage/object-store';
-import { hasCopy } from './entity-tag';
+import { hasCopy } from './caching';
 
 /** The headers by which a client says which copy it has, and which bytes it wants. */
-export interface RangeRequest {
+interface RangeRequest {
   Range?: string;
   'If-Range'?: string;
   'If-None-Match'?: string;

@@ -59,7 +59,7 @@ export interface HttpRefusal {
 }
 
 /** What is known of a request once it has been worked on. */
-export interface Handled {
+interface Handled {
   operation?: OperationId;
   caller?: Caller;
   /** As it was asked for, without its query. */

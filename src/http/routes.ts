@@ -9,7 +9,7 @@ import type { Parameter } from './query';
 import { checkReply } from './response-check';
 
 /** What the validators of an operation see of a request. */
-export interface RequestValues {
+interface RequestValues {
   path: Record<string, string>;
   query: Record<string, unknown>;
   header: object;

@@ -8,10 +8,9 @@ import {
 import type { Socket } from 'node:net';
 import { Router, type Request, type Response } from 'express';
 import { requestTimedOut } from '../shared/errors';
-import { noteExpectation } from './expected-body';
-import { requestIdOf } from './request-id';
+import { noteExpectation } from './request-body';
+import { requestIdOf, securityHeaders } from './common-headers';
 import type { HttpRefusal } from './request-log';
-import { securityHeaders } from './security-headers';
 import { watchReader, requestIdleMilliseconds } from './slow-client';
 
 /**

@@ -1,5 +1,5 @@
 import { makeReply } from './contract';
-import { entityTagOf, hasCopy } from './entity-tag';
+import { entityTagOf, hasCopy } from './caching';
 import type { Route, Routes } from './routes';
 
 /** A file outside the contract: public, read by GET and HEAD, kept in memory. */

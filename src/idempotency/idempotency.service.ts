@@ -11,6 +11,7 @@ import {
   type AnsweredRequest,
   type IdempotencyKey,
 } from './idempotency.repository';
+import type { Caller } from '../shared/caller';
 
 /** The body of a response, and whether it is that of an earlier request. */
 export interface Outcome<T> {
@@ -74,4 +75,18 @@ export function replay<T extends object>(
 ): Outcome<T> {
   if (!requestDigest.equals(digest)) throw idempotencyKeyUsed();
   return { responseBody: responseBody as T, replayed: true };
+}
+
+/** The key that a request came with; undefined when it has none. */
+export function idempotencyKeyOf(call: {
+  caller: Caller;
+  headers: { 'Idempotency-Key'?: string };
+}): IdempotencyKey | undefined {
+  const text = call.headers['Idempotency-Key'];
+  return text === undefined ? undefined : { apiKeyDigest: call.caller.keyDigest, text };
+}
+
+/** What a response says of its outcome. */
+export function replayedHeader({ replayed }: Outcome<unknown>): { 'Idempotent-Replayed'?: 'true' } {
+  return replayed ? { 'Idempotent-Replayed': 'true' } : {};
 }

@@ -4,7 +4,7 @@ import type { Database } from '../db/database';
 import { unavailable } from '../shared/errors';
 import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
-import { entityTagOf, hasCopy } from '../http/entity-tag';
+import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
 import { followJob } from './follow.service';

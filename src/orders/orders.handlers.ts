@@ -2,8 +2,7 @@ import type { Database } from '../db/database';
 import { orderWithoutItems } from '../shared/errors';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency-key';
-import { doOnce } from '../idempotency/idempotency.service';
+import { idempotencyKeyOf, replayedHeader, doOnce } from '../idempotency/idempotency.service';
 import { requirePartner } from '../shared/caller';
 import { orderBody } from './orders.body';
 import {

@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import type { Reads } from '../db/reads';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { ageSecondsMaxOf } from '../http/cache-control';
+import { ageSecondsMaxOf } from '../http/caching';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { formatId } from '../shared/ids';
 import { exactNumber } from '../shared/exact-json';

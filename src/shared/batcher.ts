@@ -10,7 +10,7 @@ interface Waiting<Task, Result> {
 }
 
 /** The size of a batch, and how many there are. */
-export interface BatchLimits<Task> {
+interface BatchLimits<Task> {
   /** Tasks of a batch. */
   tasksMax: number;
   /** Their size by `sizeOf`, unless one task alone is larger. */

@@ -32,7 +32,7 @@ export function requirePartner(scope: PartnerScope, partnerName: string): void {
 }
 
 /** Who shares limits with others: names to count by, see `ConcurrencyLimit`. */
-export interface LimitHolder {
+interface LimitHolder {
   holder: string;
   group: string;
 }

@@ -1,7 +1,7 @@
 import { unavailable, type ServiceError } from './errors';
 
 /** How a permit can be withdrawn, so that another holder gets its place. */
-export interface Eviction {
+interface Eviction {
   /** Aborts the work. The place is given to another holder at once: the work does not have to release it. */
   evict: () => void;
   /** How fast the work advances now, in any unit: the slowest is evicted first. */

@@ -1,5 +1,5 @@
 /** The prefixes of the identifiers (specification, section 1). Each prefix counts by itself. */
-export type IdPrefix = 'FD' | 'JS' | 'JV' | 'PR' | 'OR' | 'OI';
+type IdPrefix = 'FD' | 'JS' | 'JV' | 'PR' | 'OR' | 'OI';
 
 /** `FD` and 1 give `FD00001`; after 99999 the number grows. */
 export function formatId(prefix: IdPrefix, number: number): string {

@@ -7,7 +7,7 @@ export interface PeriodicTask {
 }
 
 /** What is repeated, and how often. */
-export interface PeriodicTaskOptions {
+interface PeriodicTaskOptions {
   /** The pause after each run: two runs never overlap. */
   milliseconds: number;
   /** The pause after a run that has failed; default: the same. */

@@ -12,7 +12,7 @@ export interface Peer {
 }
 
 /** What the peer must transfer: `bytesMin` in each window of so many milliseconds in which this side waits for it. */
-export interface MinimumThroughput {
+interface MinimumThroughput {
   bytesMin: number;
   milliseconds: number;
 }

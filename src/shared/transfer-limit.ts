@@ -9,7 +9,7 @@ import {
 import { Throughput } from './throughput';
 
 /** A transfer that wants a permit: whose it is, and how many bytes have been transferred; Infinity when all have. */
-export interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'> {
+interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'> {
   bytes: () => number;
 }
 

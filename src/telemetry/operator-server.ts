@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { securityHeaders } from '../http/security-headers';
+import { securityHeaders } from '../http/common-headers';
 import type { Log } from '../shared/log';
 import type { MetricsPage } from './metrics';
 import type { Readiness } from './readiness';

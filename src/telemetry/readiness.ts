@@ -1,4 +1,4 @@
-import { isDatabaseReachable } from '../health/health.service';
+import { isDatabaseReachable } from '../health/health.handlers';
 import type { DatabaseAddress } from '../db/database';
 import type { ObjectStore } from '../storage/object-store';
 
@@ -9,7 +9,7 @@ export const readinessCheckMilliseconds = 1_000;
 const readinessHoldsMilliseconds = 1_000;
 
 /** Whether the process can take work, and why not. */
-export interface ReadinessReport {
+interface ReadinessReport {
   status: 'starting' | 'ready' | 'not_ready' | 'draining';
   /** What does not answer; there when the status is `not_ready`. */
   missing?: ('database' | 'object_store' | 'api_processes')[];

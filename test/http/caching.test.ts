@@ -1,4 +1,4 @@
-import { ageSecondsMaxOf } from '../../src/http/cache-control';
+import { ageSecondsMaxOf } from '../../src/http/caching';
 
 describe('Cache-Control of a request', () => {
   it.each<[string | undefined, number]>([
