@@ -1,45 +1,72 @@
-import { Connection, type Client, type ClientConfig } from 'pg';
+import { once } from 'node:events';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import type { Client } from 'pg';
 
 /** How long opening a connection may take. */
 export const databaseConnectMilliseconds = 5_000;
 
-/** How the driver knows its session, and the way to the server; its types leave these out. */
-type Session = Client & {
+/** What the driver knows of its session; its types and its manual leave these out (docs/decisions/0032). */
+interface Session {
   processID: number;
   secretKey: number;
-  ssl: ClientConfig['ssl'];
+  ssl: boolean | ConnectionOptions;
   sslNegotiation: 'postgres' | 'direct';
-};
+}
 
-/** What the driver's own client does with a connection; its types leave these out too. */
-type RawConnection = Connection & {
-  connect(port: number | string, host?: string): void;
-  requestSsl(): void;
-  cancel(processId: number, secretKey: number): void;
-};
+/** Request codes of the protocol (PostgreSQL manual, "Message Formats"). */
+const sslRequest = 80_877_103;
+const cancelRequest = 80_877_102;
 
 /**
- * Cancels the statement that a connection is waiting for.
+ * Sends a cancel request for the statement that a connection is waiting for.
  *
- * Without it, the server would work on, or wait for a lock, for no client. The request is the protocol's own, on a connection
- * with the same TLS settings: a pooler knows its sessions by no other name. `Client.cancel` of the driver knows no TLS.
- * @returns when the server has taken the request, or does not seem to
+ * Without it, the server would continue the statement, or its wait for a lock. A pooler identifies its sessions by no other
+ * request. It uses the TLS settings of the connection.
+ * @returns when the server has closed the connection, or `databaseConnectMilliseconds` have passed; never throws
  */
 export async function cancelStatement(connection: Client): Promise<void> {
-  const { host, port, processID, secretKey, ssl, sslNegotiation } = connection as Session;
-  const request = new Connection({ ssl, sslNegotiation } as ClientConfig) as RawConnection;
-  const cancel = () => request.cancel(processID, secretKey);
-  request.on('error', () => undefined);
-  if (ssl) {
-    // Direct negotiation begins with TLS itself.
-    if (sslNegotiation !== 'direct') request.once('connect', () => request.requestSsl());
-    request.once('sslconnect', cancel);
-  } else request.once('connect', cancel);
-  const closed = new Promise((resolve) => request.once('end', resolve));
-  const timeout = setTimeout(() => request.stream.destroy(), databaseConnectMilliseconds);
-  if (host.startsWith('/')) request.connect(`${host}/.s.PGSQL.${port}`);
-  else request.connect(port, host);
-  // Not ended from here: a pooler forgets the request of a connection that goes away.
-  await closed;
-  clearTimeout(timeout);
+  const { host, port } = connection;
+  const session = connection as unknown as Session;
+  const { processID, secretKey, ssl, sslNegotiation } = session;
+  const signal = AbortSignal.timeout(databaseConnectMilliseconds);
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  socket.on('error', ignore);
+  try {
+    await once(socket, 'connect', { signal });
+    if (ssl && sslNegotiation !== 'direct') {
+      socket.write(message(sslRequest));
+      const [response] = (await once(socket, 'data', { signal })) as [Buffer];
+      if (response.toString() !== 'S') return;
+    }
+    const stream = ssl ? startTls(socket, session, host) : socket;
+    stream.write(message(cancelRequest, processID, secretKey));
+    // The server closes it first: a pooler drops the request of a closed connection.
+    await once(stream.resume(), 'close', { signal });
+  } catch {
+    // The server is not reachable.
+  } finally {
+    socket.destroy();
+  }
 }
+
+function startTls(socket: Socket, { ssl, sslNegotiation }: Session, host: string): Socket {
+  const stream = connectTls({
+    // The driver hides the client's key from a spread.
+    ...(typeof ssl === 'object' && { ...ssl, key: ssl.key }),
+    socket,
+    host,
+    // An address is not allowed as a server name (RFC 6066, section 3).
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(sslNegotiation === 'direct' && { ALPNProtocols: ['postgresql'] }),
+  });
+  return stream.on('error', ignore);
+}
+
+function message(...words: number[]): Buffer {
+  const bytes = Buffer.alloc(4 * (words.length + 1));
+  [bytes.length, ...words].forEach((word, at) => bytes.writeInt32BE(word, 4 * at));
+  return bytes;
+}
+
+const ignore = () => undefined;

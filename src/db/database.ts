@@ -84,6 +84,11 @@ function nameOf(text: string): string {
   return name;
 }
 
+/** The connection of a transaction, for COPY; of a pool, a free one, which the caller releases. */
+export function connectionOf(db: Database): Promise<Client> {
+  return (db.client as Knex.Client).acquireConnection() as Promise<Client>;
+}
+
 /**
  * Reads rows with a statement that is written out, `?` for each binding. knex takes longer to make one, and to follow it
  * through its own layers, than all the rest of a request that reads one row: for what is asked most.
@@ -97,16 +102,11 @@ export async function queryRows<Row>(
   bindings: readonly Knex.Value[],
   isPrepared = false,
 ): Promise<Row[]> {
-  const client = db.client as {
-    acquireConnection(): Promise<Client>;
-    releaseConnection(connection: Client): Promise<void>;
-    positionBindings(sql: string): string;
-    emit(event: 'query', statement: { sql: string; bindings: readonly unknown[] }): void;
-  };
-  const connection = await client.acquireConnection();
+  const client = db.client as Knex.Client;
+  const connection = await connectionOf(db);
   try {
     const { preparesStatements, queryMilliseconds } = settingsOf.get(connection)!;
-    const text = client.positionBindings(sql);
+    const text = client.positionBindings(sql) as string;
     // The tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
     const statement: QueryConfig & { query_timeout?: number } = {

@@ -4,6 +4,7 @@ import PostgresDialect from 'knex/lib/dialects/postgres/index.js';
 import type { Client, DatabaseError } from 'pg';
 import { unavailable } from '../shared/errors';
 import { cancelStatement } from './cancel-statement';
+import { poolUse } from './pool-use';
 
 /** How many wait for one; it serves as many in a second, unless the database is in trouble. More are 503 at once. */
 export const databaseWaiting = 500;
@@ -46,9 +47,8 @@ export function serviceDialect(queryMilliseconds: number | undefined): typeof Kn
   return class ServiceDialect extends PostgresDialect {
     /** @throws unavailable when too many requests wait for a connection: one more would only wait to be refused */
     override acquireConnection(): Promise<Client> {
-      const pool = this.pool as { numPendingAcquires(): number } | undefined;
-      if (!pool) return Promise.reject(unavailable('the pool of connections is closed'));
-      const waiting = pool.numPendingAcquires();
+      if (!this.pool) return Promise.reject(unavailable('the pool of connections is closed'));
+      const { waiting } = poolUse({ client: this });
       if (waiting < databaseWaiting) return super.acquireConnection() as Promise<Client>;
       return Promise.reject(unavailable(`${waiting} requests wait for a connection to the database`));
     }

@@ -1,24 +1,16 @@
-import type { Database } from './database';
+import type { Knex } from 'knex';
 
-/** The connections of a pool, and who waits for one. */
+/** The connections of a pool, and the requests that wait for one. */
 export interface PoolUse {
   used: number;
   free: number;
   waiting: number;
 }
 
-/** What knex's pool (tarn) tells of itself. */
-interface Pool {
-  numUsed(): number;
-  numFree(): number;
-  numPendingAcquires(): number;
-}
-
-/** How much of a pool is in use right now. */
-export function poolUse(db: Database): PoolUse {
-  const { pool } = db.client as { pool?: Pool };
-  // A pool that was closed is gone.
-  if (!pool) return { used: 0, free: 0, waiting: 0 };
+/** Returns the use of a pool now; zeros once it is closed. */
+export function poolUse({ client }: { client: Knex.Client }): PoolUse {
+  const { pool } = client;
+  if (!pool || !('numUsed' in pool)) return { used: 0, free: 0, waiting: 0 };
   return { used: pool.numUsed(), free: pool.numFree(), waiting: pool.numPendingAcquires() };
 }
 

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
-import type { ClientBase } from 'pg';
+import { connectionOf } from '../db/database';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
@@ -139,9 +139,7 @@ export async function copyRows(
     yield* extractor.read(counted());
     yield batch.take();
   }
-  // Within a transaction this is its own connection.
-  const knexClient = trx.client as { acquireConnection(): Promise<ClientBase> };
-  const client = await knexClient.acquireConnection();
+  const client = await connectionOf(trx);
   try {
     await pipeline(batches(), client.query(copyFrom(`copy ${target.table} from stdin`)));
   } finally {

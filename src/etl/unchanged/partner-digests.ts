@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { ClientBase } from 'pg';
+import { connectionOf } from '../../db/database';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget } from './block-budget';
 import { digestContext } from './digest-context';
@@ -123,9 +123,7 @@ export class PartnerDigests {
 
   /** In binary: as text it would be twice as long, and take twice the time. @returns undefined when it is gone meanwhile */
   private async read(blockNumber: number): Promise<DigestBlock | undefined> {
-    // Within a transaction this is its own connection.
-    const knexClient = this.trx.client as { acquireConnection(): Promise<ClientBase> };
-    const client = await knexClient.acquireConnection();
+    const client = await connectionOf(this.trx);
     // A copy takes no parameters; the numbers come from our own tables.
     const sql = `copy (
       select records, skus from digest_blocks where partner_id = ${this.partnerId} and block_number = ${blockNumber}
