@@ -1,20 +1,23 @@
 const lineEnd = Buffer.from('\r\n');
 const headEnd = Buffer.from('\r\n\r\n');
 
+/** The result of one step: continue, wait for more bytes, or reject the form. */
+type Step = 'next' | 'more' | 'ambiguous';
+
 /**
- * Follows the delimiters of a multipart body (RFC 2046, section 5.1.1), where busboy is too lenient:
+ * Follows the delimiters of a multipart body (RFC 2046, section 5.1.1) where busboy is too lenient:
  *
- * - A boundary that begins a line ends the part also where more text follows it in that line. What comes then is dropped: a
- *   file that holds such a line would be stored without its rest.
- * - Where one follows a part's head, its line break being that of the empty line before the content, the part's content
- *   never ends.
- * - Parts that follow the last delimiter are parts as far as they come in the same piece; a content that does not end
- *   there never does.
+ * - A boundary at the start of a line ends the part even if more text follows in that line, which is dropped: a file with
+ *   such a line would be stored without its rest.
+ * - After a boundary directly behind the head of a part, the content of that part never ends.
+ * - Parts after the last delimiter are read as far as they arrive in the same piece; a content without its end never ends.
  */
 export class Delimiters {
+  /** The heads of the parts so far, in order, as Latin-1; the reader removes them. */
+  readonly heads: string[] = [];
   private readonly delimiter: Buffer;
-  private place: 'text' | 'head' | 'content begin' | 'epilogue' = 'text';
-  /** What is not decided yet. The body may begin with a delimiter. */
+  private place: 'text' | 'head' | 'epilogue' = 'text';
+  /** Bytes that are not decided yet. The body may start with a delimiter. */
   private rest = lineEnd;
 
   constructor(boundary: string) {
@@ -23,37 +26,23 @@ export class Delimiters {
 
   /**
    * Takes the next bytes of the body.
-   * @returns those of them that are the form's: what comes after the last delimiter is not; undefined when a delimiter is
-   * ambiguous
+   * @returns the bytes up to the last delimiter; undefined when a delimiter is ambiguous
    */
   take(piece: Buffer): Buffer | undefined {
     if (this.place === 'epilogue') return piece.subarray(0, 0);
     this.rest = Buffer.concat([this.rest, piece]);
     let step: Step;
-    do step = this.step();
+    do step = this.place === 'head' ? this.head() : this.text();
     while (step === 'next');
     if (step === 'ambiguous') return undefined;
-    return this.hasEnded() ? piece.subarray(0, piece.length - this.rest.length) : piece;
+    return this.isInEpilogue() ? piece.subarray(0, piece.length - this.rest.length) : piece;
   }
 
-  private hasEnded(): boolean {
+  private isInEpilogue(): boolean {
     return this.place === 'epilogue';
   }
 
-  private step(): Step {
-    switch (this.place) {
-      case 'text':
-        return this.text();
-      case 'head':
-        return this.head();
-      case 'content begin':
-        return this.contentBegin();
-      case 'epilogue':
-        return 'more';
-    }
-  }
-
-  /** What comes before the first part, or its content: to the end of the next delimiter. */
+  /** Skips the preamble or the content of a part, and the delimiter after it. */
   private text(): Step {
     const found = this.rest.indexOf(this.delimiter);
     if (found === -1) {
@@ -66,29 +55,24 @@ export class Delimiters {
     const next = this.rest.toString('latin1', end, end + 2);
     if (next !== '--' && next !== '\r\n') return 'ambiguous';
     this.place = next === '--' ? 'epilogue' : 'head';
-    // The line break may begin the empty line after a head of nothing.
+    // The line break can be the one before the empty line, if the head has no lines.
     this.skip(next === '--' ? end + 2 : end);
-    return 'next';
+    return next === '--' ? 'more' : 'next';
   }
 
-  /** The headers of a part, to the empty line: busboy takes 16 KiB at most. */
+  /** Skips the head of a part, for which busboy allows 16 KiB, and the empty line. */
   private head(): Step {
     const end = this.rest.indexOf(headEnd);
     const head = end === -1 ? this.rest : this.rest.subarray(0, end);
     if (head.includes(this.delimiter)) return 'ambiguous';
     if (end === -1) return 'more';
-    this.place = 'content begin';
-    this.skip(end + lineEnd.length);
-    return 'next';
-  }
-
-  /** The line break before a content, and as much of that as shows that it is no delimiter. */
-  private contentBegin(): Step {
-    const length = Math.min(this.rest.length, this.delimiter.length);
-    const isLike = this.rest.subarray(0, length).equals(this.delimiter.subarray(0, length));
-    if (isLike) return length === this.delimiter.length ? 'ambiguous' : 'more';
+    // The line break before the content, and enough of the content to see that it is no delimiter.
+    const start = this.rest.subarray(end + lineEnd.length, end + lineEnd.length + this.delimiter.length);
+    if (start.equals(this.delimiter)) return 'ambiguous';
+    if (start.equals(this.delimiter.subarray(0, start.length))) return 'more';
+    this.heads.push(head.toString('latin1'));
     this.place = 'text';
-    this.skip(lineEnd.length);
+    this.skip(end + headEnd.length);
     return 'next';
   }
 
@@ -96,6 +80,3 @@ export class Delimiters {
     this.rest = this.rest.subarray(bytes);
   }
 }
-
-/** What a look at the rest has come to: it goes on at the next place, needs more bytes, or is ambiguous. */
-type Step = 'next' | 'more' | 'ambiguous';

@@ -16,9 +16,6 @@ export const formFieldBytes = 64 * 1024;
 /** More parts than this are not a form of ours. */
 export const formParts = 100;
 
-/** How far back the headers of a multipart part can lie when it begins: they have at most 16 KiB, chunks come in 64. */
-const partHeaderWindowBytes = 192 * 1024;
-
 /** A part of a form. A file's content must be read to its end before the next part comes. */
 export type FormPart =
   /** `value`: null when its character set is unknown, or it is not of that. */
@@ -69,9 +66,7 @@ async function* readMultipart(
   const bodyBytesMax = fileBytesMax + multipartOverheadBytes;
   if (Number(request.headers['content-length']) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
   const form = openForm(request);
-  const boundary = boundaryOf(request);
-  const delimiters = new Delimiters(boundary);
-  const headers = new PartHeaders(boundary);
+  const delimiters = new Delimiters(boundaryOf(request));
   const queue: FormPart[] = [];
   const state: { failure?: ServiceError; finished: boolean } = { finished: false };
   let wake: () => void = () => undefined;
@@ -93,7 +88,7 @@ async function* readMultipart(
   form.on('file', (name: string | undefined, content, { filename, mimeType }) => {
     // Whoever reads the content learns of its error; without a listener it would end the process.
     content.on('error', () => undefined);
-    const mediaType = headers.nameMediaType(name ?? '') ? mimeType : undefined;
+    const mediaType = namesMediaType(delimiters.heads, name ?? '') ? mimeType : undefined;
     queue.push({
       kind: 'file',
       name: name ?? '',
@@ -126,7 +121,6 @@ async function* readMultipart(
         fail(malformedMultipart(new Error('an ambiguous boundary')));
         return;
       }
-      headers.see(formPiece);
       form.write(formPiece);
     }
   };
@@ -198,35 +192,15 @@ function boundaryOf(request: IncomingMessage): string {
 }
 
 /**
- * Tells whether a part names its media type: busboy gives `text/plain` for one that does not, and many clients do not.
- * Looks at the bytes before and around the part's begin, which is where its headers are.
+ * Returns whether the next part with this name has a media type, and removes the heads up to it: busboy gives `text/plain`
+ * for a part without one, as many clients send it.
  */
-class PartHeaders {
-  /** Twice the window: when it is full, the window moves to its front. However small the chunks, each costs its own bytes. */
-  private readonly bytes = Buffer.allocUnsafe(2 * partHeaderWindowBytes);
-  private end = 0;
-
-  constructor(private readonly boundary: string) {}
-
-  see(chunk: Buffer): void {
-    const seen = chunk.subarray(-partHeaderWindowBytes);
-    if (this.end + seen.length > this.bytes.length) {
-      this.bytes.copyWithin(0, this.end - partHeaderWindowBytes, this.end);
-      this.end = partHeaderWindowBytes;
-    }
-    this.end += seen.copy(this.bytes, this.end);
-  }
-
-  /** To be asked when the part with this name begins. */
-  nameMediaType(partName: string): boolean {
-    const name = Buffer.from(partName)
-      .toString('latin1')
-      .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    const disposition = new RegExp(`^content-disposition:[^\\r\\n]*[;\\s]name="?${name}"?(?:;|\\s|$)`, 'im');
-    // What comes before the first boundary is the content of an earlier part.
-    const [, ...parts] = this.bytes.toString('latin1', 0, this.end).split(`--${this.boundary}`);
-    const heads = parts.map((part) => part.split('\r\n\r\n', 1)[0]!);
-    const head = heads.find((each) => disposition.test(each));
-    return head === undefined || /^content-type:/im.test(head);
-  }
+function namesMediaType(heads: string[], partName: string): boolean {
+  const name = Buffer.from(partName)
+    .toString('latin1')
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const disposition = new RegExp(`^content-disposition:[^\\r\\n]*[;\\s]name="?${name}"?(?:;|\\s|$)`, 'im');
+  const at = heads.findIndex((head) => disposition.test(head));
+  const head = heads.splice(0, at + 1).at(-1);
+  return head === undefined || /^content-type:/im.test(head);
 }
