@@ -2040,6 +2040,26 @@ export interface components {
              */
             revenue_pct: number;
         };
+        /** @description A test of the endpoint. */
+        WebhookPingEvent: {
+            /**
+             * @description Always `webhook.ping`.
+             * @example webhook.ping
+             * @enum {string}
+             */
+            type: "webhook.ping";
+            /**
+             * Format: date-time
+             * @description When the test was requested, UTC.
+             * @example 2026-03-01T09:30:00.012Z
+             */
+            timestamp: string;
+            /**
+             * @description Empty.
+             * @example {}
+             */
+            data: Record<string, never>;
+        };
         /** @description A feed was uploaded. */
         FeedUploadedEvent: {
             /**

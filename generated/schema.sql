@@ -272,6 +272,7 @@ create table webhook_deliveries (
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   is_being_sent boolean not null default false,
+  last_result text,
   constraint webhook_deliveries_pkey PRIMARY KEY (webhook_delivery_id)
 );
 CREATE INDEX webhook_deliveries_being_sent ON public.webhook_deliveries USING btree (webhook_endpoint_id) WHERE is_being_sent;
@@ -294,3 +295,20 @@ create table webhook_endpoints (
   given_up bigint not null default 0,
   constraint webhook_endpoints_pkey PRIMARY KEY (webhook_endpoint_id)
 );
+
+create table webhook_outcomes (
+  webhook_outcome_id bigint not null generated always as identity,
+  webhook_endpoint_id bigint not null,
+  message_id text collate "C" not null,
+  event_type text collate "C" not null,
+  happened_at timestamp with time zone not null,
+  content json not null,
+  attempts integer not null,
+  outcome text collate "C" not null,
+  last_result text,
+  ended_at timestamp with time zone not null default now(),
+  constraint webhook_outcomes_outcome_known CHECK ((outcome = ANY (ARRAY['delivered'::text, 'discarded'::text]))),
+  constraint webhook_outcomes_pkey PRIMARY KEY (webhook_outcome_id)
+);
+CREATE INDEX webhook_outcomes_by_end ON public.webhook_outcomes USING btree (ended_at);
+CREATE INDEX webhook_outcomes_by_event ON public.webhook_outcomes USING btree (webhook_endpoint_id, happened_at);

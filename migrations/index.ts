@@ -18,6 +18,7 @@ import * as logManualChanges from './20261122110100_log_manual_changes';
 import * as createWebhookDeliveries from './20261122120000_create_webhook_deliveries';
 import * as queueRunsInTheirJobs from './20261122120100_queue_runs_in_their_jobs';
 import * as limitApiKeys from './20261122130000_limit_api_keys';
+import * as keepWebhookOutcomes from './20261122230000_keep_webhook_outcomes';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -70,4 +71,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261122120000_create_webhook_deliveries': expand(createWebhookDeliveries),
   '20261122120100_queue_runs_in_their_jobs': expand(queueRunsInTheirJobs),
   '20261122130000_limit_api_keys': expand(limitApiKeys),
+  '20261122230000_keep_webhook_outcomes': expand(keepWebhookOutcomes),
 };

@@ -10,10 +10,10 @@ export interface AdminContext {
 }
 
 /**
- * Runs the work of a command on the service's database, beside the running service or while it is stopped. Brings the
- * schema up to date first where a start of the service would: a command may come before the first start.
- * @param config - the settings of the service, from the environment unless they are given
- * @throws ConfigError; what the work throws
+ * Runs the work of a command on the service's database, whether the service runs or not. Migrates the schema first if a
+ * start of the service would: a command can precede the first start.
+ * @param config - the settings of the service; default: from the environment
+ * @throws ConfigError; the errors of the work
  */
 export async function withDatabase(
   work: (context: AdminContext) => Promise<void>,

@@ -4,17 +4,17 @@ import { partnerExists } from '../feeds/feeds.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { digestOf, generateKey } from '../shared/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';
-import { partnerNameArgument } from './arguments';
+import { partnerNameArgument, timeArgument } from './arguments';
 import { withDatabase } from './context';
-import { printTable } from './table';
+import { printLine, printNote, printTable } from './output';
 
-/** Adds the group of commands that manage API keys. */
+/** Adds the commands that manage API keys. */
 export function addKeys(program: Command): Command {
   const keys = program.command('keys').description('create, list and revoke API keys');
   keys
     .command('create')
     .description('create a key and print it: it is shown only this once')
-    .argument('<NAME>', 'tells the key from others, in logs too', keyName)
+    .argument('<NAME>', 'identifies the key in lists and logs', keyName)
     .option('--partner <PARTNER>', 'limit the key to the data of this partner', partnerNameArgument)
     .option('--read-only', 'let the key only read, inspect files and plan runs')
     .option(
@@ -57,7 +57,7 @@ interface CreateOptions {
 }
 
 function keyName(text: string): string {
-  // A name must not break the line of a log or of a list.
+  // A line break would forge a line of a log or list.
   if (!/^[^\p{Cc}]{1,100}$/u.test(text) || !text.trim()) {
     throw new InvalidArgumentError(
       'Wrong NAME: it must have 1 to 100 characters, none of them a control character.',
@@ -66,23 +66,16 @@ function keyName(text: string): string {
   return text.trim();
 }
 
-const timeForm = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
-
-/** Parses a day, which begins at 0:00 UTC, or an instant with its offset. @throws InvalidArgumentError */
+/** @throws InvalidArgumentError */
 function futureTime(text: string): Date {
-  const [, day] = timeForm.exec(text) ?? [];
-  const time = new Date(text);
-  // A day that its month does not have would count as one of the next month.
-  if (!day || Number.isNaN(time.getTime()) || !new Date(day).toISOString().startsWith(day)) {
-    throw new InvalidArgumentError('Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.');
-  }
+  const time = timeArgument(text);
   if (time.getTime() <= Date.now()) throw new InvalidArgumentError('Wrong TIME: it must be in the future.');
   return time;
 }
 
 const durationDaysMax = 36_500;
 
-/** Parses how long from now. @throws InvalidArgumentError */
+/** Parses a duration from now. @throws InvalidArgumentError */
 function timeAfter(text: string): Date {
   const [, number, unit] = /^([1-9]\d{0,6})([dh])$/.exec(text) ?? [];
   const hours = Number(number) * (unit === 'd' ? 24 : 1);
@@ -92,14 +85,14 @@ function timeAfter(text: string): Date {
   return new Date(Date.now() + hours * 3_600_000);
 }
 
-/** Prints the key, alone, to standard output, where a script can take it. */
+/** Prints only the key to standard output, for scripts. */
 async function create(db: Database, options: Omit<Required<NewKey>, 'key_digest'>): Promise<void> {
   const { key_name: name, partner_name: partner, is_read_only: isReadOnly, expires_at: expiresAt } = options;
   const key = generateKey();
   if (!(await insertKey(db, { ...options, key_digest: digestOf(key) }))) {
     throw new Error(`A key named ${name} is in use. Revoke it, or give the new one another name.`);
   }
-  process.stdout.write(`${key}\n`);
+  printLine(key);
   const notes = [
     `This is the key named ${name}. Keep it now: it cannot be shown again.`,
     isReadOnly ? 'It is read-only.' : partner === null && 'It may do everything.',
@@ -107,9 +100,7 @@ async function create(db: Database, options: Omit<Required<NewKey>, 'key_digest'
     expiresAt && `It expires at ${expiresAt.toISOString()}.`,
   ];
   const isNew = partner !== null && !(await partnerExists(db, partner));
-  process.stderr.write(
-    `${notes.filter(Boolean).join(' ')}\n` + (isNew ? 'There is no feed of this partner yet.\n' : ''),
-  );
+  printNote(notes.filter(Boolean).join(' ') + (isNew ? '\nThere is no feed of this partner yet.' : ''));
 }
 
 async function list(db: Database): Promise<void> {
@@ -135,5 +126,5 @@ function stateOf({ revoked_at, expires_at }: ApiKeyRow): string {
 
 async function revoke(db: Database, name: string): Promise<void> {
   if (!(await revokeKey(db, name))) throw new Error(`No key named ${name} is in use.`);
-  process.stderr.write(`The key named ${name} is revoked; it stops working within seconds.\n`);
+  printNote(`The key named ${name} is revoked; it stops working within seconds.`);
 }

@@ -2,7 +2,7 @@ import { ConfigError } from '../shared/settings';
 import { UsageError, usageExitCode } from '../shared/command-line';
 import { adminProgram } from './program';
 
-/** The command `npm run admin`. Takes the settings of the service. */
+/** Runs the command `npm run admin`. */
 adminProgram()
   .runWith(process.argv.slice(2))
   .then(

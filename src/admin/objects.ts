@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import { cleanObjects } from '../feeds/clean-objects';
 import { openObjectStore } from '../storage/open-store';
 import { withDatabase, type AdminContext } from './context';
+import { printLine } from './output';
 
-/** An object that no row names is removed when it is older: an upload has its object before its row. */
-const orphanObjectMilliseconds = 24 * 3600 * 1000;
+/** Younger objects without a row are kept: an upload stores its object before its row. */
+const orphanAgeMilliseconds = 24 * 3600 * 1000;
 
-/** Adds the group of commands that manage the object store. */
+/** Adds the commands that manage the object store. */
 export function addObjects(program: Command): void {
   const objects = program.command('objects').description('clean up the object store');
   objects
@@ -17,21 +18,20 @@ export function addObjects(program: Command): void {
 }
 
 async function clean({ db, config }: AdminContext, dryRun: boolean): Promise<void> {
-  const print = (line: string) => process.stdout.write(`${line}\n`);
   const objectStore = await openObjectStore(config);
   try {
     const { seen, removed, young, foreign, unfinishedRemoved } = await cleanObjects(db, objectStore, {
       dryRun,
-      before: new Date(Date.now() - orphanObjectMilliseconds),
-      report: (line) => print(`${dryRun ? 'would remove' : 'removing'} ${line}`),
+      before: new Date(Date.now() - orphanAgeMilliseconds),
+      report: (line) => printLine(`${dryRun ? 'would remove' : 'removing'} ${line}`),
     });
-    const hours = orphanObjectMilliseconds / 3_600_000;
-    print(
+    const hours = orphanAgeMilliseconds / 3_600_000;
+    printLine(
       `Objects: ${seen}. No feed names ${removed + young} of them; ${dryRun ? 'to be removed' : 'removed'}: ${removed}; ` +
-        `left, because younger than ${hours} hours: ${young}. ` +
+        `kept, because younger than ${hours} hours: ${young}. ` +
         `Unfinished uploads ${dryRun ? 'to be removed' : 'removed'}: ${unfinishedRemoved}.`,
     );
-    if (foreign > 0) print(`Left alone, because not of this database: ${foreign} objects.`);
+    if (foreign > 0) printLine(`Kept, because not of this database: ${foreign} objects.`);
   } finally {
     objectStore.close();
   }

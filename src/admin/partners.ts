@@ -5,18 +5,19 @@ import { mergePartners, type PartnerMerge } from '../partners/merge-partners';
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
+import { printLine } from './output';
 
-/** Adds the group of commands that manage partners. */
+/** Adds the commands that manage partners. */
 export function addPartners(program: Command): void {
   const partners = program.command('partners').description('merge partners');
   partners
     .command('merge')
     .description(
-      'merge a partner into another one, or rename it; without names, all names that are not in NFC (Unicode) into NFC',
+      'merge a partner into another one, or rename it; without names, rename all partners whose names are not in Unicode NFC',
     )
-    .argument('[FROM]', 'the partner that is merged, exactly as it is stored', partnerNameArgument)
-    .argument('[INTO]', 'the partner that it is merged into', partnerNameArgument)
-    .option('--apply', 'do it; else only show what would be done', false)
+    .argument('[FROM]', 'the partner to merge, exactly as it is stored', partnerNameArgument)
+    .argument('[INTO]', 'the partner to merge it into', partnerNameArgument)
+    .option('--apply', 'merge; without it, only preview', false)
     .action(
       (
         from: string | undefined,
@@ -43,21 +44,20 @@ async function merge(db: Database, names: [string, string] | undefined, apply: b
   try {
     await inTransaction(db, 'bulk', async (trx) => {
       for (const [from, into] of pairs) merges.push(await mergePartners(trx, from, into));
-      // Undoes it: the preview has exactly the figures of the merge.
+      // Rolls back: so the preview has the exact figures of the merge.
       if (!apply) throw new Preview();
     });
   } catch (error) {
     if (!(error instanceof Preview)) throw error;
   }
-  const print = (line: string) => process.stdout.write(`${line}\n`);
   pairs.forEach(([from, into], at) =>
-    print(`${describe(from)} into ${describe(into)}: ${figures(merges[at]!)}`),
+    printLine(`${describe(from)} into ${describe(into)}: ${figures(merges[at]!)}`),
   );
-  if (pairs.length === 0) print('All names of partners are in NFC.');
-  else if (!apply) print('Nothing has been changed: --apply does it.');
+  if (pairs.length === 0) printLine('All partner names are in NFC.');
+  else if (!apply) printLine('Nothing was changed: this was a preview. --apply merges.');
 }
 
-/** Names that look the same differ in their characters. */
+/** Quotes a name, other characters than ASCII as escapes: names can look the same. */
 function describe(name: string): string {
   const outsideAscii = /[^\x20-\x7e]/gu;
   return `"${name.replace(outsideAscii, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)}"`;

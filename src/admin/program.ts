@@ -5,12 +5,12 @@ import { addPartners } from './partners';
 import { addSales } from './sales';
 import { addWebhooks } from './webhooks';
 
-/** The operator's command: one group of commands for each thing that is managed. */
+/** Makes the operator's command, with a group of commands for each kind of resource. */
 export function adminProgram(): CommandLine {
   const program = new CommandLine('npm run --silent admin --');
   program.description('Manage the service. Takes the settings of the service from the environment.');
   const keys = addKeys(program);
-  // `npm run keys -- webhooks`, until the next release.
+  // Deprecated: `npm run keys -- webhooks`.
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
   addObjects(program);

@@ -4,12 +4,11 @@ import { enableSalesTriggers, listDisabledTriggers } from '../analytics/sales-tr
 import { verifySales, type SalesDifference } from '../analytics/sales-verification';
 import type { Database } from '../db/database';
 import { withDatabase } from './context';
-import { printTable } from './table';
+import { printLine, printNote, printTable } from './output';
 
-/** Differences that are printed at most. */
-const printedMax = 50;
+const printedDifferencesMax = 50;
 
-/** Adds the group of commands that verify and rebuild the sums behind the sales figures. */
+/** Adds the commands that verify and rebuild the sums behind the sales figures. */
 export function addSales(program: Command): void {
   const sales = program.command('sales').description('verify and rebuild the sales figures');
   sales
@@ -27,24 +26,24 @@ async function verify(db: Database): Promise<void> {
   printDifferences(differences);
   const disabled = await listDisabledTriggers(db);
   if (disabled.length > 0) {
-    process.stderr.write(
-      `Not enabled always: ${disabled.map(({ trigger }) => trigger).join(', ')}. sales rebuild enables them.\n`,
+    printNote(
+      `Triggers that are not ENABLE ALWAYS: ${disabled.map(({ trigger }) => trigger).join(', ')}. sales rebuild enables them.`,
     );
   }
   if (differences.length > 0) {
     throw new Error('The sales figures differ from the orders: npm run --silent admin -- sales rebuild.');
   }
-  process.stderr.write('The sales figures are those of the orders.\n');
+  printNote('The sales figures agree with the orders.');
 }
 
 async function rebuild(db: Database): Promise<void> {
-  // Before the sums: a change from now on is noted.
+  // Before the rebuild, so that the triggers record all changes from then on.
   const enabled = await enableSalesTriggers(db);
   const differences = await rebuildSales(db);
   printDifferences(differences);
-  process.stderr.write(`The sums are rebuilt. Wrong before: ${differences.length}.\n`);
+  printNote(`The sums are rebuilt. Wrong before: ${differences.length}.`);
   if (enabled.length > 0) {
-    process.stderr.write(`Enabled always: ${enabled.map(({ trigger }) => trigger).join(', ')}.\n`);
+    printNote(`Triggers set to ENABLE ALWAYS: ${enabled.map(({ trigger }) => trigger).join(', ')}.`);
   }
 }
 
@@ -53,7 +52,7 @@ function printDifferences(differences: SalesDifference[]): void {
   printTable([
     ['PARTNER', 'DAY', 'CURRENCY', 'UNITS SHOWN', 'UNITS ORDERED', 'SALES SHOWN', 'SALES ORDERED'],
     ...differences
-      .slice(0, printedMax)
+      .slice(0, printedDifferencesMax)
       .map((difference) => [
         difference.partner_name ?? '(all)',
         difference.sales_day ?? '(all)',
@@ -64,6 +63,6 @@ function printDifferences(differences: SalesDifference[]): void {
         difference.actual_sales ?? '0',
       ]),
   ]);
-  const more = differences.length - printedMax;
-  if (more > 0) process.stdout.write(`... and ${more} more\n`);
+  const more = differences.length - printedDifferencesMax;
+  if (more > 0) printLine(`... and ${more} more`);
 }

@@ -15,25 +15,28 @@ import {
 } from '../webhooks/endpoints.repository';
 import type { EventType } from '../events/outbox';
 import { requirePublicHost } from '../webhooks/public-address';
-import { partnerNameArgument } from './arguments';
+import { endpointIdArgument, partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
-import { printTable } from './table';
+import { addDeliveries } from './deliveries';
+import { printLine, printNote, printTable } from './output';
 
-/** All of them, in the order of the document. */
-const eventTypes = Object.keys(document['x-webhooks']) as EventType[];
+/** The event types to choose from, in the order of the document; the operator sends `webhook.ping` to any endpoint. */
+const eventTypes = (Object.keys(document['x-webhooks']) as EventType[]).filter(
+  (type) => type !== 'webhook.ping',
+);
 
-/** Standard Webhooks wants 24 to 64 bytes. */
+/** Standard Webhooks requires 24 to 64 bytes. */
 const secretBytes = 32;
 const urlCharactersMax = 2_000;
 
-/** Adds the group of commands that manage webhooks. */
+/** Adds the commands that manage webhooks. */
 export function addWebhooks(program: Command, { hidden = false } = {}): void {
   const webhooks = program
     .command('webhooks', { hidden })
-    .description('create, list, disable, enable and remove webhooks');
+    .description('manage webhooks and their deliveries');
   webhooks
     .command('create')
-    .description('deliver events to a URL, and print the secret that signs them: it is shown only this once')
+    .description('deliver events to a URL, and print the secret that signs them: it is shown only once')
     .argument('<URL>', 'the address of the receiver')
     .option('--partner <PARTNER>', 'deliver only the events of this partner', partnerNameArgument)
     .option(
@@ -57,14 +60,15 @@ export function addWebhooks(program: Command, { hidden = false } = {}): void {
     webhooks
       .command(name)
       .description(description)
-      .argument('<ID>', 'the number of the webhook, see list', endpointId)
+      .argument('<ID>', 'the number of the webhook, see list', endpointIdArgument)
       .action((id: number) =>
         withDatabase(async ({ db }) => {
           if (!(await change(db, id))) throw new Error(`There is no webhook ${id}.`);
-          process.stderr.write(`Webhook ${id} ${done}.\n`);
+          printNote(`Webhook ${id} ${done}.`);
         }),
       );
   }
+  addDeliveries(webhooks);
 }
 
 interface CreateOptions {
@@ -75,21 +79,21 @@ interface CreateOptions {
 const changes = [
   {
     name: 'disable',
-    description: 'deliver nothing more; pending deliveries are dropped',
+    description: 'stop deliveries; pending ones are discarded',
     change: (db: Database, id: number) => disableEndpoint(db, id),
-    done: 'is disabled: nothing more is sent to it',
+    done: 'is disabled, and gets no more events',
   },
   {
     name: 'enable',
-    description: 'deliver events from now on, also after too many failures',
+    description: 'deliver events from now on; ends a pause too',
     change: enableEndpoint,
-    done: 'is enabled: it gets the events from now on',
+    done: 'is enabled, and gets events from now on',
   },
   { name: 'remove', description: 'remove a webhook', change: deleteEndpoint, done: 'is removed' },
 ];
 
 /**
- * The address of a receiver, as it will be used. A name that leads to a private address shows only when something is sent.
+ * Parses the address of a receiver. The addresses of a host name are checked at each delivery instead.
  * @throws UsageError
  */
 function parseWebhookUrl(text: string, privateAddresses: boolean, command: Command): string {
@@ -100,12 +104,12 @@ function parseWebhookUrl(text: string, privateAddresses: boolean, command: Comma
   }
   const url = new URL(text);
   if (!protocols.includes(url.protocol)) {
-    wrong('it must be https, or http where WEBHOOK_PRIVATE_ADDRESSES is on.');
+    wrong('it must begin with https, or http with WEBHOOK_PRIVATE_ADDRESSES=on.');
   }
   if (url.username || url.password) {
-    wrong('it must have no name and no password; the signature says who sends.');
+    wrong('it must have no user name and password; receivers verify the signature.');
   }
-  if (url.hash) wrong('what follows # is never sent.');
+  if (url.hash) wrong('it must have no fragment: what follows # is never sent.');
   try {
     if (!privateAddresses) requirePublicHost(url);
   } catch (error) {
@@ -121,33 +125,27 @@ function eventTypeList(text: string): EventType[] {
   return eventTypes.filter((type) => given.has(type));
 }
 
-function endpointId(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new InvalidArgumentError('Wrong ID: it must be a number of webhooks list.');
-  return Number(text);
-}
-
-/** The secret alone goes to standard output, where a script can take it. */
+/** Prints only the secret to standard output, for scripts. */
 async function create(
   db: Database,
   endpoint: Pick<EndpointRow, 'url' | 'partner_name' | 'event_types'>,
 ): Promise<void> {
   const secret = `whsec_${randomBytes(secretBytes).toString('base64')}`;
   const id = await insertEndpoint(db, { ...endpoint, secret });
-  process.stdout.write(`${secret}\n`);
+  printLine(secret);
   const { partner_name: partner, event_types: types } = endpoint;
   const isNew = partner !== null && !(await partnerExists(db, partner));
-  process.stderr.write(
+  printNote(
     `This is the secret of webhook ${id}, with which the receiver verifies the signatures. Keep it now: it cannot be shown again.\n` +
-      `It gets ${types?.join(', ') ?? 'all events'} of ${partner === null ? 'all partners' : `partner ${partner}`}.\n` +
-      (isNew ? 'There is no feed of this partner yet.\n' : ''),
+      `It gets ${types?.join(', ') ?? 'all events'} of ${partner === null ? 'all partners' : `partner ${partner}`}.` +
+      (isNew ? '\nThere is no feed of this partner yet.' : ''),
   );
 }
 
 async function list(db: Database): Promise<void> {
   const endpoints = await listEndpoints(db);
   printTable([
-    ['ID', 'URL', 'PARTNER', 'EVENTS', 'CREATED', 'STATE', 'GIVEN UP', 'LAST FAILURE'],
+    ['ID', 'URL', 'PARTNER', 'EVENTS', 'CREATED', 'STATE', 'DISCARDED', 'LAST FAILURE'],
     ...endpoints.map((endpoint) => [
       String(endpoint.webhook_endpoint_id),
       endpoint.url,

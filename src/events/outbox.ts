@@ -5,7 +5,8 @@ export type EventBody =
   | components['schemas']['FeedUploadedEvent']
   | components['schemas']['JobCompletedEvent']
   | components['schemas']['JobFailedEvent']
-  | components['schemas']['OrderCreatedEvent'];
+  | components['schemas']['OrderCreatedEvent']
+  | components['schemas']['WebhookPingEvent'];
 
 /** What is published. */
 export type EventType = EventBody['type'];

@@ -11,7 +11,7 @@ import type { Worker } from 'node:worker_threads';
 import type { PoolUse } from '../db/pool-use';
 import type { Replica } from '../db/replica';
 import type { RunRecord, RunWorker } from '../runs/worker';
-import { deliveryOutcomes, type DeliveryOutcome } from '../webhooks/delivery-outcomes';
+import type { DeliveryOutcome } from '../webhooks/outcomes.repository';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
 /** From the fastest answer to an upload of a gigabyte. */
@@ -91,8 +91,8 @@ export const serviceMetrics = {
   },
   catalog_webhook_deliveries_total: {
     type: 'counter',
-    labels: { outcome: '`delivered`, `failed`, `given_up`, `discarded`' },
-    help: 'Webhook deliveries. Each failed attempt counts as `failed`; one that is not repeated counts as `given_up` too.',
+    labels: { outcome: '`delivered`, `failed`, `discarded`' },
+    help: 'Webhook deliveries. Each failed attempt counts as `failed`; the last one of an event counts as `discarded` too.',
   },
   catalog_sales_rollup_lag_seconds: {
     type: 'gauge',
@@ -158,7 +158,7 @@ export class Metrics implements MetricsPage {
     for (const outcome of Object.keys(requestOutcomes) as RequestOutcome[])
       this.uploadBytes.inc({ outcome }, 0);
     for (const outcome of ['completed', 'failed', 'unavailable']) this.runs.zero({ outcome });
-    for (const outcome of deliveryOutcomes) this.deliveries.inc({ outcome }, 0);
+    for (const outcome of ['delivered', 'failed', 'discarded']) this.deliveries.inc({ outcome }, 0);
   }
 
   /** Counts a request that is over. */
@@ -177,7 +177,7 @@ export class Metrics implements MetricsPage {
   };
 
   /** Counts webhook deliveries that have had this outcome. */
-  readonly observeDeliveries = (outcome: DeliveryOutcome, count: number): void => {
+  readonly observeDeliveries = (outcome: DeliveryOutcome | 'failed', count: number): void => {
     this.deliveries.inc({ outcome }, count);
   };
 

@@ -2,46 +2,45 @@ import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 import { stringifyJson } from '../shared/exact-json';
 import {
-  deleteDelivery,
+  discardOldDeliveries,
   dropUnwantedDeliveries,
-  giveUpOldDeliveries,
+  endDelivery,
   releaseDelivery,
   rescheduleDelivery,
   type ClaimedDelivery,
 } from './deliveries.repository';
 import {
+  countDiscarded,
   disableEndpoint,
   disableIfDead,
-  noteDelivery,
-  noteFailure,
-  noteGivenUp,
+  recordFailure,
+  recordSuccess,
 } from './endpoints.repository';
-import type { DeliveryOutcome } from './delivery-outcomes';
 import { describeEvent } from './event-data';
+import { removeOldOutcomes, type DeliveryOutcome } from './outcomes.repository';
 import { send, type SendOptions } from './send';
 
 /**
- * After how many seconds an event is sent again that was not accepted, up to a fifth later: nine times within 28 to 33
- * hours, the first again soon, so that a restart of the receiver goes unnoticed.
+ * Backoff before each retry, in seconds, plus up to a fifth: nine attempts within 28 to 33 hours. The first retry is soon
+ * enough for a receiver that restarts.
  */
 export const webhookRetrySeconds = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
 
-/** Of how many events that are given up at once a log line has the ids: the first ones. */
+/** Message ids that a log line of discarded events shows. */
 const idsInLog = 100;
 
 /** What deliveries are made with. */
 export interface DeliveryContext extends SendOptions {
   db: Database;
   log: Log;
-  /** Counts deliveries by their outcome. */
-  observe?: (outcome: DeliveryOutcome, count: number) => void;
+  /** Counts outcomes of deliveries, and failed attempts. */
+  observe?: (outcome: DeliveryOutcome | 'failed', count: number) => void;
 }
 
 /**
- * Sends one event to one endpoint, once. What is not accepted is rescheduled, with a longer delay each time, until it has
- * failed too often. An endpoint that answers 410, or has accepted nothing for days, is disabled. An event whose order no
- * longer exists is discarded.
- * @throws whatever the database throws; another worker sends the event when the lease has expired
+ * Makes one attempt to deliver an event. A failed delivery is rescheduled with backoff, and discarded after the last
+ * attempt; a test event has one. An endpoint is disabled by a response of 410, or after days without a delivered event.
+ * @throws errors of the database; another worker makes the next attempt when the lease has expired
  */
 export async function deliver(delivery: ClaimedDelivery, context: DeliveryContext): Promise<void> {
   const { db, log, signal, observe } = context;
@@ -52,60 +51,67 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     event: delivery.event_type,
     attempt: attempts,
   };
-  // Workers have died of it, or could not tell what it says.
-  if (attempts > webhookRetrySeconds.length + 1) return giveUp(delivery, context);
+  // The workers of the earlier attempts died, or failed to describe the event.
+  if (attempts > webhookRetrySeconds.length + 1) return discard(delivery, 'attempt aborted', context);
   const event = await describeEvent(db, delivery);
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
     observe?.('discarded', 1);
-    return deleteDelivery(db, delivery);
+    return endDelivery(db, delivery, { outcome: 'discarded', lastResult: 'the order no longer exists' });
   }
   const body = stringifyJson(event);
   const startedAt = performance.now();
-  const failure = await failureOf(() =>
+  const { isAccepted, result } = await resultOf(() =>
     send(delivery.url, delivery.secret, { id: messageId, body }, context),
   );
   const ms = Math.round(performance.now() - startedAt);
-  if (failure === null) {
+  if (isAccepted) {
     log.info({ ...line, ms }, 'webhook delivered');
     observe?.('delivered', 1);
-    await deleteDelivery(db, delivery);
-    if (delivery.failures_in_a_row > 0) await noteDelivery(db, endpointId);
+    await endDelivery(db, delivery, { outcome: 'delivered', lastResult: result });
+    if (delivery.failures_in_a_row > 0) await recordSuccess(db, endpointId);
     return;
   }
-  // The worker shuts down: the endpoint is not to blame.
+  // Shutting down: not a failure of the endpoint.
   if (signal?.aborted) return releaseDelivery(db, delivery);
-  log.warn({ ...line, ms, failure }, 'webhook failed');
+  log.warn({ ...line, ms, failure: result }, 'webhook failed');
   observe?.('failed', 1);
-  await noteFailure(db, endpointId, failure);
-  if (failure === 'HTTP 410') {
-    log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it says that it is gone');
-    await disableEndpoint(db, endpointId, 'it says that it is gone');
-    return deleteDelivery(db, delivery);
+  await recordFailure(db, endpointId, result);
+  if (result === 'HTTP 410') {
+    log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it responded with 410');
+    await disableEndpoint(db, endpointId, 'it responded with 410');
+    observe?.('discarded', 1);
+    return endDelivery(db, delivery, { outcome: 'discarded', lastResult: result });
   }
-  const seconds = webhookRetrySeconds[attempts - 1];
-  // Up to a fifth later: what has failed together does not come again together.
-  if (seconds !== undefined) return rescheduleDelivery(db, delivery, seconds * (1 + Math.random() / 5));
-  await giveUp(delivery, context);
+  const backoff = delivery.event_type === 'webhook.ping' ? undefined : webhookRetrySeconds[attempts - 1];
+  if (backoff === undefined) return discard(delivery, result, context);
+  // With jitter: what failed together is not retried together.
+  const seconds = backoff * (1 + Math.random() / 5);
+  await rescheduleDelivery(db, delivery, { seconds, lastResult: result });
 }
 
-async function giveUp(delivery: ClaimedDelivery, context: DeliveryContext): Promise<void> {
-  await deleteDelivery(context.db, delivery);
-  await noteEnd(delivery.webhook_endpoint_id, [delivery.message_id], context);
+async function discard(
+  delivery: ClaimedDelivery,
+  lastResult: string,
+  context: DeliveryContext,
+): Promise<void> {
+  await endDelivery(context.db, delivery, { outcome: 'discarded', lastResult });
+  await recordDiscarded(delivery.webhook_endpoint_id, [delivery.message_id], context);
 }
 
-/** Drops what nobody wants any more, and gives up what is too old. Safe at any time, on any number of processes. */
+/** Discards deliveries of disabled and removed endpoints, old ones, and old outcomes. Safe concurrently. */
 export async function discardDeliveries(
   context: Pick<DeliveryContext, 'db' | 'log' | 'observe'>,
 ): Promise<void> {
   await dropUnwantedDeliveries(context.db);
-  for (const { webhook_endpoint_id, message_ids } of await giveUpOldDeliveries(context.db)) {
-    await noteEnd(webhook_endpoint_id, message_ids, context);
+  await removeOldOutcomes(context.db);
+  for (const { webhook_endpoint_id, message_ids } of await discardOldDeliveries(context.db)) {
+    await recordDiscarded(webhook_endpoint_id, message_ids, context);
   }
 }
 
-/** Notes that events are given up, and disables their endpoint when it has been dead for too long. */
-async function noteEnd(
+/** Logs and counts discarded events, and disables their endpoint if it is dead. */
+async function recordDiscarded(
   endpointId: number,
   messageIds: string[],
   { db, log, observe }: Pick<DeliveryContext, 'db' | 'log' | 'observe'>,
@@ -115,21 +121,21 @@ async function noteEnd(
     events: messageIds.length,
     webhook_ids: messageIds.slice(0, idsInLog),
   };
-  log.error(line, 'webhooks given up');
-  observe?.('given_up', messageIds.length);
-  await noteGivenUp(db, endpointId, messageIds.length);
+  log.error(line, 'webhooks discarded');
+  observe?.('discarded', messageIds.length);
+  await countDiscarded(db, endpointId, messageIds.length);
   if (await disableIfDead(db, endpointId)) {
     log.error({ endpoint_id: endpointId }, 'webhook endpoint disabled: it has accepted nothing for days');
   }
 }
 
-/** Why it was not accepted; null when it was. */
-async function failureOf(sending: () => Promise<number>): Promise<string | null> {
+/** Whether the event was accepted, and the status or the error as text. */
+async function resultOf(sending: () => Promise<number>): Promise<{ isAccepted: boolean; result: string }> {
   try {
     const status = await sending();
-    return status >= 200 && status < 300 ? null : `HTTP ${status}`;
+    return { isAccepted: status >= 200 && status < 300, result: `HTTP ${status}` };
   } catch (error) {
     const { name, code, message } = error as NodeJS.ErrnoException;
-    return message || (code ?? name);
+    return { isAccepted: false, result: message || (code ?? name) };
   }
 }

@@ -2,34 +2,35 @@ import type { Database } from '../db/database';
 import type { EventType } from '../events/outbox';
 import type { EndpointRow } from './endpoints.repository';
 import { webhookPause } from './endpoints.repository';
+import type { DeliveryOutcome } from './outcomes.repository';
 
 export const deliveriesPerEndpoint = 3;
 
-/** An event for an endpoint that is paused is given up when it is older: nobody counts how often it was not sent. */
+/** A due event of a paused endpoint is discarded at this age: it has no attempts that could be counted. */
 export const webhookAgeMilliseconds = 36 * 3600 * 1000;
 
-/** How long an attempt may take in all: then its worker has died, and another one begins the next attempt. */
+/** Longer than any attempt: the worker of an expired lease is dead, and another one makes the next attempt. */
 const leaseMilliseconds = 60_000;
-/** How many deliveries one statement gives up: a paused endpoint can have hundreds of thousands. */
-const givenUpPerStatement = 5_000;
+/** Deliveries that one statement discards: a paused endpoint can have hundreds of thousands. */
+const discardedPerStatement = 5_000;
 
-/** A delivery as it is claimed, with its endpoint. */
+/** A claimed delivery with its endpoint. */
 export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> {
   webhook_delivery_id: number;
   webhook_endpoint_id: number;
   message_id: string;
   event_type: EventType;
   happened_at: Date;
-  /** What `describeEvent` makes the data of. */
+  /** The input of `describeEvent`. */
   content: unknown;
   /** Attempts begun, this one included. */
   attempts: number;
 }
 
 /**
- * Of each endpoint the deliveries due for the longest, a few at a time on all processes together, and one where too much
- * has failed; the first of each endpoint before the second of any. Two workers at the same moment choose the same rows:
- * the one that comes second sees, once it has the row, that it is not due any more.
+ * Selects the deliveries of each endpoint that are due for the longest, round-robin: up to `:perEndpoint` in progress in
+ * all processes, one while the endpoint is failing. Two workers can select the same rows: the second one sees, when it has
+ * the row lock, that the row is no longer due.
  */
 const claimSql = `
   with endpoint as materialized (
@@ -61,7 +62,7 @@ const claimSql = `
     url, secret, failures_in_a_row
 `;
 
-/** Claims deliveries that are due, `max` at most, until their lease expires. Safe at once from several processes. */
+/** Claims due deliveries, `max` at most, until their lease expires. Safe concurrently in several processes. */
 export async function claimDeliveries(db: Database, max: number): Promise<ClaimedDelivery[]> {
   const { rows } = await db.raw<{ rows: ClaimedDelivery[] }>(claimSql, {
     max,
@@ -72,27 +73,43 @@ export async function claimDeliveries(db: Database, max: number): Promise<Claime
   return rows;
 }
 
-/** Whose attempt it is: nothing happens to a delivery that another worker has claimed since. */
+/** Identifies an attempt: a worker whose lease has expired changes nothing. */
 type Claim = Pick<ClaimedDelivery, 'webhook_delivery_id' | 'attempts'>;
 
-/** Removes a delivery that was accepted or given up. */
-export async function deleteDelivery(db: Database, claim: Claim): Promise<void> {
+/** The columns that a delivery and its outcome share. */
+const keptColumns = 'webhook_endpoint_id, message_id, event_type, happened_at, content, attempts';
+
+/** Moves a claimed delivery to the outcomes. */
+export async function endDelivery(
+  db: Database,
+  claim: Claim,
+  { outcome, lastResult }: { outcome: DeliveryOutcome; lastResult: string },
+): Promise<void> {
   await db.raw(
-    'delete from webhook_deliveries where webhook_delivery_id = :id and attempts = :attempts',
-    bindingsOf(claim),
+    `with ended as (
+       delete from webhook_deliveries where webhook_delivery_id = :id and attempts = :attempts returning *
+     )
+     insert into webhook_outcomes (${keptColumns}, outcome, last_result)
+     select ${keptColumns}, :outcome, :lastResult from ended`,
+    { ...bindingsOf(claim), outcome, lastResult },
   );
 }
 
-/** Has a delivery that failed sent again after `seconds`. */
-export async function rescheduleDelivery(db: Database, claim: Claim, seconds: number): Promise<void> {
+/** Reschedules a delivery that failed, `seconds` from now. */
+export async function rescheduleDelivery(
+  db: Database,
+  claim: Claim,
+  { seconds, lastResult }: { seconds: number; lastResult: string },
+): Promise<void> {
   await db.raw(
-    `update webhook_deliveries set is_being_sent = false, next_attempt_at = now() + :seconds * interval '1 second'
+    `update webhook_deliveries
+     set is_being_sent = false, next_attempt_at = now() + :seconds * interval '1 second', last_result = :lastResult
      where webhook_delivery_id = :id and attempts = :attempts`,
-    { ...bindingsOf(claim), seconds },
+    { ...bindingsOf(claim), seconds, lastResult },
   );
 }
 
-/** Gives back a delivery whose attempt was aborted, as if it had not begun. */
+/** Releases a delivery whose attempt was aborted; the attempt does not count. */
 export async function releaseDelivery(db: Database, claim: Claim): Promise<void> {
   await db.raw(
     `update webhook_deliveries set is_being_sent = false, next_attempt_at = now(), attempts = attempts - 1
@@ -103,32 +120,41 @@ export async function releaseDelivery(db: Database, claim: Claim): Promise<void>
 
 const bindingsOf = ({ webhook_delivery_id: id, attempts }: Claim) => ({ id, attempts });
 
-/** Counts the deliveries that were not accepted yet. */
+/** Counts pending deliveries. */
 export async function countDeliveries(db: Database): Promise<number> {
   const { rows } = await db.raw<{ rows: [{ count: string }] }>('select count(*) from webhook_deliveries');
   return Number(rows[0].count);
 }
 
-/** Drops the deliveries for endpoints that are disabled, or removed. */
+/** Discards the deliveries of disabled endpoints, and deletes those of removed ones. */
 export async function dropUnwantedDeliveries(db: Database): Promise<void> {
   await db.raw(
-    `delete from webhook_deliveries as delivery
-     where not exists (
-       select from webhook_endpoints as endpoint
-       where endpoint.webhook_endpoint_id = delivery.webhook_endpoint_id and disabled_at is null
+    `with dropped as (
+       delete from webhook_deliveries as delivery
+       where not exists (
+         select from webhook_endpoints as endpoint
+         where endpoint.webhook_endpoint_id = delivery.webhook_endpoint_id and disabled_at is null
+       )
+       returning *
+     )
+     insert into webhook_outcomes (${keptColumns}, outcome, last_result)
+     select ${keptColumns}, 'discarded', coalesce(last_result, 'endpoint disabled')
+     from dropped
+     where exists (
+       select from webhook_endpoints as endpoint where endpoint.webhook_endpoint_id = dropped.webhook_endpoint_id
      )`,
   );
 }
 
-/** Deliveries of one endpoint that were given up together. */
-export interface GivenUp {
+/** Discarded deliveries of one endpoint. */
+interface DiscardedDeliveries {
   webhook_endpoint_id: number;
   message_ids: string[];
 }
 
-/** Gives up what is due to paused endpoints and too old. Nobody counts how often it was not sent. */
-export async function giveUpOldDeliveries(db: Database): Promise<GivenUp[]> {
-  const { rows } = await db.raw<{ rows: GivenUp[] }>(
+/** Discards due deliveries of paused endpoints that are older than `webhookAgeMilliseconds`. */
+export async function discardOldDeliveries(db: Database): Promise<DiscardedDeliveries[]> {
+  const { rows } = await db.raw<{ rows: DiscardedDeliveries[] }>(
     `with old as (
        delete from webhook_deliveries
        where webhook_delivery_id in (
@@ -138,10 +164,13 @@ export async function giveUpOldDeliveries(db: Database): Promise<GivenUp[]> {
            and happened_at < now() - :ageMilliseconds * interval '1 millisecond'
          limit :max
        ) and next_attempt_at <= now()
-       returning webhook_endpoint_id, message_id
+       returning *
+     ), ended as (
+       insert into webhook_outcomes (${keptColumns}, outcome, last_result)
+       select ${keptColumns}, 'discarded', last_result from old
      )
      select webhook_endpoint_id, array_agg(message_id) as message_ids from old group by webhook_endpoint_id`,
-    { ageMilliseconds: webhookAgeMilliseconds, max: givenUpPerStatement },
+    { ageMilliseconds: webhookAgeMilliseconds, max: discardedPerStatement },
   );
   return rows;
 }

@@ -1,41 +1,35 @@
 import type { Database } from '../db/database';
 import type { EventType } from '../events/outbox';
 
-/**
- * From so many failures in a row on, nothing is sent to an endpoint for so many seconds, twice as long each time: what
- * waits for a dead receiver would take the places of others.
- */
+/** When a failing endpoint is paused: its attempts would occupy the slots of others. The pause doubles each time. */
 export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 };
 
-/**
- * An endpoint that has accepted nothing for so long is disabled when another event is given up: a weekend and a holiday
- * are no reason.
- */
+/** An endpoint without a delivered event for this long is dead: longer than a weekend with a holiday. */
 export const webhookDeadMilliseconds = 5 * 24 * 3600 * 1000;
 
 /** A row of `webhook_endpoints`. */
 export interface EndpointRow {
   webhook_endpoint_id: number;
   url: string;
-  /** The partner whose events it gets; null: everybody's. */
+  /** The partner whose events are delivered; null: all. */
   partner_name: string | null;
-  /** null: all, those to come too. */
+  /** null: all, future ones included. */
   event_types: EventType[] | null;
   /** `whsec_` and Base64. */
   secret: string;
   created_at: Date;
   disabled_at: Date | null;
-  /** Why the service has disabled it; null when somebody has. */
+  /** null: the operator disabled it. */
   disabled_reason: string | null;
-  /** Since the last delivery that was accepted. */
+  /** Since the last delivered event. */
   failures_in_a_row: number;
   /** The first of them. */
   failing_since: Date | null;
   paused_until: Date | null;
-  /** The last failure of all, and its reason. */
+  /** The last failure, and its reason. */
   failed_at: Date | null;
   failure_reason: string | null;
-  /** Events that were given up. */
+  /** Discarded events; the name of the column is that of release 1.2.0. */
   given_up: number;
 }
 
@@ -48,9 +42,14 @@ export async function insertEndpoint(
   return row!.webhook_endpoint_id;
 }
 
-/** All endpoints, disabled ones too, the oldest first. */
+/** Lists all endpoints, disabled ones too, the oldest first. */
 export async function listEndpoints(db: Database): Promise<EndpointRow[]> {
   return db<EndpointRow>('webhook_endpoints').orderBy('webhook_endpoint_id');
+}
+
+/** Finds an endpoint; undefined when there is none. */
+export async function findEndpoint(db: Database, endpointId: number): Promise<EndpointRow | undefined> {
+  return at(db, endpointId).first();
 }
 
 /** Removes an endpoint. @returns whether there was one */
@@ -59,9 +58,9 @@ export async function deleteEndpoint(db: Database, endpointId: number): Promise<
 }
 
 /**
- * Has an endpoint get nothing more; what waits for it is dropped.
- * @param reason - why the service does that by itself; null: somebody wants it
- * @returns whether there is one
+ * Disables an endpoint; its pending deliveries are discarded.
+ * @param reason - of the service; null: the operator disables it
+ * @returns whether the endpoint exists
  */
 export async function disableEndpoint(
   db: Database,
@@ -78,7 +77,7 @@ export async function disableEndpoint(
   return rowCount > 0;
 }
 
-/** Disables an endpoint that has accepted nothing for too long. @returns whether it has disabled it */
+/** Disables an endpoint that has accepted nothing for `webhookDeadMilliseconds`. @returns whether it did */
 export async function disableIfDead(db: Database, endpointId: number): Promise<boolean> {
   const milliseconds = webhookDeadMilliseconds;
   const { rowCount } = await db.raw<{ rowCount: number }>(
@@ -90,21 +89,21 @@ export async function disableIfDead(db: Database, endpointId: number): Promise<b
   return rowCount > 0;
 }
 
-/** What an endpoint has at which nothing has failed. */
-const sound = { failures_in_a_row: 0, failing_since: null, paused_until: null };
+/** The columns of an endpoint whose last delivery succeeded. */
+const healthy = { failures_in_a_row: 0, failing_since: null, paused_until: null };
 
-/** Has an endpoint get events from now on, whatever it did before. @returns whether there is one */
+/** Enables an endpoint, and ends its pause. @returns whether the endpoint exists */
 export async function enableEndpoint(db: Database, endpointId: number): Promise<boolean> {
-  return (await at(db, endpointId).update({ ...sound, disabled_at: null, disabled_reason: null })) > 0;
+  return (await at(db, endpointId).update({ ...healthy, disabled_at: null, disabled_reason: null })) > 0;
 }
 
-/** Notes that an endpoint takes what is sent to it. */
-export async function noteDelivery(db: Database, endpointId: number): Promise<void> {
-  await at(db, endpointId).update(sound);
+/** Records a delivered event. */
+export async function recordSuccess(db: Database, endpointId: number): Promise<void> {
+  await at(db, endpointId).update(healthy);
 }
 
-/** Notes a failure. From some in a row on, nothing is sent for a while, which is longer each time. */
-export async function noteFailure(db: Database, endpointId: number, reason: string): Promise<void> {
+/** Records a failed attempt, and pauses the endpoint after some in a row. */
+export async function recordFailure(db: Database, endpointId: number, reason: string): Promise<void> {
   const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = webhookPause;
   await db.raw(
     `update webhook_endpoints
@@ -119,8 +118,8 @@ export async function noteFailure(db: Database, endpointId: number, reason: stri
   );
 }
 
-/** Counts events that were given up. */
-export async function noteGivenUp(db: Database, endpointId: number, events: number): Promise<void> {
+/** Counts discarded events. */
+export async function countDiscarded(db: Database, endpointId: number, events: number): Promise<void> {
   await at(db, endpointId).increment('given_up', events);
 }
 

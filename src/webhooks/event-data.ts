@@ -9,15 +9,16 @@ import { findOrder } from '../orders/orders.repository';
 import type { EventBody } from '../events/outbox';
 import type { ClaimedDelivery } from './deliveries.repository';
 
-/** What is kept of an event: what will not be the same any more when it is sent. */
+/** The data of an event that can change before it is delivered. */
 export interface EventContent {
   'feed.uploaded': InJson<FeedRow>;
   'job.completed': InJson<ValidationJobRow>;
   'job.failed': InJson<ValidationJobRow>;
   'order.created': { order_id: number };
+  'webhook.ping': Record<string, never>;
 }
 
-/** Times are ISO 8601, bytes are hexadecimal digits. */
+/** A row as JSON: times in ISO 8601, bytes in hexadecimal. */
 type InJson<Row> = {
   [Column in keyof Row]: Row[Column] extends Buffer
     ? string
@@ -29,7 +30,7 @@ type InJson<Row> = {
 type OrNull<Value> = null extends Value ? string | null : string;
 
 /**
- * What a delivery says of its event, as the operations of the document would have said it when it happened.
+ * Makes the body of an event, with the resource as the API returned it at that time.
  * @returns null when its order no longer exists
  */
 export async function describeEvent(
@@ -62,13 +63,15 @@ export async function describeEvent(
       return { type, timestamp: happenedAt, data: jobBody(job) };
     }
     case 'order.created': {
-      // Orders do not change, and can be large.
+      // Read at delivery: orders never change, and can be large.
       const { order_id: orderId } = content as EventContent[typeof type];
       const order = await findOrder(db, orderId, null);
       return order && { type, timestamp: happenedAt, data: orderBody(order) };
     }
+    case 'webhook.ping':
+      return { type, timestamp: happenedAt, data: {} };
   }
 }
 
-/** What the last release has published has no time of the request. */
+/** Events that release 1.2.0 published have no `run_requested_at`. */
 const timeOf = (text: string | null | undefined) => (text ? new Date(text) : null);

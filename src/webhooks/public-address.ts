@@ -3,37 +3,36 @@ import { resolve4, resolve6 } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** A name or an address leads to where nothing may be sent. */
+/** A host has a private address. */
 export class PrivateAddressError extends Error {
   constructor(address: string) {
-    super(`${address} is no public address`);
+    super(`${address} is not a public address`);
   }
 }
 
-/** What IANA gives to networks that are connected to the internet; all else of IPv6 is special, or not given to anybody. */
+/** The only block of IPv6 with public unicast addresses (IANA). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Whether an IP address is one of the internet: not this machine, a network of somebody's own, a link, a group, or an
- * address within which another one stands. @param address - as text, valid
+ * Tells whether an IP address is public: not loopback, private, link-local, multicast, or an embedded IPv4 address.
+ * @param address - a valid address
  */
 export function isPublicAddress(address: string): boolean {
-  // An IPv4 address that is written as one of IPv6 is taken for what it is.
+  // `process` turns an IPv4-mapped IPv6 address into IPv4.
   const ip = ipaddr.process(address);
   return ip.range() === 'unicast' && (ip.kind() === 'ipv4' || ip.match(globalUnicast));
 }
 
-/** @throws PrivateAddressError when the host of a URL is an address itself, and not a public one */
+/** Checks a host that is an IP address. @throws PrivateAddressError */
 export function requirePublicHost({ hostname }: URL): void {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) && !isPublicAddress(host)) throw new PrivateAddressError(host);
 }
 
 /**
- * Looks a name up for a connection that is about to be made to what it finds: whatever the name is said to be at another
- * moment does not matter. Asks name servers, not the system: it would be told of names of this machine and its network too,
- * and who waits for a dead server there holds one of the few threads that look up the database and the object store.
- * Fails with PrivateAddressError when any of its addresses is not public.
+ * Resolves a host name for a connection; fails with PrivateAddressError if any of its addresses is not public. The
+ * connection uses these addresses, so that DNS rebinding has no effect. Queries name servers instead of `getaddrinfo`,
+ * which would read `/etc/hosts`, and would occupy a thread of libuv's pool while a server does not respond.
  */
 export const lookUpPublic: LookupFunction = (hostname, options, done) => {
   resolvePublic(hostname).then(
@@ -43,14 +42,14 @@ export const lookUpPublic: LookupFunction = (hostname, options, done) => {
   );
 };
 
-/** @throws PrivateAddressError; what is wrong with its IPv4 addresses when there is no address */
+/** @throws PrivateAddressError; the error of the IPv4 query when there is no address */
 async function resolvePublic(hostname: string): Promise<[LookupAddress, ...LookupAddress[]]> {
   const [v4, v6] = await Promise.allSettled([resolve4(hostname), resolve6(hostname)]);
   const addresses = [...addressesOf(v4, 4), ...addressesOf(v6, 6)];
   const [first, ...more] = addresses;
   if (!first) throw (v4 as PromiseRejectedResult).reason;
-  const wrong = addresses.find(({ address }) => !isPublicAddress(address));
-  if (wrong) throw new PrivateAddressError(wrong.address);
+  const privateOne = addresses.find(({ address }) => !isPublicAddress(address));
+  if (privateOne) throw new PrivateAddressError(privateOne.address);
   return [first, ...more];
 }
 

@@ -3,34 +3,30 @@ import https from 'node:https';
 import { Webhook } from 'standardwebhooks';
 import { lookUpPublic, requirePublicHost } from './public-address';
 
-/** How long a receiver may take to answer, its name and the connection included: Standard Webhooks wants 15 to 30 s. */
+/** Timeout of an attempt, DNS and connection included: Standard Webhooks recommends 15 to 30 s. */
 export const webhookMilliseconds = 15_000;
 
-/** Of an answer, nothing is wanted but its status; whoever says more than this is cut off. */
-const webhookAnswerBytes = 16 * 1024;
+/** Only the status is used; a response body is discarded, and cut beyond this size. */
+const responseBytesMax = 16 * 1024;
 
-/** A message as it goes over the wire. */
 export interface Message {
   id: string;
   /** JSON. */
   body: string;
 }
 
-/** How a message is sent. */
 export interface SendOptions {
-  /** Whether it may go to private addresses, and without TLS. */
+  /** Allows private addresses, and HTTP without TLS. */
   privateAddresses: boolean;
-  /** Gives it up. */
+  /** Aborts the request. */
   signal?: AbortSignal;
 }
 
 /**
- * Posts a message to a URL, signed as Standard Webhooks has it, and does not follow where it is sent elsewhere. The answer
- * counts by its status alone: little more of it is read, and nothing is kept. Settles in time, whatever the receiver does.
+ * Posts a message to a URL, signed by the rules of Standard Webhooks. Follows no redirects, and ends at the timeout.
  * @param secret - `whsec_` and Base64
  * @returns the status
- * @throws PrivateAddressError; an error that says so when there is no answer in time, or none at all; whatever the network
- * throws
+ * @throws PrivateAddressError, an error of the network, a timeout
  */
 export function send(
   address: string,
@@ -47,7 +43,7 @@ export function send(
       url,
       {
         method: 'POST',
-        // A connection of its own, so that the address that was looked at is the one that is reached.
+        // A new connection: its address is the one that was checked.
         agent: false,
         ...(!privateAddresses && { lookup: lookUpPublic }),
         signal,
@@ -60,32 +56,32 @@ export function send(
           'webhook-signature': new Webhook(secret).sign(id, now, body),
         },
       },
-      (answer) => {
-        resolve(answer.statusCode!);
-        readLittle(answer);
+      (response) => {
+        resolve(response.statusCode!);
+        discardBody(response);
       },
     );
     const timer = setTimeout(() => {
-      const late = new Error(`no answer within ${webhookMilliseconds / 1000} s`);
-      reject(late);
-      sending.destroy(late);
+      const timeout = new Error(`no response within ${webhookMilliseconds / 1000} s`);
+      reject(timeout);
+      sending.destroy(timeout);
     }, webhookMilliseconds);
     sending.on('error', reject);
-    // All that there is when somebody answers that he goes on with another protocol, for example.
+    // The only event after `101 Switching Protocols`.
     sending.on('close', () => {
       clearTimeout(timer);
-      reject(new Error('the connection was closed without an answer'));
+      reject(new Error('the connection was closed without a response'));
     });
     sending.end(body);
   });
 }
 
-/** So that a receiver that has more to say than a status is not cut off amid it, unless it goes on for too long. */
-function readLittle(answer: http.IncomingMessage): void {
+/** Reads a short body to its end, so that the receiver sees no broken connection; cuts a long one. */
+function discardBody(response: http.IncomingMessage): void {
   let bytes = 0;
-  answer.on('error', () => undefined);
-  answer.on('data', (chunk: Buffer) => {
+  response.on('error', () => undefined);
+  response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > webhookAnswerBytes) answer.destroy();
+    if (bytes > responseBytesMax) response.destroy();
   });
 }

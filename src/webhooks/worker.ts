@@ -5,29 +5,24 @@ import { deliver, discardDeliveries, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
 import { closeMilliseconds } from '../db/database';
 
-/**
- * Events that a process sends at a time: they wait for receivers, in the main thread. Of those, so many to one endpoint,
- * on all processes together: some slow receivers leave places for others.
- */
+/** Concurrent deliveries of a process. `deliveriesPerEndpoint` leaves slots for others beside slow receivers. */
 export const concurrentDeliveries = 12;
 
-/** At shutdown, how long an event that is being sent may take; then another worker sends it. */
+/** At shutdown, attempts in progress may take this long; then they are aborted, and another worker repeats them. */
 const deliveryStopMilliseconds = 5_000;
 
-/** How often the table is asked for deliveries: notifications do not come through every pooler. */
+/** Interval of polling for due deliveries: not every pooler passes notifications on. */
 const pollMilliseconds = 500;
-/** The same after a failure. */
 const failurePauseMilliseconds = 2_000;
-/** How often deliveries are looked for that nobody wants any more, or that are too old. */
+/** Interval of `discardDeliveries`. */
 const discardMilliseconds = 10_000;
 
-/** Sends events to the endpoints that want them. */
 export interface WebhookWorker {
-  /** Claims no more; what is being sent has a moment to end. Can be called again. @returns when it has ended */
+  /** Drains: claims nothing more, and waits for attempts in progress for some seconds. Safe to call again. */
   stop(): Promise<void>;
 }
 
-/** Claims deliveries and makes them, some at a time. They wait for the network, not for one another. */
+/** Starts to claim due deliveries and to make them concurrently. */
 export function startWebhookWorker(
   db: Database,
   {
@@ -60,7 +55,7 @@ export function startWebhookWorker(
           )
           .finally(() => {
             sending.delete(sent);
-            // There is room for the next one of its endpoint.
+            // Its endpoint has a free slot.
             task.wake();
           });
         sending.add(sent);
@@ -75,7 +70,7 @@ export function startWebhookWorker(
     await task.stop();
     await ended(Math.min(deliveryStopMilliseconds, shutdownSeconds * 1000));
     aborting.abort();
-    // What cannot be released by then is sent again when its lease has expired.
+    // A delivery that is not released by then is repeated when its lease has expired.
     await ended(closeMilliseconds);
   };
   let stopped: Promise<void> | undefined;

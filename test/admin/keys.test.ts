@@ -7,7 +7,7 @@ import { spawnService, startService, startUsedService } from '../support/process
 const keys = (env: Record<string, string>, ...args: string[]) => runAdmin(env, 'keys', ...args);
 
 describe('the command that manages keys', () => {
-  it.concurrent('works before the first start, and its keys are enough for it', async () => {
+  it.concurrent('works before the first start of a service, which accepts its keys', async () => {
     const env = { DATABASE_URL: databaseUrl(await createEmptyDatabase()) };
 
     const refused = spawnService({ env });
@@ -33,7 +33,7 @@ describe('the command that manages keys', () => {
     await service.stop();
   });
 
-  it.concurrent('prints a key once, and shows in the list all but the key', async () => {
+  it.concurrent('prints a key once, and lists everything but the key', async () => {
     const service = await startUsedService();
     const env = { DATA_DIR: service.dataDir };
 
@@ -85,7 +85,7 @@ describe('the command that manages keys', () => {
     await service.stop();
   });
 
-  it.concurrent('creates keys that only read or expire, and shows when a key was used last', async () => {
+  it.concurrent('creates read-only and expiring keys, and lists their last use', async () => {
     const service = await startUsedService();
     const env = { DATA_DIR: service.dataDir };
 
@@ -102,7 +102,7 @@ describe('the command that manages keys', () => {
       status: 403,
       body: { detail: 'This API key is read-only.' },
     });
-    // What is used is written down at the end, too.
+    // Shutdown flushes the last use of keys.
     await service.stop();
     const lines = (await keys(env, 'list')).stdout.split('\n').map((line) => line.split(/ {2,}/));
     const time = expect.stringMatching(/^20.*Z$/) as unknown;
@@ -137,17 +137,17 @@ describe('the command that manages keys', () => {
       'Wrong PARTNER: String should have at least 1 character.',
     ],
     [
-      'a day that is over',
+      'a day in the past',
       ['create', 'a', '--expires', '2026-01-31'],
       'Wrong TIME: it must be in the future.',
     ],
     [
-      'no day',
+      'an unknown form of a day',
       ['create', 'a', '--expires', '31.1.2027'],
       'Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.',
     ],
     [
-      'a day that there is not',
+      'a day that does not exist',
       ['create', 'a', '--expires', '2027-02-31'],
       'Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.',
     ],
@@ -163,11 +163,11 @@ describe('the command that manages keys', () => {
     ],
     ['an unknown option', ['list', '--all'], 'Unknown option: --all.'],
     [
-      'an option with a slip',
+      'a mistyped option',
       ['create', 'a', '--patner', 'b'],
       'Unknown option: --patner. (Did you mean --partner?)',
     ],
-  ])('answers %s with two lines and exit code 2', async (_what, args, problem) => {
+  ])('refuses %s with two lines and exit code 2', async (_what, args, problem) => {
     const { code, stdout, stderr } = await keys({ DATA_DIR: createTestFolder() }, ...args);
 
     const known = ['create', 'list', 'revoke'].includes(args[0]!) ? ` ${args[0]!}` : '';
@@ -178,7 +178,7 @@ describe('the command that manages keys', () => {
     });
   });
 
-  it.concurrent('without a database says where none was found', async () => {
+  it.concurrent('names the folder without a database', async () => {
     const dataDir = createTestFolder();
 
     expect(await keys({ DATA_DIR: dataDir }, 'list')).toEqual({

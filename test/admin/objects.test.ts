@@ -10,7 +10,7 @@ const long = new Date('2026-01-01T00:00:00Z');
 const cleanObjects = (env: Record<string, string>, ...args: string[]) =>
   runAdmin(env, 'objects', 'clean', ...args);
 
-/** Leaves a file that waited for its key, as a killed process does. @returns where it is */
+/** Leaves a staged file, as a killed process does. @returns its path */
 function leaveBehind({ dataDir }: ServiceProcess): string {
   const file = join(dataDir, 'objects/local/staging/0f8fad5b-d9cb-469f-a165-70867728950e');
   mkdirSync(dirname(file), { recursive: true });
@@ -20,7 +20,7 @@ function leaveBehind({ dataDir }: ServiceProcess): string {
 }
 
 describe('the command that cleans the object store', () => {
-  it.concurrent('works beside the running service, and when it is stopped', async () => {
+  it.concurrent('removes orphaned files while the service runs, and while it is stopped', async () => {
     const service = await startUsedService();
     const { jobId } = await service.api.loadFeed(csv);
     const env = { DATA_DIR: service.dataDir };
@@ -56,7 +56,7 @@ describe('the command that cleans the object store', () => {
     expect(stderr).toContain(line);
   });
 
-  it.concurrent('answers an unknown option with two lines and exit code 2', async () => {
+  it.concurrent('refuses an unknown option with two lines and exit code 2', async () => {
     expect(await cleanObjects({}, '--force')).toEqual({
       code: 2,
       stdout: '',

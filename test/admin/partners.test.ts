@@ -7,7 +7,7 @@ const figures =
   '1 orders, 0 keys, 0 webhooks\n';
 
 describe('the command that merges partners', () => {
-  it('shows what it would do, does it with --apply, and then finds nothing more', async () => {
+  it('previews merges, merges with --apply, and then finds no more names to merge', async () => {
     const { db, address } = await createTestDatabase();
     await db('partners').insert([{ partner_name: composed }, { partner_name: decomposed }]);
     await db('orders').insert({ partner_name: decomposed, currency: 'EUR', total_amount: '0' });
@@ -17,13 +17,13 @@ describe('the command that merges partners', () => {
 
     expect(await merge()).toEqual({
       code: 0,
-      stdout: `${line}Nothing has been changed: --apply does it.\n`,
+      stdout: `${line}Nothing was changed: this was a preview. --apply merges.\n`,
       stderr: '',
     });
     expect(await db('partners').pluck('partner_name')).toHaveLength(2);
     expect(await merge('--apply')).toEqual({ code: 0, stdout: line, stderr: '' });
     expect(await db('partners').pluck('partner_name')).toEqual([composed]);
-    expect(await merge('--apply')).toMatchObject({ stdout: 'All names of partners are in NFC.\n' });
+    expect(await merge('--apply')).toMatchObject({ stdout: 'All partner names are in NFC.\n' });
     expect(await merge(composed, 'Acme', '--apply')).toMatchObject({ code: 0 });
     expect(await db('orders').pluck('partner_name')).toEqual(['Acme']);
     expect(await merge('Acme')).toMatchObject({ code: 2 });

@@ -4,7 +4,7 @@ import { runAdmin } from '../support/commands';
 import { createTestFolder, project } from '../support/harness';
 
 describe('npm run admin', () => {
-  it.concurrent('shows its groups of commands with --help, and ends with 0', async () => {
+  it.concurrent('lists its groups of commands with --help, with exit code 0', async () => {
     const { code, stdout, stderr } = await runAdmin({}, '--help');
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -13,7 +13,7 @@ describe('npm run admin', () => {
       expect(stdout).toContain(`\n  ${group} `);
   });
 
-  it.concurrent.each([[[]], [['keys']]])('shows its help as an error without a command: %j', async (args) => {
+  it.concurrent.each([[[]], [['keys']]])('prints its help to standard error without a command: %j', async (args) => {
     const { code, stdout, stderr } = await runAdmin({}, ...args);
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -24,7 +24,7 @@ describe('npm run admin', () => {
     ['keys', ['list']],
     ['keys', ['webhooks', 'list']],
     ['clean-objects', ['--dry-run']],
-  ])('has the script %s do what it did: %j', async (script, args) => {
+  ])('keeps the deprecated script %s working: %j', async (script, args) => {
     const dataDir = createTestFolder();
     const env = { PATH: process.env.PATH, DATA_DIR: dataDir };
     const options = { cwd: project, env };

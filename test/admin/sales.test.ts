@@ -4,12 +4,12 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { sell } from '../support/catalog';
 
 describe('the command that verifies and rebuilds the sales figures', () => {
-  it('shows what differs, rebuilds it, and enables triggers that a restore has changed', async () => {
+  it('shows differences, rebuilds the sums, and enables triggers that a restore has disabled', async () => {
     const { db, address } = await createTestDatabase();
     const sales = (command: string) => runAdmin({ DATABASE_URL: databaseUrl(address) }, 'sales', command);
     await sell(db);
     await rollUpSales(db);
-    const right = { code: 0, stdout: '', stderr: 'The sales figures are those of the orders.\n' };
+    const right = { code: 0, stdout: '', stderr: 'The sales figures agree with the orders.\n' };
     expect(await sales('verify')).toEqual(right);
 
     await db('sales_by_partner').update({ units_sold: 9 });
@@ -20,7 +20,7 @@ describe('the command that verifies and rebuilds the sales figures', () => {
     expect(wrong).toMatchObject({
       code: 1,
       stderr:
-        `Not enabled always: ${triggers}. sales rebuild enables them.\n` +
+        `Triggers that are not ENABLE ALWAYS: ${triggers}. sales rebuild enables them.\n` +
         'The sales figures differ from the orders: npm run --silent admin -- sales rebuild.\n',
     });
     expect(wrong.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
@@ -31,7 +31,7 @@ describe('the command that verifies and rebuilds the sales figures', () => {
     expect(await sales('rebuild')).toEqual({
       code: 0,
       stdout: wrong.stdout,
-      stderr: `The sums are rebuilt. Wrong before: 1.\nEnabled always: ${triggers}.\n`,
+      stderr: `The sums are rebuilt. Wrong before: 1.\nTriggers set to ENABLE ALWAYS: ${triggers}.\n`,
     });
     expect(await sales('verify')).toEqual(right);
   });

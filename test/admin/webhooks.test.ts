@@ -3,10 +3,10 @@ import { UsageError } from '../../src/shared/command-line';
 import { createTestFolder } from '../support/harness';
 
 const url = 'https://partner.example.org/events';
-type Refused = [what: string, args: string[], problem: string, privateAddresses?: 'on' | 'off'];
-type Taken = [what: string, args: string[], privateAddresses?: 'on' | 'off'];
+type Wrong = [what: string, args: string[], problem: string, privateAddresses?: 'on' | 'off'];
+type Valid = [what: string, args: string[], privateAddresses?: 'on' | 'off'];
 
-/** Runs the command on a folder without a database, which is what an understood command then says. */
+/** Runs the command without a database: a valid one fails with that. */
 function run(args: string[], privateAddresses: 'on' | 'off' = 'off'): Promise<unknown> {
   process.env.DATA_DIR = createTestFolder();
   process.env.DATABASE_URL = '';
@@ -15,17 +15,17 @@ function run(args: string[], privateAddresses: 'on' | 'off' = 'off'): Promise<un
 }
 
 describe('npm run admin -- webhooks', () => {
-  it.each<Refused>([
+  it.each<Wrong>([
     ['an unknown command', ['rotate'], 'Unknown command: rotate.'],
     ['no URL', ['create'], 'Missing argument: URL.'],
-    ['what is no URL', ['create', 'partner.example.org'], 'Wrong URL: it must be one such as'],
+    ['an invalid URL', ['create', 'partner.example.org'], 'Wrong URL: it must be one such as'],
     ['a URL that is too long', ['create', `${url}/${'a'.repeat(2000)}`], 'Wrong URL: it must be one such as'],
-    ['no TLS', ['create', 'http://partner.example.org/'], 'Wrong URL: it must be https, or http where'],
-    ['another protocol', ['create', 'ftp://partner.example.org/'], 'Wrong URL: it must be https', 'on'],
-    ['a password', ['create', 'https://me:secret@partner.example.org/'], 'Wrong URL: it must have no name'],
-    ['a fragment', ['create', `${url}#here`], 'Wrong URL: what follows # is never sent.'],
-    ['a private address', ['create', 'https://127.1/'], '127.0.0.1 is no public address; see WEBHOOK_'],
-    ['a private IPv6 address', ['create', 'https://[::ffff:10.0.0.1]/'], 'is no public address'],
+    ['no TLS', ['create', 'http://partner.example.org/'], 'Wrong URL: it must begin with https, or http with'],
+    ['another protocol', ['create', 'ftp://partner.example.org/'], 'Wrong URL: it must begin with https', 'on'],
+    ['a password', ['create', 'https://me:secret@partner.example.org/'], 'Wrong URL: it must have no user name'],
+    ['a fragment', ['create', `${url}#here`], 'Wrong URL: it must have no fragment'],
+    ['a private address', ['create', 'https://127.1/'], '127.0.0.1 is not a public address; see WEBHOOK_'],
+    ['a private IPv6 address', ['create', 'https://[::ffff:10.0.0.1]/'], 'is not a public address'],
     ['two URLs', ['create', url, url], 'Too many arguments.'],
     [
       'an unknown event',
@@ -33,19 +33,19 @@ describe('npm run admin -- webhooks', () => {
       'Unknown event: order.lost.',
     ],
     ['no event', ['create', url, '--events', ''], "Unknown event: ''."],
-    ['no number', ['disable'], 'Missing argument: ID.'],
-    ['what is no number', ['remove', 'WH1'], 'Wrong ID: it must be a number of webhooks list.'],
+    ['a missing number', ['disable'], 'Missing argument: ID.'],
+    ['an invalid number', ['remove', 'WH1'], 'Wrong ID: it must be a number of webhooks list.'],
     ['a number to list', ['list', '1'], 'Too many arguments.'],
     ['a partner to list', ['list', '--partner', 'Acme'], 'Unknown option: --partner.'],
     ['events to enable', ['enable', '1', '--events', 'order.created'], 'Unknown option: --events.'],
-  ])('refuses %s', async (...[, args, problem, privateAddresses]: Refused) => {
+  ])('refuses %s', async (...[, args, problem, privateAddresses]: Wrong) => {
     const running = run(args, privateAddresses);
 
     await expect(running).rejects.toThrow(UsageError);
     await expect(running).rejects.toThrow(problem);
   });
 
-  it.each<Taken>([
+  it.each<Valid>([
     ['a URL', ['create', url]],
     [
       'a URL, events and a partner',
@@ -53,8 +53,8 @@ describe('npm run admin -- webhooks', () => {
     ],
     ['a private address where that is allowed', ['create', 'http://10.0.0.1:8080/'], 'on'],
     ['a number', ['remove', '12']],
-    ['no more', ['list']],
-  ])('takes %s', async (...[, args, privateAddresses]: Taken) => {
+    ['no arguments of list', ['list']],
+  ])('accepts %s', async (...[, args, privateAddresses]: Valid) => {
     await expect(run(args, privateAddresses)).rejects.toThrow('there is no database');
   });
 });

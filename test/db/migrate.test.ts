@@ -38,6 +38,7 @@ const catalogTables = [
   'validation_jobs',
   'webhook_deliveries',
   'webhook_endpoints',
+  'webhook_outcomes',
 ];
 
 function open(address: DatabaseAddress): Database {

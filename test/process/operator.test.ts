@@ -123,7 +123,6 @@ describe('GET /metrics, of what waits in the database', () => {
         expect(await samples('catalog_webhook_deliveries_total')).toEqual({
           'outcome="delivered"': 1,
           'outcome="failed"': 1,
-          'outcome="given_up"': 0,
           'outcome="discarded"': 0,
         });
         expect((await samples('catalog_webhook_deliveries_waiting'))['']).toBe(1);

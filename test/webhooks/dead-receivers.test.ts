@@ -25,8 +25,8 @@ const change = (id: number, what: object) =>
   service.db('webhook_endpoints').where('webhook_endpoint_id', id).update(what);
 const ago = (interval: string) => service.db.raw(`now() - cast(? as interval)`, [interval]);
 
-/** Publishes that many events for the endpoint alone, which happened so many hours ago, and are due. */
-const queue = (id: number, events: number, hoursAgo = 0) =>
+/** Enqueues due events of that age for one endpoint. */
+const enqueue = (id: number, events: number, hoursAgo = 0) =>
   service.db.raw(
     `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
      select :id, 'old_' || :hoursAgo || '_' || number, 'order.created', now() - :hoursAgo * interval '1 hour',
@@ -35,37 +35,37 @@ const queue = (id: number, events: number, hoursAgo = 0) =>
     { id, events, hoursAgo },
   );
 
-const waiting = (id: number) => service.db('webhook_deliveries').where('webhook_endpoint_id', id);
+const pendingOf = (id: number) => service.db('webhook_deliveries').where('webhook_endpoint_id', id);
 const discard = () => discardDeliveries({ db: service.db, log: createLog('fatal') });
 
-describe('an endpoint that is paused', () => {
+describe('a paused endpoint', () => {
   const pauseFor = (id: number, interval: string) =>
     change(id, {
       failures_in_a_row: 9,
       paused_until: service.db.raw('now() + cast(? as interval)', [interval]),
     });
 
-  it('has what is too old given up, and what is due elsewhere sent; nothing is claimed for it', async () => {
+  it('has old events discarded, and no delivery claimed, while other endpoints get theirs', async () => {
     const dead = await startReceiver();
     const alive = await startReceiver();
     const id = await sendTo(service.db, dead.url);
     await pauseFor(id, '1 hour');
     await sendTo(service.db, alive.url);
-    await queue(id, 20, 37);
-    await queue(id, 20, 35);
+    await enqueue(id, 20, 37);
+    await enqueue(id, 20, 35);
     await upload();
 
     await discard();
 
-    await eventually('the other endpoint is told', () => alive.received.length === 1, 30);
+    await eventually('the other endpoint gets its event', () => alive.received.length === 1, 30);
     expect(await endpoint(id)).toMatchObject({ given_up: 20, disabled_at: null });
-    expect((await waiting(id)).map(({ attempts }) => attempts as number)).toEqual(
+    expect((await pendingOf(id)).map(({ attempts }) => attempts as number)).toEqual(
       Array.from({ length: 21 }, () => 0),
     );
     expect(dead.received).toEqual([]);
   });
 
-  it('gets one event when the pause is over, and the others once one is accepted', async () => {
+  it('gets one event after the pause, and the others once that is accepted', async () => {
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
@@ -79,22 +79,22 @@ describe('an endpoint that is paused', () => {
     await service.db('webhook_deliveries').update({ next_attempt_at: service.db.raw('now()') });
     await pauseFor(id, '0 seconds');
 
-    await eventually('all are sent', async () => (await waiting(id)).length === 0, 30);
+    await eventually('all are delivered', async () => (await pendingOf(id)).length === 0, 30);
     expect(receiver.received).toHaveLength(6);
     expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0, paused_until: null });
   });
 });
 
-describe('an endpoint that has accepted nothing for days', () => {
+describe('an endpoint that has accepted nothing for five days', () => {
   const failingSince = (id: number, interval: string) =>
     change(id, { failures_in_a_row: 1, failing_since: ago(interval) });
-  /** The next failure is the last one. */
-  const giveUpAtOnce = () => jest.replaceProperty(deliverModule, 'webhookRetrySeconds', [] as never);
+  /** Disables retries. */
+  const neverRetry = () => jest.replaceProperty(deliverModule, 'webhookRetrySeconds', [] as never);
   const webhooks = (...args: string[]) =>
     runAdmin({ DATABASE_URL: databaseUrl(service.address) }, 'webhooks', ...args);
 
-  it('is disabled when another event is given up, which shows; enabled again, it begins anew', async () => {
-    giveUpAtOnce();
+  it('is disabled when another event is discarded, and is reset by webhooks enable', async () => {
+    neverRetry();
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
@@ -118,7 +118,7 @@ describe('an endpoint that has accepted nothing for days', () => {
     });
   });
 
-  it('is not while events are still sent again, or when it was not that long', async () => {
+  it('stays enabled while events are retried, and before five days are over', async () => {
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
@@ -127,23 +127,23 @@ describe('an endpoint that has accepted nothing for days', () => {
     await upload();
     await eventually('it has failed', async () => (await endpoint(id)).failures_in_a_row === 2, 30);
 
-    giveUpAtOnce();
+    neverRetry();
     await failingSince(id, '4 days 23 hours');
     await upload();
 
-    await eventually('one is given up', async () => (await endpoint(id)).given_up === 1, 30);
-    await eventually('it is done', async () => (await waiting(id)).length === 1, 30);
+    await eventually('one is discarded', async () => (await endpoint(id)).given_up === 1, 30);
+    await eventually('one is pending', async () => (await pendingOf(id)).length === 1, 30);
     expect((await endpoint(id)).disabled_at).toBeNull();
   });
 
-  it('is forgiven all of it by one that is accepted', async () => {
+  it('is reset by an accepted event', async () => {
     const receiver = await startReceiver();
     const id = await sendTo(service.db, receiver.url);
     await failingSince(id, '10 days');
 
     await upload();
 
-    await eventually('it is noted', async () => (await endpoint(id)).failures_in_a_row === 0, 30);
+    await eventually('it is reset', async () => (await endpoint(id)).failures_in_a_row === 0, 30);
     expect((await endpoint(id)).failing_since).toBeNull();
   });
 });

@@ -27,11 +27,11 @@ const upload = () => service.api.uploadFeed(csv, 'Acme');
 const endpoint = async (id: number) =>
   (await service.db<EndpointRow>('webhook_endpoints').where('webhook_endpoint_id', id).first())!;
 
-/** What waits to be sent to the endpoint. */
-async function waiting(
+/** Finds the pending deliveries of an endpoint. */
+async function pendingOf(
   id: number,
 ): Promise<{ in_seconds: number; attempts: number; is_being_sent: boolean }[]> {
-  const { rows } = await service.db.raw<{ rows: Awaited<ReturnType<typeof waiting>> }>(
+  const { rows } = await service.db.raw<{ rows: Awaited<ReturnType<typeof pendingOf>> }>(
     `select cast(extract(epoch from next_attempt_at - now()) as double precision) as in_seconds, attempts, is_being_sent
      from webhook_deliveries where webhook_endpoint_id = ? order by next_attempt_at`,
     [id],
@@ -44,28 +44,28 @@ const makeDue = () => service.db.raw('update webhook_deliveries set next_attempt
 const failed = (id: number) =>
   eventually('it has failed', async () => {
     const row = await endpoint(id);
-    return row.failed_at !== null && !(await waiting(id)).some(({ is_being_sent }) => is_being_sent) && row;
+    return row.failed_at !== null && !(await pendingOf(id)).some(({ is_being_sent }) => is_being_sent) && row;
   });
 
-/** Waits until deliveries that are due now have been claimed, those of a sound endpoint at least. */
-async function claimingGoesOn(): Promise<void> {
+/** Waits for another claim of due deliveries: that of a healthy endpoint. */
+async function waitForClaim(): Promise<void> {
   const receiver = await startReceiver();
   const id = await sendTo(service.db, receiver.url);
   await upload();
-  await eventually('it is sent elsewhere', () => receiver.received.length === 1);
+  await eventually('the healthy endpoint gets its event', () => receiver.received.length === 1);
   await service.db('webhook_endpoints').where('webhook_endpoint_id', id).delete();
 }
 
-/** Has what is sent again be sent without delay. */
+/** Sets the backoff of that many retries to zero. */
 const retryAtOnce = (times: number) =>
   jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(times).fill(0));
 
-/** Has nothing be sent again while a test goes on, however slow the machine is. */
+/** Sets a backoff longer than any test. */
 const retryLater = () =>
   jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(8).fill(laterSeconds));
 const laterSeconds = 3600;
 
-/** Has nothing paused, however much fails. */
+/** Disables pauses. */
 const neverPause = () =>
   jest.replaceProperty(endpointsRepositoryModule, 'webhookPause', {
     ...webhookPause,
@@ -73,23 +73,23 @@ const neverPause = () =>
   });
 
 describe('a delivery', () => {
-  it('is what Standard Webhooks says: verified by its library, with the time of now', async () => {
+  it('is verified by the library of Standard Webhooks, with the current time', async () => {
     const receiver = await startReceiver();
     const id = await sendTo(service.db, receiver.url);
 
     await upload();
 
-    await eventually('it has come', () => receiver.received.length === 1);
+    await eventually('the event arrives', () => receiver.received.length === 1);
     const [{ headers, path }] = receiver.received as [Receiver['received'][0]];
     expect(path).toBe('/events?from=catalog');
     expect(headers['content-type']).toBe('application/json');
     expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/);
     expect(Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp']))).toBeLessThan(60);
-    await eventually('nothing waits', async () => (await waiting(id)).length === 0);
+    await eventually('nothing is pending', async () => (await pendingOf(id)).length === 0);
     expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0, failed_at: null });
   });
 
-  it('that fails comes again with the same id and body, and another time when that has passed', async () => {
+  it('is retried with the same id and body after a failure', async () => {
     retryAtOnce(5);
     neverPause();
     const receiver = await startReceiver();
@@ -98,7 +98,7 @@ describe('a delivery', () => {
 
     await upload();
 
-    await eventually('it is accepted', async () => (await waiting(id)).length === 0, 30);
+    await eventually('it is accepted', async () => (await pendingOf(id)).length === 0, 30);
     const { received } = receiver;
     expect(received).toHaveLength(4);
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
@@ -111,22 +111,25 @@ describe('a delivery', () => {
     });
   });
 
-  it.each([400, 401, 404, 429, 500, 503])('that gets %i is put off', async (status) => {
-    retryLater();
-    const receiver = await startReceiver();
-    receiver.answer = () => ({ status });
-    const id = await sendTo(service.db, receiver.url);
+  it.each([400, 401, 404, 429, 500, 503])(
+    'is rescheduled with backoff after a response of %i',
+    async (status) => {
+      retryLater();
+      const receiver = await startReceiver();
+      receiver.answer = () => ({ status });
+      const id = await sendTo(service.db, receiver.url);
 
-    await upload();
+      await upload();
 
-    expect(await failed(id)).toMatchObject({ failure_reason: `HTTP ${status}`, failures_in_a_row: 1 });
-    const [delivery] = await waiting(id);
-    expect(delivery!.attempts).toBe(1);
-    expect(delivery!.in_seconds).toBeGreaterThan(0.9 * laterSeconds);
-    expect(delivery!.in_seconds).toBeLessThanOrEqual(1.2 * laterSeconds);
-  });
+      expect(await failed(id)).toMatchObject({ failure_reason: `HTTP ${status}`, failures_in_a_row: 1 });
+      const [delivery] = await pendingOf(id);
+      expect(delivery!.attempts).toBe(1);
+      expect(delivery!.in_seconds).toBeGreaterThan(0.9 * laterSeconds);
+      expect(delivery!.in_seconds).toBeLessThanOrEqual(1.2 * laterSeconds);
+    },
+  );
 
-  it('is put off for longer each time, for more than a day in all', () => {
+  it('is retried with growing backoff for more than a day', () => {
     const seconds = webhookRetrySeconds;
 
     expect([...seconds].sort((a, b) => a - b)).toEqual(seconds);
@@ -134,7 +137,7 @@ describe('a delivery', () => {
     expect([Math.floor(hours), Math.ceil(1.2 * hours)]).toEqual([27, 34]);
   });
 
-  it('that has failed too often is given up, and that shows', async () => {
+  it('is discarded after the last attempt, and counted at the endpoint', async () => {
     retryAtOnce(2);
     neverPause();
     const receiver = await startReceiver();
@@ -143,12 +146,12 @@ describe('a delivery', () => {
 
     await upload();
 
-    await eventually('it is given up', async () => (await endpoint(id)).given_up === 1, 30);
+    await eventually('it is discarded', async () => (await endpoint(id)).given_up === 1, 30);
     expect(receiver.received).toHaveLength(3);
-    await eventually('nothing waits', async () => (await waiting(id)).length === 0);
+    await eventually('nothing is pending', async () => (await pendingOf(id)).length === 0);
   });
 
-  it('that gets 410 disables the endpoint, and what waits for it is dropped', async () => {
+  it('disables the endpoint after a response of 410, and discards its pending deliveries', async () => {
     retryLater();
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
@@ -159,29 +162,29 @@ describe('a delivery', () => {
 
     await upload();
     await eventually('it is disabled', async () => (await endpoint(id)).disabled_at !== null, 30);
-    expect((await endpoint(id)).disabled_reason).toBe('it says that it is gone');
+    expect((await endpoint(id)).disabled_reason).toBe('it responded with 410');
     await makeDue();
 
-    await eventually('nothing waits', async () => (await waiting(id)).length === 0, 30);
+    await eventually('nothing is pending', async () => (await pendingOf(id)).length === 0, 30);
     expect(receiver.received).toHaveLength(2);
     await upload();
-    expect(await waiting(id)).toEqual([]);
+    expect(await pendingOf(id)).toEqual([]);
   });
 
-  it('does not follow where it is sent elsewhere', async () => {
+  it('does not follow a redirect', async () => {
     retryLater();
-    const elsewhere = await startReceiver();
+    const target = await startReceiver();
     const receiver = await startReceiver();
-    receiver.answer = () => ({ status: 307, headers: { location: elsewhere.url } });
+    receiver.answer = () => ({ status: 307, headers: { location: target.url } });
     const id = await sendTo(service.db, receiver.url);
 
     await upload();
 
     expect(await failed(id)).toMatchObject({ failure_reason: 'HTTP 307' });
-    expect([receiver.received.length, elsewhere.received.length]).toEqual([1, 0]);
+    expect([receiver.received.length, target.received.length]).toEqual([1, 0]);
   });
 
-  it('that is not answered in time has failed', async () => {
+  it('fails without a response before the timeout', async () => {
     jest.replaceProperty(sendModule, 'webhookMilliseconds', 300 as never);
     const receiver = await startReceiver();
     receiver.answer = () => 'nothing';
@@ -189,10 +192,10 @@ describe('a delivery', () => {
 
     await upload();
 
-    expect((await failed(id)).failure_reason).toBe('no answer within 0.3 s');
+    expect((await failed(id)).failure_reason).toBe('no response within 0.3 s');
   });
 
-  it('that nobody takes has failed', async () => {
+  it('fails when the connection is refused', async () => {
     const receiver = await startReceiver();
     const id = await sendTo(service.db, receiver.url.replace(/:\d+/, ':1'));
 
@@ -201,17 +204,17 @@ describe('a delivery', () => {
     expect((await failed(id)).failure_reason).toMatch(/ECONNREFUSED/);
   });
 
-  it('whose answer does not end is done when the status has come, and the rest is cut off', async () => {
+  it('succeeds with the status of an endless response, whose body is cut', async () => {
     let cut = false;
     const server = createServer((request, response) => {
       request.resume();
       response.on('close', () => (cut = true));
       response.writeHead(200);
-      const goOn = () => {
+      const writeMore = () => {
         while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
       };
-      response.on('drain', goOn);
-      goOn();
+      response.on('drain', writeMore);
+      writeMore();
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     afterFile(() => void server.close());
@@ -219,11 +222,14 @@ describe('a delivery', () => {
 
     await upload();
 
-    await eventually('it is done, and cut off', async () => cut && (await waiting(id)).length === 0);
+    await eventually(
+      'it is delivered, and the body is cut',
+      async () => cut && (await pendingOf(id)).length === 0,
+    );
     expect((await endpoint(id)).failed_at).toBeNull();
   });
 
-  it('of an endpoint that has been removed is dropped', async () => {
+  it('is deleted when its endpoint is removed', async () => {
     retryLater();
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
@@ -234,13 +240,13 @@ describe('a delivery', () => {
     await service.db('webhook_endpoints').delete();
     await makeDue();
 
-    await eventually('nothing waits', async () => (await waiting(id)).length === 0, 30);
+    await eventually('nothing is pending', async () => (await pendingOf(id)).length === 0, 30);
     expect(receiver.received).toHaveLength(1);
   });
 });
 
-describe('an endpoint where everything fails', () => {
-  it('is left alone for a while, longer each time, and then tried again', async () => {
+describe('a failing endpoint', () => {
+  it('is paused, for longer each time, and then gets one event', async () => {
     retryAtOnce(1000);
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
@@ -253,27 +259,25 @@ describe('an endpoint where everything fails', () => {
     const pauseOf = async () =>
       ((await endpoint(id)).paused_until!.getTime() - (await endpoint(id)).failed_at!.getTime()) / 1000;
     expect(await pauseOf()).toBeCloseTo(pauseSeconds, 1);
-    // What comes meanwhile is not sent.
     await upload();
-    await claimingGoesOn();
-    expect(await waiting(id)).toHaveLength(3);
+    await waitForClaim();
+    expect(await pendingOf(id)).toHaveLength(3);
     expect(receiver.received).toHaveLength(pauseAfterFailures);
 
-    const goOn = async () => {
+    const endPause = async () => {
       await service.db('webhook_endpoints').update({ paused_until: service.db.raw('now()') });
       await makeDue();
     };
-    await goOn();
+    await endPause();
     await eventually('it is paused again', async () => (await pauseOf()) > 1.5 * pauseSeconds, 30);
-    // One of them has shown that it still fails.
     expect(receiver.received).toHaveLength(pauseAfterFailures + 1);
     receiver.answer = () => ({ status: 200 });
-    await goOn();
-    await eventually('all is sent', async () => (await waiting(id)).length === 0, 30);
+    await endPause();
+    await eventually('all events are delivered', async () => (await pendingOf(id)).length === 0, 30);
     expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0, paused_until: null });
   });
 
-  it('gets no event that is too old by then', async () => {
+  it('discards events older than 36 hours while it is paused', async () => {
     retryLater();
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
@@ -289,11 +293,11 @@ describe('an endpoint where everything fails', () => {
     );
     await discardDeliveries({ db: service.db, log: createLog('fatal') });
 
-    await eventually('it is given up', async () => (await endpoint(id)).given_up === 1, 30);
+    await eventually('it is discarded', async () => (await endpoint(id)).given_up === 1, 30);
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('and is slow does not keep others waiting', async () => {
+  it('that is slow does not delay events of other endpoints', async () => {
     jest.replaceProperty(sendModule, 'webhookMilliseconds', 60_000 as never);
     const dead = await startReceiver();
     dead.answer = () => 'nothing';
@@ -304,50 +308,50 @@ describe('an endpoint where everything fails', () => {
     const uploads = 20;
     await Promise.all(Array.from({ length: uploads }, upload));
 
-    // Within the time that a single delivery to the dead one takes.
-    await eventually('all have come', () => alive.received.length === uploads, 50);
+    // Sooner than one attempt at the dead endpoint ends.
+    await eventually('all events arrive', () => alive.received.length === uploads, 50);
     expect(dead.received.length).toBeLessThanOrEqual(deliveriesPerEndpoint);
-    await eventually('nothing waits', async () => (await waiting(id)).length === 0);
+    await eventually('nothing is pending', async () => (await pendingOf(id)).length === 0);
   });
 });
 
-describe('where only public addresses may be used', () => {
-  let careful: TestService;
+describe('with WEBHOOK_PRIVATE_ADDRESSES=off', () => {
+  let publicOnly: TestService;
   beforeAll(async () => {
-    careful = await startTestService({ webhooks: 'to public addresses' });
+    publicOnly = await startTestService({ webhooks: 'to public addresses' });
   });
 
   it.each([
-    ['an address', '127.0.0.1', '127.0.0.1 is no public address'],
-    ['a name', 'here.test', '127.0.0.1 is no public address'],
-  ])('a private one is refused, of %s, and nothing reaches it', async (_what, host, reason) => {
+    ['an address', '127.0.0.1', '127.0.0.1 is not a public address'],
+    ['a name', 'here.test', '127.0.0.1 is not a public address'],
+  ])('a private host, given as %s, gets no connection', async (_what, host, reason) => {
     await startNameServer({ 'here.test': ['127.0.0.1'] });
     let connections = 0;
     const server = createServer().on('connection', () => connections++);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     afterFile(() => void server.close());
     const url = `https://${host}:${(server.address() as AddressInfo).port}/`;
-    const id = await sendTo(careful.db, url);
+    const id = await sendTo(publicOnly.db, url);
 
-    await careful.api.uploadFeed(csv, 'Acme');
+    await publicOnly.api.uploadFeed(csv, 'Acme');
 
     const row = await eventually('it has failed', async () => {
-      const found = await careful.db('webhook_endpoints').where('webhook_endpoint_id', id).first();
+      const found = await publicOnly.db('webhook_endpoints').where('webhook_endpoint_id', id).first();
       return found.failed_at !== null && found;
     });
     expect(row.failure_reason).toBe(reason);
     expect(connections).toBe(0);
-    await careful.db('webhook_endpoints').delete();
+    await publicOnly.db('webhook_endpoints').delete();
   });
 
-  it('nothing is sent without TLS', async () => {
+  it('nothing is sent over HTTP without TLS', async () => {
     const receiver = await startReceiver();
-    const id = await sendTo(careful.db, receiver.url);
+    const id = await sendTo(publicOnly.db, receiver.url);
 
-    await careful.api.uploadFeed(csv, 'Acme');
+    await publicOnly.api.uploadFeed(csv, 'Acme');
 
     await eventually('it has failed', async () => {
-      const found = await careful.db('webhook_endpoints').where('webhook_endpoint_id', id).first();
+      const found = await publicOnly.db('webhook_endpoints').where('webhook_endpoint_id', id).first();
       return found.failed_at !== null;
     });
     expect(receiver.received).toEqual([]);

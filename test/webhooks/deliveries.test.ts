@@ -1,6 +1,6 @@
 import {
   claimDeliveries,
-  deleteDelivery,
+  endDelivery,
   releaseDelivery,
   rescheduleDelivery,
   deliveriesPerEndpoint,
@@ -14,15 +14,18 @@ const perEndpoint = deliveriesPerEndpoint;
 
 let service: TestService;
 beforeAll(async () => {
-  // Nothing is sent.
+  // Without a webhook worker.
   service = await startTestService();
 });
 afterEach(async () => {
   await service.db('webhook_deliveries').delete();
   await service.db('webhook_endpoints').delete();
+  await service.db('webhook_outcomes').delete();
 });
 
-/** Creates an endpoint, and deliveries to it that are due, the first one for the longest. @returns its number */
+const delivered = { outcome: 'delivered', lastResult: 'HTTP 204' } as const;
+
+/** Creates an endpoint with due deliveries, the first one due for the longest. @returns its number */
 async function createDue(count: number): Promise<number> {
   const id = await sendTo(service.db, 'http://localhost/');
   await service.db.raw(
@@ -43,8 +46,8 @@ const expireLeases = () =>
     .update({ next_attempt_at: new Date(0) });
 const all = () => service.db('webhook_deliveries').orderBy('webhook_delivery_id');
 
-describe('webhook deliveries that are due', () => {
-  it('are claimed once, a few of each endpoint at a time, those due for the longest first', async () => {
+describe('due webhook deliveries', () => {
+  it('are claimed once, up to a limit per endpoint, those due for the longest first', async () => {
     const [one, other] = [await createDue(5), await createDue(1)];
 
     expect(await claimedIds()).toEqual(
@@ -53,13 +56,13 @@ describe('webhook deliveries that are due', () => {
     expect(await claimedIds()).toEqual([]);
   });
 
-  it('are claimed round-robin where there is no room for all', async () => {
+  it('are claimed round-robin over the endpoints when there are too few slots', async () => {
     const endpoints = [await createDue(3), await createDue(3), await createDue(3)];
 
     expect(await claimedIds(3)).toEqual(endpoints.map((id) => `msg_${id}_1`).sort());
   });
 
-  it('are claimed by one of several workers at the same moment, not more of an endpoint than one would claim', async () => {
+  it('are claimed by one of several concurrent workers, which share the limit per endpoint', async () => {
     await createDue(20);
     await createDue(20);
 
@@ -70,13 +73,13 @@ describe('webhook deliveries that are due', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('make room for the next ones when they are accepted, given back or rescheduled', async () => {
+  it('free their slots when they end, are released or are rescheduled', async () => {
     const id = await createDue(5);
     const [accepted, released, failed] = await claim();
 
-    await deleteDelivery(service.db, accepted!);
+    await endDelivery(service.db, accepted!, delivered);
     await releaseDelivery(service.db, released!);
-    await rescheduleDelivery(service.db, failed!, 3600);
+    await rescheduleDelivery(service.db, failed!, { seconds: 3600, lastResult: 'HTTP 500' });
 
     const again = await claim();
     expect(again.map(({ message_id, attempts }) => [message_id, attempts]).sort()).toEqual([
@@ -93,8 +96,8 @@ describe('webhook deliveries that are due', () => {
   });
 });
 
-describe('a webhook delivery whose worker has died', () => {
-  it('is claimed by another one when the lease has expired, as the next attempt', async () => {
+describe('a webhook delivery whose lease has expired', () => {
+  it('is claimed again, as the next attempt', async () => {
     await createDue(1);
     await claim();
 
@@ -103,23 +106,24 @@ describe('a webhook delivery whose worker has died', () => {
     expect(await claim()).toMatchObject([{ attempts: 2 }]);
   });
 
-  it('is not changed by that worker, should it live after all', async () => {
+  it('is not changed by the worker that held the lease', async () => {
     await createDue(1);
     const [late] = await claim();
     await expireLeases();
     await claim();
     const before = await all();
 
-    await deleteDelivery(service.db, late!);
+    await endDelivery(service.db, late!, delivered);
     await releaseDelivery(service.db, late!);
-    await rescheduleDelivery(service.db, late!, 0);
+    await rescheduleDelivery(service.db, late!, { seconds: 0, lastResult: 'HTTP 500' });
 
     expect(await all()).toEqual(before);
+    expect(await service.db('webhook_outcomes')).toEqual([]);
   });
 });
 
-describe('webhook deliveries to an endpoint that is disabled or removed', () => {
-  it('are dropped, and no others', async () => {
+describe('webhook deliveries of a disabled or removed endpoint', () => {
+  it('are removed, and those of a disabled one are kept as discarded outcomes', async () => {
     const [kept, disabled, removed] = [await createDue(1), await createDue(2), await createDue(2)];
     await service.db('webhook_endpoints').where('webhook_endpoint_id', removed).delete();
     await service
@@ -131,5 +135,9 @@ describe('webhook deliveries to an endpoint that is disabled or removed', () => 
     await discardDeliveries({ db: service.db, log: createLog('fatal') });
 
     expect(await all()).toMatchObject([{ webhook_endpoint_id: kept }]);
+    expect(await service.db('webhook_outcomes').orderBy('message_id')).toMatchObject([
+      { message_id: `msg_${disabled}_1`, outcome: 'discarded', last_result: 'endpoint disabled' },
+      { message_id: `msg_${disabled}_2`, outcome: 'discarded' },
+    ]);
   });
 });

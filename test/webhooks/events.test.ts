@@ -12,16 +12,16 @@ beforeAll(async () => {
   service = await startTestService({ webhooks: 'to any address', queuedRuns: 1 });
 });
 
-/** Has a receiver of its own told of what happens. */
-async function listen(only?: Parameters<typeof sendTo>[2]): Promise<Receiver> {
+/** Starts a receiver with its own endpoint. */
+async function subscribe(only?: Parameters<typeof sendTo>[2]): Promise<Receiver> {
   const receiver = await startReceiver();
   await sendTo(service.db, receiver.url, only);
   return receiver;
 }
 
-/** Waits until all that is to be sent was sent. */
-const allSent = () =>
-  eventually('nothing waits to be sent', async () => {
+/** Waits until no delivery is pending. */
+const allDelivered = () =>
+  eventually('nothing is pending', async () => {
     return (await service.db('webhook_deliveries').first('webhook_delivery_id')) === undefined;
   });
 
@@ -36,9 +36,9 @@ async function order(
   return service.api.post('/orders', { partner_name: partnerName, items }, headers);
 }
 
-describe('what an endpoint is told of', () => {
-  it('is an upload, its run, an order of it and a run that fails, each as the operation shows it then', async () => {
-    const receiver = await listen({ partner_name: 'All of it' });
+describe('an endpoint', () => {
+  it('gets an upload, its run, an order and a failed run, each with the resource as the API returned it then', async () => {
+    const receiver = await subscribe({ partner_name: 'All of it' });
     const get = async (path: string) => (await service.api.get(path)).body;
 
     const feed = await service.api.uploadFeed(csv, 'All of it');
@@ -48,10 +48,10 @@ describe('what an endpoint is told of', () => {
     const ordered = await get(`/orders/${(await order('All of it')).body.order_id}`);
     const broken = await service.api.loadFeed(`${csv}"`, 'All of it');
     const failed = await get(`/jobs/${broken.jobId}`);
-    // The data are of the moment in which it happened.
+    // A later change is not in the earlier event.
     await service.api.post(`/jobs/${feed.jobId}/run`);
 
-    await allSent();
+    await allDelivered();
     const { received } = receiver;
     expect(receiver.events()).toHaveLength(6);
     expect(receiver.events()).toEqual(
@@ -74,8 +74,11 @@ describe('what an endpoint is told of', () => {
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(6);
   });
 
-  it('is a queued run, and one that was interrupted for good', async () => {
-    const receiver = await listen({ partner_name: 'Queued', event_types: ['job.completed', 'job.failed'] });
+  it('gets queued runs, and runs that were interrupted in their last attempt', async () => {
+    const receiver = await subscribe({
+      partner_name: 'Queued',
+      event_types: ['job.completed', 'job.failed'],
+    });
     const feed = await service.api.uploadFeed(csv, 'Queued');
     await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async, wait=30' });
     const lost = await service.api.uploadFeed(csv, 'Queued');
@@ -84,7 +87,7 @@ describe('what an endpoint is told of', () => {
     expect((await recoverRuns(service.db)).failed).toContain(Number(lost.jobId.slice(2)));
     await recoverRuns(service.db);
 
-    await allSent();
+    await allDelivered();
     expect(receiver.received.map(({ event }) => [event.type, event.data])).toEqual(
       expect.arrayContaining([
         ['job.completed', (await service.api.get(`/jobs/${feed.jobId}`)).body],
@@ -94,45 +97,45 @@ describe('what an endpoint is told of', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('is the partner that it is for, and the types that it wants', async () => {
-    const everything = await listen();
-    const ofBirch = await listen({ partner_name: 'Birch' });
-    const uploads = await listen({ event_types: ['feed.uploaded'] });
-    const ordersOfBirch = await listen({ partner_name: 'Birch', event_types: ['order.created'] });
+  it('gets only events of its partner and of its types', async () => {
+    const everything = await subscribe();
+    const ofBirch = await subscribe({ partner_name: 'Birch' });
+    const uploads = await subscribe({ event_types: ['feed.uploaded'] });
+    const ordersOfBirch = await subscribe({ partner_name: 'Birch', event_types: ['order.created'] });
 
     await service.api.loadFeed(csv, 'Birch');
     await order('Birch');
     await service.api.loadFeed(csv, 'Cedar');
 
-    await allSent();
+    await allDelivered();
     const all = ['feed.uploaded', 'feed.uploaded', 'job.completed', 'job.completed', 'order.created'];
     expect(types(everything).sort()).toEqual(all);
     expect(types(ofBirch).sort()).toEqual(['feed.uploaded', 'job.completed', 'order.created']);
     expect(types(uploads)).toEqual(['feed.uploaded', 'feed.uploaded']);
     expect(types(ordersOfBirch)).toEqual(['order.created']);
-    // One event has one name, wherever it is sent.
+    // One event has one id at every endpoint.
     const idOf = ({ received }: Receiver) =>
       received.find(({ event }) => event.type === 'order.created')!.headers['webhook-id'];
     expect(idOf(everything)).toBe(idOf(ordersOfBirch));
     await service.db('webhook_endpoints').whereNull('partner_name').delete();
   });
 
-  it('is an order once, however often its request is sent', async () => {
+  it('gets an order once, also when its request is replayed', async () => {
     await service.api.loadFeed(csv, 'Repeated');
-    const receiver = await listen({ partner_name: 'Repeated' });
+    const receiver = await subscribe({ partner_name: 'Repeated' });
     const key = { 'idempotency-key': 'one order' };
 
     const first = await order('Repeated', key);
     const again = await order('Repeated', key);
 
     expect(again.body).toEqual(first.body);
-    await allSent();
+    await allDelivered();
     expect(receiver.events()).toEqual([{ type: 'order.created', data: first.body }]);
   });
 
-  it('is each of the orders that one statement creates', async () => {
+  it('gets each of the orders that one statement creates', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Together');
-    const receiver = await listen({ partner_name: 'Together' });
+    const receiver = await subscribe({ partner_name: 'Together' });
     const { product_id, sku, product_name, price } = await service
       .db('products')
       .where('feed_id', Number(feedId.slice(2)))
@@ -142,22 +145,22 @@ describe('what an endpoint is told of', () => {
 
     const orders = await insertOrders(service.db, [
       { ...head, partnerName: 'Together' },
-      { ...head, partnerName: 'Somebody else' },
+      { ...head, partnerName: 'Another partner' },
       { ...head, partnerName: 'Together' },
     ]);
 
     expect(orders).toHaveLength(3);
-    await allSent();
+    await allDelivered();
     expect(
       receiver.received.map(({ event }) => (event.data as { order_id: string }).order_id).sort(),
     ).toEqual([orders[0]!, orders[2]!].map(({ order_id }) => `OR${String(order_id).padStart(5, '0')}`));
   });
 
-  it('has one id for each event, and as many deliveries as endpoints, however many there are of both', async () => {
+  it('shares the message id of each event with the other endpoints, whatever plan the database chooses', async () => {
     const trx = await service.db.transaction();
     for (const path of ['one', 'two'])
       await sendTo(trx, `http://localhost/${path}`, { partner_name: 'Many' });
-    // So that the database goes through the events once for each endpoint, as it may.
+    // Makes a nested loop likely, which evaluates the events once per endpoint.
     await trx.raw(
       'analyze webhook_endpoints; set local plan_cache_mode = force_generic_plan; set local enable_material = off',
     );
@@ -176,9 +179,9 @@ describe('what an endpoint is told of', () => {
     expect(rows).toEqual([{ deliveries: 40, ids: 20 }]);
   });
 
-  it('is nothing that was undone', async () => {
+  it('gets nothing from a transaction that was rolled back', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Undone');
-    const receiver = await listen({ partner_name: 'Undone' });
+    const receiver = await subscribe({ partner_name: 'Undone' });
     const { product_id, sku, product_name, price } = await service
       .db('products')
       .where('feed_id', Number(feedId.slice(2)))
@@ -194,13 +197,13 @@ describe('what an endpoint is told of', () => {
       .catch(() => undefined);
     const { body } = await order('Undone');
 
-    await allSent();
+    await allDelivered();
     expect(receiver.events()).toEqual([{ type: 'order.created', data: body }]);
   });
 
-  it('is nothing of what happened before it was there, or while it is disabled', async () => {
+  it('gets nothing that happens while it is disabled', async () => {
     await service.api.loadFeed(csv, 'Too early');
-    const receiver = await listen({ partner_name: 'Too early' });
+    const receiver = await subscribe({ partner_name: 'Too early' });
     await service.db('webhook_endpoints').where('url', receiver.url).update({ disabled_at: new Date() });
 
     await order('Too early');

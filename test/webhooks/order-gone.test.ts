@@ -4,7 +4,7 @@ import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhooks';
 
-it('order.created of an order that was deleted before the delivery ends at once, sends nothing and is logged', async () => {
+it('an order.created event whose order was deleted is discarded and logged, and nothing is sent', async () => {
   const logged: string[] = [];
   const { db } = await startTestService({
     webhooks: 'to any address',
@@ -19,7 +19,7 @@ it('order.created of an order that was deleted before the delivery ends at once,
     ),
   );
 
-  await eventually('nothing waits to be sent', async () => {
+  await eventually('nothing is pending', async () => {
     return (await db('webhook_deliveries').first('webhook_delivery_id')) === undefined;
   });
   expect(receiver.received).toEqual([]);

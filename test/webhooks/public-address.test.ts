@@ -15,46 +15,46 @@ describe('isPublicAddress', () => {
     '172.32.0.1',
     '100.128.0.1',
     '2606:2800:21f:cb07:6820:80da:af6b:8b2c',
-  ])('lets %s pass', (address) => expect(isPublicAddress(address)).toBe(true));
+  ])('is true for %s', (address) => expect(isPublicAddress(address)).toBe(true));
 
   it.each([
-    ['this machine', '127.0.0.1'],
-    ['this machine', '127.255.255.254'],
-    ['this machine', '::1'],
-    ['no address', '0.0.0.0'],
+    ['loopback', '127.0.0.1'],
+    ['loopback', '127.255.255.254'],
+    ['loopback', '::1'],
+    ['unspecified', '0.0.0.0'],
     ['this network', '0.1.2.3'],
-    ['no address', '::'],
+    ['unspecified', '::'],
     ['a private network', '10.0.0.1'],
     ['a private network', '172.16.0.1'],
     ['a private network', '172.31.255.255'],
     ['a private network', '192.168.1.1'],
     ['a private network', 'fc00::1'],
     ['a private network', 'fd12:3456:789a::1'],
-    ['a link, with the metadata of a cloud', '169.254.169.254'],
-    ['a link', 'fe80::1'],
-    ['a link, with its zone', 'fe80::1%eth0'],
-    ['a site', 'fec0::1'],
-    ['a provider', '100.64.0.1'],
-    ['a group', '224.0.0.1'],
-    ['a group', 'ff02::1'],
-    ['everybody', '255.255.255.255'],
-    ['nobody yet', '240.0.0.1'],
+    ['link-local, cloud metadata', '169.254.169.254'],
+    ['link-local', 'fe80::1'],
+    ['link-local, with a zone', 'fe80::1%eth0'],
+    ['site-local', 'fec0::1'],
+    ['carrier-grade NAT', '100.64.0.1'],
+    ['multicast', '224.0.0.1'],
+    ['multicast', 'ff02::1'],
+    ['broadcast', '255.255.255.255'],
+    ['reserved', '240.0.0.1'],
     ['documentation', '192.0.2.1'],
     ['documentation', '198.51.100.1'],
     ['documentation', '203.0.113.1'],
     ['documentation', '2001:db8::1'],
     ['benchmarks', '198.18.0.1'],
     ['protocols', '192.0.0.1'],
-    ['this machine, written as IPv6', '::ffff:127.0.0.1'],
-    ['this machine, written as IPv6', '::ffff:7f00:1'],
-    ['a private network, written as IPv6', '::ffff:10.0.0.1'],
-    ['this machine, within IPv6 as it once was', '::127.0.0.1'],
+    ['loopback, IPv4-mapped', '::ffff:127.0.0.1'],
+    ['loopback, IPv4-mapped', '::ffff:7f00:1'],
+    ['a private network, IPv4-mapped', '::ffff:10.0.0.1'],
+    ['loopback, IPv4-compatible IPv6', '::127.0.0.1'],
     ['a private network, behind NAT64', '64:ff9b::a00:1'],
-    ['a private network, behind a NAT64 of its own', '64:ff9b:1::a00:1'],
+    ['a private network, behind local-use NAT64', '64:ff9b:1::a00:1'],
     ['a private network, within 6to4', '2002:a00:1::1'],
-    ['whatever is within Teredo', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
-    ['nobody yet', '4000::1'],
-  ])('refuses %s: %s', (_what, address) => expect(isPublicAddress(address)).toBe(false));
+    ['Teredo', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
+    ['reserved', '4000::1'],
+  ])('is false for %s: %s', (_what, address) => expect(isPublicAddress(address)).toBe(false));
 });
 
 describe('requirePublicHost', () => {
@@ -67,7 +67,7 @@ describe('requirePublicHost', () => {
     'https://[::1]/',
     'https://[::ffff:127.0.0.1]/',
     'https://169.254.169.254/latest/meta-data',
-  ])('refuses %s, however it is written', (url) => {
+  ])('refuses a private address in any notation: %s', (url) => {
     expect(() => requirePublicHost(new URL(url))).toThrow(PrivateAddressError);
   });
 
@@ -75,7 +75,7 @@ describe('requirePublicHost', () => {
     'https://93.184.215.14/',
     'https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/',
     'https://localhost/',
-  ])('lets %s pass: a public address, or a name that is looked up later', (url) =>
+  ])('accepts a public address, and any host name: %s', (url) =>
     expect(() => requirePublicHost(new URL(url))).not.toThrow(),
   );
 });
@@ -97,12 +97,12 @@ describe('lookUpPublic', () => {
     }),
   );
 
-  it.each(['here.test', 'half.test'])('refuses a name that leads to this machine: %s', async (name) => {
+  it.each(['here.test', 'half.test'])('refuses a name with a loopback address: %s', async (name) => {
     expect(await lookUp(name, true)).toBeInstanceOf(PrivateAddressError);
     expect(await lookUp(name, false)).toBeInstanceOf(PrivateAddressError);
   });
 
-  it('gives what Node takes: one address, or all of them', async () => {
+  it('returns one address or all of them, as Node asks for', async () => {
     const all = [
       { address: v4, family: 4 },
       { address: v6, family: 6 },
@@ -113,14 +113,14 @@ describe('lookUpPublic', () => {
   });
 
   it.each([
-    ['is none', 'nowhere.test', 'ENOTFOUND'],
+    ['does not exist', 'nowhere.test', 'ENOTFOUND'],
     ['has no address', 'nothing.test', 'ENODATA'],
-    ['this machine alone knows', 'localhost', 'ENOTFOUND'],
+    ['is only in /etc/hosts', 'localhost', 'ENOTFOUND'],
   ])('fails for a name that %s', async (_what, name, code) => {
     expect(await lookUp(name, true)).toMatchObject({ code });
   });
 
-  it('leaves the threads alone that look up the database, while name servers are silent', async () => {
+  it('occupies no thread of the pool that resolves other names, while name servers are silent', async () => {
     const silent = Array.from({ length: 8 }, () => lookUp('dead.test', true));
 
     expect(await systemLookUp('localhost')).toMatchObject({ family: expect.any(Number) });

@@ -5,12 +5,12 @@ import { afterFile } from '../support/harness';
 
 afterEach(() => jest.restoreAllMocks());
 
-/** Starts a receiver that does this with a connection on which a request has begun to come. @returns its URL */
-async function receiver(answer: (socket: Socket) => void): Promise<string> {
+/** Starts a receiver that handles a connection after the first bytes of a request. @returns its URL */
+async function receiver(handle: (socket: Socket) => void): Promise<string> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
     open.add(socket.on('error', () => undefined));
-    socket.once('data', () => answer(socket));
+    socket.once('data', () => handle(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(() => {
@@ -28,43 +28,43 @@ const sendTo = (url: string, signal?: AbortSignal) =>
     { privateAddresses: true, signal },
   );
 
-/** Far longer than any of this takes: what ends before was not ended by it. */
+/** A timeout longer than any test. */
 const neverLate = () => jest.replaceProperty(sendModule, 'webhookMilliseconds', (10 * 60_000) as never);
 const soonLate = () => jest.replaceProperty(sendModule, 'webhookMilliseconds', 300 as never);
 
-describe('what is sent ends', () => {
+describe('send', () => {
   it.each([
     [
-      'the receiver goes on with another protocol',
+      'the receiver switches protocols',
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
     ],
-    ['there is no answer', ''],
-    ['there is a part of one', 'HTTP/1.1 200 OK\r\ncontent-'],
-    ['there is only one that is to come', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
-    ['it is no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
-  ])('as a failure when %s and the connection is closed', async (_what, text) => {
+    ['there is no response', ''],
+    ['the response is truncated in its headers', 'HTTP/1.1 200 OK\r\ncontent-'],
+    ['there is only an interim response', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
+    ['the response is not HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
+  ])('fails when %s and the connection is closed', async (_what, text) => {
     neverLate();
     const url = await receiver((socket) => socket.end(text));
 
     await expect(sendTo(url)).rejects.toThrow();
   });
 
-  it('as a failure when the receiver goes on with another protocol and holds the connection', async () => {
+  it('fails when the receiver switches protocols and keeps the connection open', async () => {
     neverLate();
     const url = await receiver((socket) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'),
     );
 
-    await expect(sendTo(url)).rejects.toThrow('the connection was closed without an answer');
+    await expect(sendTo(url)).rejects.toThrow('the connection was closed without a response');
   });
 
   it.each([
     [
-      'with its status, when the answer is cut off after it',
+      'returns the status of a response that is truncated in its body',
       'HTTP/1.1 202 Accepted\r\ncontent-length: 9\r\n\r\nThan',
     ],
     [
-      'with its status, when that comes after others',
+      'returns the final status after interim responses',
       'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 202 Accepted\r\n\r\n',
     ],
   ])('%s', async (_what, text) => {
@@ -75,25 +75,25 @@ describe('what is sent ends', () => {
   });
 
   it.each<[string, (socket: Socket) => void]>([
-    ['says nothing', () => undefined],
+    ['sends nothing', () => undefined],
     [
-      'only ever says that an answer is to come',
+      'sends only interim responses',
       (socket) => {
-        const goOn = () => {
+        const writeInterim = () => {
           socket.write('HTTP/1.1 102 Processing\r\n\r\n');
-          if (!socket.destroyed) setTimeout(goOn, 20);
+          if (!socket.destroyed) setTimeout(writeInterim, 20);
         };
-        goOn();
+        writeInterim();
       },
     ],
-    ['does not end its headers', (socket) => socket.write('HTTP/1.1 200 OK\r\na: b\r\n')],
-  ])('in time when the receiver %s', async (_what, answer) => {
+    ['never ends its headers', (socket) => socket.write('HTTP/1.1 200 OK\r\na: b\r\n')],
+  ])('fails at the timeout when the receiver %s', async (_what, handle) => {
     soonLate();
 
-    await expect(sendTo(await receiver(answer))).rejects.toThrow('no answer within 0.3 s');
+    await expect(sendTo(await receiver(handle))).rejects.toThrow('no response within 0.3 s');
   });
 
-  it('when it is given up', async () => {
+  it('ends when it is aborted', async () => {
     neverLate();
     const stop = new AbortController();
     const url = await receiver(() => stop.abort());

@@ -1,0 +1,116 @@
+import type { Database } from '../db/database';
+import type { EventType } from '../events/outbox';
+
+/** For how many days an ended delivery can be listed and replayed. */
+export const webhookOutcomeDays = 7;
+/** Outcomes that one statement removes. */
+const removedPerStatement = 5_000;
+
+/** How a delivery ends. */
+export type DeliveryOutcome = 'delivered' | 'discarded';
+
+/** A pending or ended delivery. */
+export interface ListedDelivery {
+  message_id: string;
+  event_type: EventType;
+  happened_at: Date;
+  outcome: DeliveryOutcome | 'pending' | 'in_progress';
+  attempts: number;
+  /** Of the last attempt: `HTTP 500`, or the error of the network. */
+  last_result: string | null;
+  next_attempt_at: Date | null;
+  ended_at: Date | null;
+}
+
+/** Selects the deliveries to replay: the given messages, or the events of a half-open range. */
+export interface ReplaySelection {
+  endpointId: number;
+  messageIds: string[] | null;
+  from: Date | null;
+  to: Date | null;
+  outcomes: DeliveryOutcome[];
+}
+
+/** Lists the deliveries of an endpoint, the latest event first. */
+export async function listDeliveries(
+  db: Database,
+  endpointId: number,
+  limit: number,
+): Promise<ListedDelivery[]> {
+  const { rows } = await db.raw<{ rows: ListedDelivery[] }>(
+    `select * from (
+       select message_id, event_type, happened_at, case when is_being_sent then 'in_progress' else 'pending' end as outcome,
+         attempts, last_result, case when not is_being_sent then next_attempt_at end as next_attempt_at,
+         cast(null as timestamptz) as ended_at
+       from webhook_deliveries where webhook_endpoint_id = :endpointId
+       union all
+       select message_id, event_type, happened_at, outcome, attempts, last_result, null, ended_at
+       from webhook_outcomes where webhook_endpoint_id = :endpointId
+     ) as delivery
+     order by happened_at desc, message_id
+     limit :limit`,
+    { endpointId, limit },
+  );
+  return rows;
+}
+
+/**
+ * Makes ended deliveries due again, under the same message ids. It moves them: a replay that is repeated, also at the same
+ * time, delivers nothing twice.
+ * @returns how many
+ */
+export async function replayDeliveries(
+  db: Database,
+  { endpointId, messageIds, from, to, outcomes }: ReplaySelection,
+): Promise<number> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `with replayed as (
+       delete from webhook_outcomes
+       where webhook_endpoint_id = :endpointId and outcome = any (:outcomes)
+         and (cast(:messageIds as text[]) is null or message_id = any (:messageIds))
+         and (cast(:from as timestamptz) is null or happened_at >= :from)
+         and (cast(:to as timestamptz) is null or happened_at < :to)
+       returning *
+     )
+     insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
+     select webhook_endpoint_id, message_id, event_type, happened_at, content from replayed order by happened_at`,
+    { endpointId, messageIds, from, to, outcomes },
+  );
+  return rowCount;
+}
+
+/** Enqueues a test event for an endpoint. @returns the id of its message */
+export async function insertPing(db: Database, endpointId: number): Promise<string> {
+  const { rows } = await db.raw<{ rows: [{ message_id: string }] }>(
+    `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
+     values (:endpointId, 'msg_' || replace(cast(gen_random_uuid() as text), '-', ''), 'webhook.ping', clock_timestamp(), '{}')
+     returning message_id`,
+    { endpointId },
+  );
+  return rows[0].message_id;
+}
+
+/** Finds an ended delivery; null while it is pending, and where there is none. */
+export async function findOutcome(
+  db: Database,
+  endpointId: number,
+  messageId: string,
+): Promise<{ outcome: DeliveryOutcome; last_result: string | null } | null> {
+  const { rows } = await db.raw<{ rows: { outcome: DeliveryOutcome; last_result: string | null }[] }>(
+    `select outcome, last_result from webhook_outcomes
+     where webhook_endpoint_id = :endpointId and message_id = :messageId`,
+    { endpointId, messageId },
+  );
+  return rows[0] ?? null;
+}
+
+/** Removes outcomes older than `webhookOutcomeDays`, some at a time. */
+export async function removeOldOutcomes(db: Database): Promise<void> {
+  await db.raw(
+    `delete from webhook_outcomes
+     where webhook_outcome_id in (
+       select webhook_outcome_id from webhook_outcomes where ended_at < now() - :days * interval '1 day' limit :max
+     )`,
+    { days: webhookOutcomeDays, max: removedPerStatement },
+  );
+}
