@@ -13,12 +13,15 @@ describe('npm run admin', () => {
       expect(stdout).toContain(`\n  ${group} `);
   });
 
-  it.concurrent.each([[[]], [['keys']]])('prints its help to standard error without a command: %j', async (args) => {
-    const { code, stdout, stderr } = await runAdmin({}, ...args);
+  it.concurrent.each([[[]], [['keys']]])(
+    'prints its help to standard error without a command: %j',
+    async (args) => {
+      const { code, stdout, stderr } = await runAdmin({}, ...args);
 
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^Usage: npm run --silent admin --/);
-  });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(/^Usage: npm run --silent admin --/);
+    },
+  );
 
   it.concurrent.each([
     ['keys', ['list']],
