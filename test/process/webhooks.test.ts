@@ -112,7 +112,7 @@ describe('the command that manages webhooks', () => {
     expect(await lineOf(id)).toMatch(/\(all\) +\(all\) .* in use +0 +\(none\)$/);
     expect(await change('disable')).toBe(`Webhook ${id} is disabled, and gets no more events.\n`);
     expect(await lineOf(id)).toMatch(/ disabled \d\S+Z +0/);
-    expect(await change('enable')).toBe(`Webhook ${id} is enabled: it gets the events from now on.\n`);
+    expect(await change('enable')).toBe(`Webhook ${id} is enabled, and gets events from now on.\n`);
     expect(await lineOf(id)).toMatch(/ in use +0/);
     expect(await change('remove')).toBe(`Webhook ${id} is removed.\n`);
     expect(await lineOf(id)).toBeUndefined();
