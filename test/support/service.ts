@@ -22,7 +22,7 @@ import { afterFile, createTestFolder } from './harness';
 import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';
 import { createTestDatabase, serviceWay } from './databases';
-import { proxyOf } from './prism';
+import { proxyOf } from './prism-proxy';
 import { unavailable } from '../../src/shared/errors';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
