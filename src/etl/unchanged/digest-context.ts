@@ -9,7 +9,7 @@ export const digestBytes = 12;
  * Version of the rules that make a product of a record: how it is split, cleaned, validated and merged.
  *
  * Raise it with every change by which a record that had no issues gets other values, or an issue: digests of earlier runs
- * then match no record, and the next run of each partner reads everything. test/etl/unchanged/rules-version.test.ts tells when.
+ * then match no record, and the next run of each partner reads everything. test/unit/etl/rules-version.test.ts tells when.
  */
 export const rulesVersion = 1;
 

@@ -1,0 +1,110 @@
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterFile } from '../../support/harness';
+import { operations } from '../../support/contract';
+import { startUsedService, type ServiceProcess } from '../../support/process';
+
+/** As root, and with no way to the internet; and so that what the page asks for is all that is asked for. */
+const quietly = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+let service: ServiceProcess;
+let browser: Browser;
+beforeAll(async () => {
+  const executablePath = process.env.CHROMIUM;
+  if (!executablePath) throw new Error('There is no Chromium: install it, or name it in CHROMIUM.');
+  browser = await chromium.launch({ executablePath, args: quietly });
+  afterFile(() => browser.close());
+  service = await startUsedService();
+  await service.api.loadFeed('sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n');
+});
+
+/** A page, and all that it has asked for and complained about. */
+interface OpenPage {
+  page: Page;
+  requested: string[];
+  complaints: string[];
+}
+
+async function openDocs(): Promise<OpenPage> {
+  const page = await browser.newPage();
+  const [requested, complaints]: [string[], string[]] = [[], []];
+  page.on('request', (request) => requested.push(request.url()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    // What the policy forbids is told here.
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  await page.goto(`${service.url!}/docs`);
+  await page.locator('.opblock').first().waitFor();
+  return { page, requested, complaints };
+}
+
+/** Enters the key as a reader would. */
+async function authorize(page: Page, key: string): Promise<void> {
+  await page.locator('.auth-wrapper button.authorize').click();
+  await page.locator('.auth-container input').fill(key);
+  await page.locator('.auth-btn-wrapper button.authorize').click();
+  await page.locator('.auth-btn-wrapper button.btn-done').click();
+}
+
+/** Opens an operation and executes it as it stands. @returns the status and the body that the page shows */
+async function execute(page: Page, id: string): Promise<{ url: string; status: string; body: string }> {
+  const operation = page.locator(`#operations-${id}`);
+  await operation.locator('.opblock-summary-control').click();
+  await operation.locator('button.execute').click();
+  const answer = operation.locator('.live-responses-table .response');
+  await answer.waitFor();
+  return {
+    url: await operation.locator('.request-url pre').innerText(),
+    status: (await answer.locator('.response-col_status').innerText()).trim(),
+    body: await answer.locator('.highlight-code').first().innerText(),
+  };
+}
+
+describe('GET /docs in a browser', () => {
+  it('shows every operation of the document', async () => {
+    const { page, complaints } = await openDocs();
+
+    const shown = await page.locator('.opblock-summary').evaluateAll((rows) =>
+      rows.map((row) => {
+        const text = (part: string) => row.querySelector(part)?.textContent?.replaceAll('\u200b', '');
+        return `${text('.opblock-summary-method')} ${text('.opblock-summary-path')}`;
+      }),
+    );
+    expect(shown.sort()).toEqual(operations.map(({ title }) => title).sort());
+    expect(complaints).toEqual([]);
+  });
+
+  it('sends requests with the key that it is given, to this service only', async () => {
+    const { page, requested, complaints } = await openDocs();
+    await authorize(page, service.key!);
+
+    const health = await execute(page, 'Health-getHealth');
+    const products = await execute(page, 'Products-listProducts');
+
+    expect(health).toMatchObject({ status: '200', body: expect.stringContaining('connected') });
+    expect(products).toMatchObject({ status: '200', body: expect.stringContaining('TENT-2') });
+    // The fields of filters are empty.
+    expect(new URL(products.url).searchParams.has('partner_name')).toBe(false);
+    expect(new URL(products.url).searchParams.has('cursor')).toBe(false);
+    expect(requested.length).toBeGreaterThan(5);
+    expect(requested.filter((url) => !url.startsWith(`${service.url!}/`) && url !== 'data:,')).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows what a request without a key is answered', async () => {
+    const { page } = await openDocs();
+
+    expect(await execute(page, 'Products-listProducts')).toMatchObject({
+      status: '401',
+      body: expect.stringContaining('Invalid or missing API key'),
+    });
+  });
+});

@@ -1,0 +1,342 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import document from '../../../generated/openapi.json';
+import { runFeedCommand } from '../../support/commands';
+import { excelWorkbook } from '../../support/samples';
+import { createTestFolder } from '../../support/harness';
+import { startUsedService, type ServiceProcess } from '../../support/process';
+import { ServiceFront } from '../../support/faults';
+
+const csv = `sku,product_name,price,currency,availability
+TENT-2,Two-person tent,189.90,EUR,in stock
+LAMP-1,Head lamp,"1.299,00",EUR,in stock
+`;
+
+let service: ServiceProcess;
+let env: Record<string, string>;
+let jobId: string;
+beforeAll(async () => {
+  service = await startUsedService();
+  env = { CATALOG_URL: service.url!, DATA_DIR: service.dataDir };
+  ({ jobId } = await service.api.loadFeed(csv, 'Acme Outdoor'));
+  const items = [{ product_id: 'PR00001', quantity: 2 }];
+  await service.api.post('/orders', { partner_name: 'Birch', customer_reference: 'B-17', items });
+});
+
+/** @returns its path */
+function write(content: string | Buffer, name = 'spring.csv'): string {
+  const path = join(createTestFolder(), name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const feed = (...args: string[]) => runFeedCommand(args, env);
+const acme = ['--partner', 'Acme Outdoor'];
+/** The answer of the service to a request. */
+const bodyOf = async (path: string) => (await service.api.get(path)).body as unknown;
+
+describe('npm run feed -- inspect', () => {
+  it('shows what an upload and a run would make of a file, and stores nothing', async () => {
+    const { code, stdout } = await feed('inspect', write(csv), ...acme);
+
+    expect(code).toBe(0);
+    expect(stdout).toBe(`spring.csv: an upload would store it.
+Encoding utf-8, delimiter ",", line ends lf, 2 rows.
+
+column  header        read as
+1       sku           sku
+2       product_name  product_name
+3       price         price
+4       currency      currency
+5       availability  availability
+
+The first rows that a run would load:
+line  values
+2     sku: TENT-2; product_name: Two-person tent; price: 189.90; currency: EUR; availability: in_stock
+
+Issues: 1 invalid_price
+
+line  sku     field  code           value     message
+3     LAMP-1  price  invalid_price  1.299,00  price is not a number in the accepted form, for example 1299.00, 1,299.00,
+                                              $5 or 5 EUR, and at most 999,999,999,999.9999.
+`);
+    expect((await service.api.get('/feeds/FD00002')).status).toBe(404);
+  });
+
+  it('says what is wrong with a file and what to do, and exits with 1', async () => {
+    const { code, stdout } = await feed('inspect', write('Item Number;Title\n1;Tent\n'), ...acme);
+
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^spring\.csv: an upload would refuse it\. Invalid CSV file: .*\nHeader 'Item Number' \(column 1\): rename it to sku\.\nHeader 'Title' \(column 2\): rename it to product_name\.\n/,
+    );
+    expect(stdout).toContain('1       Item Number  ignored; perhaps sku\n');
+  });
+
+  it('prints the answer of the service as JSON with --json', async () => {
+    const { code, stdout } = await feed('inspect', write(excelWorkbook(), 'spring.xlsx'), '--json', ...acme);
+
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: false, hint: { code: 'excel_workbook' } });
+  });
+});
+
+describe('a refused upload', () => {
+  it('says what to do about the headers', async () => {
+    const { code, stdout, stderr } = await feed('upload', write('SKU Code,name\n1,Tent\n'), ...acme);
+
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /400: Invalid CSV file: Missing .*\nHeader 'SKU Code' \(column 1\): rename it to sku\.\nHeader 'name' \(column 2\): rename it to product_name\.\n$/,
+    );
+  });
+
+  it('says what the file is, from standard input too', async () => {
+    const path = write(excelWorkbook(), 'spring.xlsx');
+    const utf16 = Buffer.from(csv, 'utf16le').toString('latin1');
+
+    expect((await feed('upload', path, ...acme)).stderr).toMatch(
+      /400: Only CSV uploads are supported .*\nThis is an Excel workbook: save it as CSV UTF-8\.\n$/,
+    );
+    const piped = await runFeedCommand(['upload', '-', ...acme], env, utf16);
+    expect(piped.stderr).toMatch(/\nThis text is encoded in UTF-16: save it as CSV UTF-8\.\n$/);
+  });
+
+  it('has all of it in the error with --json', async () => {
+    const { code, stdout } = await feed('upload', write('SKU Code,name\n1,Tent\n'), '--json', ...acme);
+
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({
+      error: {
+        message: expect.stringContaining('rename it to sku.'),
+        exit_code: 1,
+        status: 400,
+        request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        response: { detail: 'Invalid CSV file: Missing required CSV headers: product_name, sku' },
+        inspection: expect.objectContaining({ accepted: false, hint: null }),
+      },
+    });
+  });
+
+  it('is told all the same when the file cannot be inspected', async () => {
+    const front = await ServiceFront.open(service.url!, (request) =>
+      request === 'POST /feeds/inspect' ? { status: 404, body: { detail: 'Not Found' } } : 'pass',
+    );
+
+    const { code, stderr } = await runFeedCommand(['upload', write('a,b\n'), ...acme], {
+      ...env,
+      CATALOG_URL: front.url,
+      CATALOG_API_KEY: service.key!,
+    });
+
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/400: Invalid CSV file: Missing .* \(request \S+\)\n$/);
+  });
+});
+
+describe('npm run feed -- plan', () => {
+  it('shows what a run would change', async () => {
+    const { jobId: changed } = await service.api.uploadFeed(
+      csv.replace('189.90', '179.90').replace('"1.299,00"', '24.50'),
+      'Acme Outdoor',
+    );
+
+    const { code, stdout } = await feed('plan', changed);
+
+    expect(code).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^Job ${changed} of feed FD\\d+: a run would change this\\.\n`));
+    expect(stdout).toMatch(/\ninserted +1\nupdated +1\nunchanged +0\nskipped +0\n/);
+    expect(stdout).toMatch(/\n2 +TENT-2 +update +price: 189\.9 -> 179\.9\n/);
+    expect(stdout).toMatch(/\n3 +LAMP-1 +insert +product_name: Head lamp; price: 24\.5; /);
+    const page = await feed('plan', changed, '--limit', '1');
+    expect(page.stdout).toMatch(/\n\nMore: --cursor (\S+)\n$/);
+    const [, cursor] = /--cursor (\S+)/.exec(page.stdout)!;
+    expect((await feed('plan', changed, '--cursor', cursor!)).stdout).not.toContain('TENT-2');
+    const json = await feed('plan', changed, '--json');
+    expect(JSON.parse(json.stdout)).toEqual((await service.api.post(`/jobs/${changed}/plan`)).body);
+  });
+
+  it('exits with 1 when the run would fail, and says why', async () => {
+    const { jobId: broken } = await service.api.uploadFeed('sku,product_name\nA,"Tent\n', 'Acme Outdoor');
+
+    const { code, stdout } = await feed('plan', broken);
+
+    expect(code).toBe(1);
+    expect(stdout).toContain('a run would fail. ETL processing failed: The quote that opens');
+  });
+});
+
+describe('npm run feed -- issues', () => {
+  it('lists the issues of the last run, and filters them', async () => {
+    const { code, stdout } = await feed('issues', jobId);
+
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^line +sku +field +code +value +message\n3 +LAMP-1 +price +invalid_price /);
+    expect(JSON.parse((await feed('issues', jobId, '--json')).stdout)).toEqual(
+      await bodyOf(`/jobs/${jobId}/issues`),
+    );
+    expect(await feed('issues', jobId, '--severity', 'warning')).toMatchObject({
+      code: 0,
+      stdout: 'There are no issues.\n',
+    });
+    const wrong = await feed('issues', jobId, '--code', 'no_such_code');
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('with 422: code: ') });
+  });
+});
+
+describe('npm run feed -- rejects', () => {
+  it('prints the skipped rows as CSV, or writes them to a file', async () => {
+    const expected = (await service.api.get(`/jobs/${jobId}/rejects.csv`)).body as string;
+    expect(expected).toContain('LAMP-1');
+    const output = join(createTestFolder(), 'rejects.csv');
+
+    expect(await feed('rejects', jobId)).toMatchObject({ code: 0, stdout: expected, stderr: '' });
+    expect(await feed('rejects', jobId, '--output', output)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: `Written to ${output}.\n`,
+    });
+    expect(readFileSync(output, 'utf8')).toBe(expected);
+  });
+
+  it('leaves the file alone when there is nothing to download, and exits with 1', async () => {
+    const { jobId: waiting } = await service.api.uploadFeed(csv, 'Acme Outdoor');
+    const output = write('mine', 'rejects.csv');
+
+    const { code, stderr } = await feed('rejects', waiting, '--output', output);
+
+    expect(code).toBe(1);
+    expect(stderr).toContain(`with 409: Job ${waiting} has no finished run.`);
+    expect(readFileSync(output, 'utf8')).toBe('mine');
+  });
+
+  it('exits with 2 when the file cannot be written', async () => {
+    const output = join(createTestFolder(), 'nowhere', 'rejects.csv');
+
+    const { code, stdout, stderr } = await feed('rejects', jobId, '--output', output);
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/rejects\.csv cannot be written: ENOENT/);
+  });
+});
+
+describe('npm run feed -- products', () => {
+  it('lists products by filters, order and page', async () => {
+    await service.api.loadFeed('sku,product_name,price\nA,Awl,1\nB,Bag,2\n', 'Cedar');
+
+    const { code, stdout } = await feed('products', ...acme, '--availability', 'in_stock');
+
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      'product  partner       sku     price  currency  availability  name\n' +
+        'PR00001  Acme Outdoor  TENT-2  189.9  EUR       in_stock      Two-person tent\n',
+    );
+    const sorted = await feed(
+      'products',
+      '--partner',
+      'Cedar',
+      '--sort-by',
+      'price',
+      '--order',
+      'asc',
+      '--json',
+    );
+    expect(JSON.parse(sorted.stdout)).toEqual(
+      await bodyOf('/products?partner_name=Cedar&sort_by=price&order=asc'),
+    );
+    const page = await feed('products', '--partner', 'Cedar', '--sort-by', 'product_id', '--limit', '1');
+    const [, cursor] = /\n\nMore: --cursor (PR\d+)\n$/.exec(page.stdout)!;
+    const rest = await feed('products', '--partner', 'Cedar', '--sort-by', 'product_id', '--cursor', cursor!);
+    expect([/Awl|Bag/.exec(page.stdout)![0], /Awl|Bag/.exec(rest.stdout)![0]].sort()).toEqual(['Awl', 'Bag']);
+    expect((await feed('products', '--sku', 'none')).stdout).toBe('There are no products.\n');
+  });
+});
+
+describe('npm run feed -- orders', () => {
+  it('lists orders with their items', async () => {
+    const { code, stdout } = await feed('orders', '--partner', 'Birch');
+
+    expect(code).toBe(0);
+    const [head, first] = stdout.split('\n');
+    expect(head!.split(/ {2,}/)).toEqual([
+      'order',
+      'created',
+      'partner',
+      'total',
+      'currency',
+      'reference',
+      'items',
+    ]);
+    expect(first!.split(/ {2,}/)).toEqual([
+      'OR00001',
+      expect.stringMatching(/^20.*Z$/),
+      'Birch',
+      '379.8',
+      'EUR',
+      'B-17',
+      '2 x TENT-2',
+    ]);
+    expect(JSON.parse((await feed('orders', '--json')).stdout)).toEqual(await bodyOf('/orders?limit=10'));
+  });
+});
+
+describe('npm run feed', () => {
+  it.each([
+    ['follow', 'the request for the job'],
+    ['cancel', 'the cancellation'],
+    ['plan', 'the plan'],
+    ['issues', 'the request for issues'],
+    ['rejects', 'the download'],
+  ])('says of an unknown job that it is unknown: %s', async (command, what) => {
+    const { code, stdout, stderr } = await feed(command, 'JV99999');
+
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(
+      new RegExp(`^The service answered ${what} with 404: Job (JV99999 )?not found \\(request .*\\)\n$`),
+    );
+  });
+
+  it('prints errors as JSON with --json: of the service, the network and the command line', async () => {
+    const unknown = await feed('follow', 'JV99999', '--json');
+    expect(unknown.code).toBe(1);
+    expect(JSON.parse(unknown.stdout)).toMatchObject({
+      error: { exit_code: 1, status: 404, response: { error_code: 'JOB_NOT_FOUND' } },
+    });
+
+    const usage = await feed('follow', '--json');
+    expect(usage).toMatchObject({ code: 2, stderr: '' });
+    expect(JSON.parse(usage.stdout)).toEqual({
+      error: { message: 'Missing argument: JOB.\nHelp: npx partner-feed follow --help', exit_code: 2 },
+    });
+
+    const down = ['orders', '--json', '--url', 'http://127.0.0.1:1', '--key', 'k', '--retries', '0'];
+    const unreachable = await runFeedCommand(down, {});
+    expect(unreachable.code).toBe(4);
+    expect(JSON.parse(unreachable.stdout)).toMatchObject({ error: { exit_code: 4 } });
+  });
+
+  it('shows the version of the API that it is made for with --version', async () => {
+    expect(await feed('--version')).toMatchObject({
+      code: 0,
+      stdout: `${document.info.version}\n`,
+      stderr: '',
+    });
+  });
+
+  it('says when something else than the service answers', async () => {
+    const front = await ServiceFront.open(service.url!, () => ({ status: 200, body: 'Welcome!' }));
+    const elsewhere = { CATALOG_URL: front.url, CATALOG_API_KEY: 'k' };
+
+    for (const [args, what] of [
+      [['products'], 'list'],
+      [['plan', 'JV1'], 'plan'],
+      [['inspect', write(csv), ...acme], 'inspection'],
+    ] as const) {
+      const { code, stderr } = await runFeedCommand([...args], elsewhere);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        new RegExp(`The response is no ${what}\\. Is the address that of the service\\?\n$`),
+      );
+    }
+  });
+});

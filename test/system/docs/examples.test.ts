@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import document from '../../../generated/openapi.json';
+import { createTestFolder, project } from '../../support/harness';
+import { startService } from '../../support/process';
+
+const pages = ['README.md', 'docs/tutorials/first-feed.md'];
+const defaultUrl = 'URL=http://127.0.0.1:8080\n';
+
+/** The shell commands of a page whose output it shows, in order. */
+function examplesOf(page: string): string {
+  const blocks = readFileSync(join(project, page), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms);
+  const texts = Array.from(blocks, ([, text]) => text!);
+  const first = texts.findIndex((text) => text.includes('#> ') || text.includes(defaultUrl));
+  return texts.slice(first).join('');
+}
+
+/** The lines of output that a page shows, as patterns: `…` is any text. */
+function outputOf(example: string): RegExp[] {
+  const lines = example.split('\n').filter((line) => line.startsWith('#> '));
+  return lines.map((line) => {
+    const texts = line.slice(3).split('…');
+    return new RegExp(`^${texts.map((text) => text.replaceAll(/[^\w\s]/g, '\\$&')).join('.*')}$`);
+  });
+}
+
+describe('the commands of the documentation', () => {
+  it.each(pages)('print what %s shows, on a new service', async (page) => {
+    const example = examplesOf(page);
+    expect(example).toContain(defaultUrl);
+    const folder = createTestFolder();
+    const service = await startService({ cwd: folder });
+    const script = example.replace(defaultUrl, `URL=${service.url}\n`);
+
+    const { stdout } = await promisify(execFile)('sh', ['-ec', script], { cwd: folder });
+
+    const printed = stdout.split('\n').filter(Boolean);
+    expect(printed).toEqual(outputOf(example).map((line) => expect.stringMatching(line) as unknown));
+  });
+
+  it('lead from the introduction of the contract to a product, on a new service', async () => {
+    const [, script] = /^```sh\n(.*?)^```$/ms.exec(document.info.description)!;
+    const folder = createTestFolder();
+    const { url } = await startService({ cwd: folder });
+    const setUp = `URL=${url}; KEY=$(cat .data/api-key)\n`;
+
+    const { stdout } = await promisify(execFile)('sh', ['-ec', setUp + script!], { cwd: folder });
+
+    expect(stdout).toMatch(/"accepted":true.*"feed_id":"FD00001".*"validation_job_id":"JV00001"/);
+    expect(stdout).toMatch(/Inserted: 1\..*"product_id":"PR00001".*"sku":"TENT-2"/);
+  });
+});

@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DatabaseAddress } from '../../../src/db/database';
+import type { ApiClient, ApiResponse } from '../../support/api-client';
+import { closedPort } from '../../support/network';
+import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
+import { HeldProducts } from '../../support/held-runs';
+import { eventually } from '../../support/harness';
+import {
+  databaseProcesses,
+  embeddedAddress,
+  signalDatabase,
+  startService,
+  startUsedService,
+  type ServiceProcess,
+} from '../../support/process';
+import { openTestS3Store } from '../../support/s3';
+import { TestServer } from '../../support/replicas';
+import { databaseQueryMilliseconds } from '../../../src/db/transaction';
+
+const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n';
+const ok = { status: 'ok', database: 'connected' };
+const unreachable = { status: 'error', database: 'unreachable' };
+
+/** The settings of a service that keeps nothing of its own: a database and a bucket elsewhere. */
+async function external(): Promise<{ env: Record<string, string>; address: DatabaseAddress }> {
+  const address = await createEmptyDatabase();
+  return {
+    address,
+    env: {
+      DATABASE_URL: databaseUrl(address),
+      API_KEYS: `key-${randomUUID()},second-key-of-this-test`,
+      S3_BUCKET: shared().s3Bucket,
+      S3_ENDPOINT: shared().s3Endpoint,
+    },
+  };
+}
+
+/** The first of the keys that the service was given. */
+const firstKey = (env: Record<string, string>) => env.API_KEYS!.split(',')[0]!;
+const apiOf = (service: ServiceProcess, env: Record<string, string>) => service.api.withKey(firstKey(env));
+
+/** No other test's feeds have it: all share one bucket. */
+const newPartner = () => `Partner ${randomUUID()}`;
+
+describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
+  it.concurrent('an upload is stored in the bucket, run, and queried; no key is printed', async () => {
+    const { env } = await external();
+    const service = await startService({ env });
+    const api = apiOf(service, env);
+    const partnerName = newPartner();
+
+    const { feedId, job } = await api.loadFeed(csv, partnerName);
+
+    expect(job).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    const { body: products } = await api.withKey('second-key-of-this-test').get('/products');
+    expect(products).toMatchObject({
+      count: 1,
+      items: [{ sku: 'TENT-2', price: 189.9, partner_name: partnerName }],
+    });
+    const { body: feed } = await api.get(`/feeds/${feedId}`);
+    expect(feed).toMatchObject({ status: 'processed', raw_file_bucket: shared().s3Bucket });
+    const object = await openTestS3Store().get(feed.raw_file_object_key);
+    expect((await object.toArray()).join('')).toBe(csv);
+    expect((await api.get('/health')).body).toEqual(ok);
+
+    const { code, stdout, stderr } = await service.stop();
+    expect(code).toBe(0);
+    for (const secret of [firstKey(env), 'second-key-of-this-test', env.DATABASE_URL!, 'API key']) {
+      expect(stdout + stderr).not.toContain(secret);
+    }
+    expect(existsSync(join(service.dataDir, 'postgres'))).toBe(false);
+    expect(existsSync(join(service.dataDir, 'api-key'))).toBe(false);
+  });
+
+  describe('two processes', () => {
+    it.concurrent(
+      'know of each other what runs: the same job is 409 in the other, also in one that starts meanwhile',
+      async () => {
+        const { env, address } = await external();
+        const one = apiOf(await startService({ env }), env);
+        const feed = await one.uploadFeed(csv, newPartner());
+        const held = await HeldProducts.of(address);
+        const { answer } = await held.run(one, feed);
+        const other = apiOf(await startService({ env }), env);
+
+        expect((await other.get(`/jobs/${feed.jobId}`)).body.status).toBe('running');
+        const refused = await other.post(`/jobs/${feed.jobId}/run`);
+
+        expect(refused.status).toBe(409);
+        expect(refused.body).toEqual({ detail: `Job ${feed.jobId} is already running.` });
+        await held.release();
+        expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+        const { body: again } = await other.post(`/jobs/${feed.jobId}/run`);
+        expect(again).toMatchObject({ status: 'completed', summary: { unchanged: 1 } });
+      },
+    );
+
+    it.concurrent('take over from each other at once when one is killed amid a run', async () => {
+      const { env, address } = await external();
+      // As it is wherever nobody has set it: PostgreSQL looks after a client when its statement has ended.
+      await administer(`alter database ${address.database} set client_connection_check_interval = 0`);
+      const [killed, survivor] = await Promise.all([startService({ env }), startService({ env })]);
+      const other = apiOf(survivor, env);
+      const feed = await other.uploadFeed(csv, newPartner());
+      const held = await HeldProducts.of(address);
+      await held.run(apiOf(killed, env), feed);
+      await killed.stop('SIGKILL');
+
+      const { body: left } = await other.get(`/jobs/${feed.jobId}`);
+      const answer = runWhenFree(other, feed.jobId, 3);
+      const isTakenOver = async () =>
+        (await other.get(`/jobs/${feed.jobId}`)).body.started_at !== left.started_at;
+      await Promise.race([answer, eventually('it is taken over', isTakenOver)]);
+      await held.release();
+      expect((await answer).body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    });
+  });
+});
+
+/** Runs a job, again and again as long as it is said to be running. @returns the last answer */
+function runWhenFree(api: ApiClient, jobId: string, seconds: number): Promise<ApiResponse> {
+  const deadline = performance.now() + seconds * 1000;
+  return eventually('the job is free', async () => {
+    const answer = await api.post(`/jobs/${jobId}/run`);
+    return (answer.status !== 409 || performance.now() > deadline) && answer;
+  });
+}
+
+describe('an object store that is down', () => {
+  it.concurrent('keeps nobody from starting; an upload is 503, and leaves no feed', async () => {
+    const { env } = await external();
+    env.S3_ENDPOINT = `http://127.0.0.1:${await closedPort()}`;
+
+    const api = apiOf(await startService({ env }), env);
+
+    expect((await api.get('/health')).body).toEqual(ok);
+    const { status, headers, body } = await api.upload({ csv, partnerName: newPartner() });
+    expect(status).toBe(503);
+    expect(headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(body).toEqual({ detail: 'Service temporarily unavailable' });
+    expect((await api.get('/feeds/FD00001')).status).toBe(404);
+  });
+});
+
+describe('a PostgreSQL that does not answer any more', () => {
+  it.concurrent(
+    'makes requests 503 that have a connection to it; it is used again when it answers',
+    async () => {
+      const { api, dataDir } = await startUsedService();
+      await api.loadFeed(csv);
+      const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
+      const asking = [
+        () => api.get('/products'),
+        () => api.get('/jobs/JV00001'),
+        () => api.post('/orders', order),
+        () => api.upload({ csv, partnerName: 'Acme' }),
+      ];
+      // As many connections as requests.
+      expect((await Promise.all(asking.map((ask) => ask()))).map(({ status }) => status)).toEqual([
+        200, 200, 201, 201,
+      ]);
+
+      signalDatabase(dataDir, 'SIGSTOP');
+      const answers = await Promise.all(asking.map((ask) => ask()));
+      signalDatabase(dataDir, 'SIGCONT');
+
+      for (const { status, body } of answers) {
+        expect({ status, body }).toEqual({
+          status: 503,
+          body: { detail: 'Service temporarily unavailable' },
+        });
+      }
+      for (const ask of asking) expect([200, 201]).toContain((await ask()).status);
+    },
+  );
+
+  it.concurrent(
+    'does not concern a run, which may wait longer than a request',
+    async () => {
+      const service = await startUsedService();
+      const feed = await service.api.uploadFeed(csv);
+      const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+      const { answer } = await held.run(service.api, feed);
+
+      await sleep(databaseQueryMilliseconds + 1_000);
+      await held.release();
+
+      expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    },
+    45_000,
+  );
+
+  it.concurrent(
+    'does not keep the service from stopping within 30 seconds',
+    async () => {
+      const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
+      await service.api.loadFeed(csv);
+      signalDatabase(service.dataDir, 'SIGSTOP');
+
+      service.kill('SIGTERM');
+
+      await eventually('it has stopped', () => !service.isRunning, 30);
+      expect((await service.exit).code).toBe(0);
+      // Killed, it takes a moment to end.
+      await eventually('nothing of it is left', () => databaseProcesses(service.dataDir).length === 0);
+    },
+    60_000,
+  );
+});
+
+// The embedded one is restarted: restarted-postgres.test.ts.
+describe('a PostgreSQL of the operator that is killed', () => {
+  it.concurrent('makes every request 503 that needs it; the service stays, and stops in order', async () => {
+    const server = await TestServer.create();
+    await server.start();
+    await server.ask(`create database ${server.address.database}`, 'postgres');
+    const service = await startService({
+      env: { DATABASE_URL: databaseUrl(server.address), API_KEYS: `key-${randomUUID()}` },
+    });
+    const { api } = service;
+    await api.loadFeed(csv);
+
+    server.signal('SIGKILL');
+    await eventually('it is unreachable', async () => (await api.get('/health')).body.status === 'error');
+
+    const form = () => api.upload({ csv, partnerName: 'Acme' });
+    const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
+    const asking: [string, () => Promise<ApiResponse>][] = [
+      ['GET /products', () => api.get('/products')],
+      ['GET /products/PR00001', () => api.get('/products/PR00001')],
+      ['GET /feeds/FD00001', () => api.get('/feeds/FD00001')],
+      ['GET /jobs/JV00001', () => api.get('/jobs/JV00001')],
+      ['GET /orders', () => api.get('/orders')],
+      ['GET /analytics/revenue-share', () => api.get('/analytics/revenue-share')],
+      ['POST /orders', () => api.post('/orders', order)],
+      ['POST /jobs/JV00001/run', () => api.post('/jobs/JV00001/run')],
+      ['POST /feeds/upload', form],
+    ];
+    for (const [what, ask] of asking) {
+      const { status, body, headers } = await ask();
+      expect({ what, status, body }).toEqual({
+        what,
+        status: 503,
+        body: { detail: 'Service temporarily unavailable' },
+      });
+      expect(headers.get('retry-after')).toMatch(/^\d+$/);
+    }
+    expect((await api.get('/health')).body).toEqual(unreachable);
+    expect(service.isRunning).toBe(true);
+    expect((await service.stop()).code).toBe(0);
+  });
+});

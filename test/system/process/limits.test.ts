@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { join, resolve } from 'node:path';
+import { waitingRejectsMax } from '../../../src/runs/rejects.service';
+import { afterFile, eventually, createTestFolder } from '../../support/harness';
+import { startUsedService } from '../../support/process';
+import { sendRaw } from '../../support/requests';
+
+/** As impatient, and as small, as the process shall be: constants by module. */
+const turnedDown = {
+  'http/slow-client': { requestIdleMilliseconds: 500 },
+  'http/server': { responseIdleMillisecondsMax: 500 },
+  'runs/rejects': { concurrentRejectsMax: 2 },
+};
+/** Of one partner, half of the places, and of the waiting ones. */
+const places = { inProgress: 1, waiting: waitingRejectsMax / 2 };
+const beyond = 3;
+
+/** Rows that are long and few: read soon, and more than the buffers between two sockets hold. */
+const rows = 24;
+const csv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(500_000)}\n`.repeat(rows);
+
+/** What turns the limits of a process down: its NODE_OPTIONS. */
+function turnDown(): string {
+  const file = join(createTestFolder(), 'limits.cjs');
+  const changes = Object.entries(turnedDown).map(([module, constants]) => {
+    const built = resolve(__dirname, `../../../dist/src/${module}.js`);
+    return `Object.assign(require(${JSON.stringify(built)}), ${JSON.stringify(constants)});`;
+  });
+  writeFileSync(file, changes.join('\n'));
+  return `--require=${file}`;
+}
+
+describe('clients that take nothing of their rejects', () => {
+  it('hold half of the places for a while only; half of the waiting places are for them too, and the rest is refused', async () => {
+    const { api, url, key } = await startUsedService({ NODE_OPTIONS: turnDown() });
+    const { jobId, job } = await api.loadFeed(csv);
+    expect(job.summary.skipped).toBe(rows);
+    const begun: IncomingMessage[] = [];
+    const clients = Array.from({ length: places.inProgress + places.waiting + beyond }, () =>
+      request(`${url}/jobs/${jobId}/rejects.csv`, { agent: false, headers: { 'x-api-key': key } })
+        .on('response', (response) => begun.push(response.on('error', () => undefined)))
+        .on('error', () => undefined)
+        .end(),
+    );
+    afterFile(() => clients.forEach((client) => client.destroy()));
+
+    const refused = () => begun.filter(({ statusCode }) => statusCode === 503);
+    await eventually('those for whom there is no room are refused', () => refused().length === beyond);
+    for (const { headers } of refused()) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/);
+    expect(begun.length).toBeLessThan(clients.length);
+
+    await eventually('each of the others had its turn', () => begun.length === clients.length, 60);
+    expect(refused()).toHaveLength(beyond);
+    const { status, body } = await api.get(`/jobs/${jobId}/rejects.csv`);
+    expect(status).toBe(200);
+    expect(body.length).toBeGreaterThan(csv.length);
+  });
+});
+
+describe('a process', () => {
+  it('has the limits of its settings', async () => {
+    const { api, url, key } = await startUsedService({
+      RATE_LIMIT_REQUESTS: '2',
+      RATE_LIMIT_SECONDS: '1000',
+      MAX_CONNECTIONS: '10',
+    });
+    const { port, hostname } = new URL(url!);
+    const open = () => connect(Number(port), hostname).on('error', () => undefined);
+    const sockets = Array.from({ length: 10 }, open);
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    const beyond = open().resume();
+    await new Promise((resolve) => beyond.once('close', resolve));
+    for (const socket of sockets) socket.destroy();
+    await eventually('there is room', () =>
+      api.get('/health').then(
+        () => true,
+        () => false,
+      ),
+    );
+    const ask = () => sendRaw(url!, { method: 'GET', path: '/orders', headers: { 'x-api-key': key } });
+
+    const answers = [await ask(), await ask(), await ask()];
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(Number(answers[2]!.headers['retry-after'])).toBeGreaterThan(900);
+  });
+});

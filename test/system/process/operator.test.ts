@@ -1,0 +1,247 @@
+import { createEmptyDatabase, databaseUrl } from '../../support/databases';
+import { eventually } from '../../support/harness';
+import { HeldProducts } from '../../support/held-runs';
+import { startService, type ServiceProcess } from '../../support/process';
+import { sendRaw } from '../../support/requests';
+import { samples as samplesAt } from '../../support/samples';
+import { expectSecurityHeaders } from '../../support/contract';
+import { openDatabase, type DatabaseAddress } from '../../../src/db/database';
+import { sendTo, startReceiver } from '../../support/webhooks';
+
+const key = 's3cret-of-a-partner';
+const wrongKey = 'wr0ng-key-of-somebody';
+const csv = 'sku,product_name\nTENT-2,Two-person tent\nLAMP-1,\n';
+
+let address: DatabaseAddress;
+let service: ServiceProcess;
+beforeAll(async () => {
+  address = await createEmptyDatabase();
+  service = await startService({
+    env: {
+      DATABASE_URL: databaseUrl(address),
+      API_KEYS: key,
+      METRICS_PORT: '0',
+      LOG_LEVEL: 'trace',
+      WEBHOOK_PRIVATE_ADDRESSES: 'on',
+    },
+  });
+});
+
+const ask = (path: string, init?: RequestInit) => fetch(service.operatorUrl! + path, init);
+
+const samples = (name: string) => samplesAt(service.operatorUrl!, name);
+
+describe('GET /metrics', () => {
+  it('counts requests by operation, status and outcome; all unknown routes are one', async () => {
+    await service.api.get('/orders');
+    await service.api.withKey(wrongKey).get('/orders');
+    for (let n = 0; n < 5; n++) await service.api.send('PUT', `/unknown/${n}`);
+    await sendRaw(service.url!, { method: 'GET', path: '/health', headers: { x: 'x'.repeat(20_000) } });
+
+    await eventually('all are counted', async () => {
+      expect(await samples('http_request_duration_seconds_count')).toMatchObject({
+        'operation="listOrders",status="200",outcome="ok"': 1,
+        'operation="listOrders",status="401",outcome="refused"': 1,
+        'operation="none",status="404",outcome="refused"': 5,
+      });
+      expect(await samples('http_refused_before_request_total')).toEqual({ 'status="431"': 1 });
+    });
+  });
+
+  it('counts rows, runs and bytes of uploads', async () => {
+    const { jobId } = await service.api.loadFeed(csv);
+    await service.api.post(`/jobs/${jobId}/run`);
+    const broken = await service.api.uploadFeed(`${csv}"never closed`);
+    await service.api.post(`/jobs/${broken.jobId}/run`);
+
+    expect(await samples('catalog_etl_rows_total')).toEqual({
+      'outcome="inserted"': 1,
+      'outcome="updated"': 0,
+      'outcome="unchanged"': 1,
+      'outcome="skipped"': 3,
+    });
+    expect(await samples('catalog_etl_run_duration_seconds_count')).toEqual({
+      'outcome="completed"': 2,
+      'outcome="failed"': 1,
+      'outcome="unavailable"': 0,
+    });
+    const uploaded = (await samples('catalog_upload_bytes_total'))['outcome="ok"']!;
+    expect(uploaded).toBeGreaterThan(2 * csv.length);
+    expect(uploaded).toBeLessThan(5_000);
+  });
+
+  it('shows the pools of requests and runs, the event loop and the process', async () => {
+    const held = await HeldProducts.of(address);
+    const { answer } = await held.run(service.api, await service.api.uploadFeed(csv, 'Held Partner'));
+
+    // The thread notes its own every second.
+    await eventually('the run shows', async () => {
+      const connections = await samples('catalog_db_pool_connections');
+      expect(connections['pool="etl",state="used"']).toBe(1);
+      expect(connections['pool="api",state="free"']).toBeGreaterThan(0);
+    });
+    expect(await samples('catalog_etl_tasks')).toEqual({ 'state="working"': 1, 'state="waiting"': 0 });
+    expect(await samples('catalog_db_pool_waiting')).toEqual({
+      'pool="api"': 0,
+      'pool="upload_keys"': 0,
+      'pool="etl"': 0,
+    });
+    expect((await samples('nodejs_eventloop_lag_p99_seconds'))['']).toBeGreaterThan(0);
+    expect((await samples('process_resident_memory_bytes'))['']).toBeGreaterThan(10_000_000);
+    await held.release();
+    expect((await answer)?.status).toBe(200);
+  });
+});
+
+describe('GET /metrics, of what waits in the database', () => {
+  it('has the queue, the webhook deliveries and the lag of the sums of sales', async () => {
+    for (const name of [
+      'catalog_queue_runs',
+      'catalog_queue_oldest_run_seconds',
+      'catalog_webhook_deliveries_waiting',
+      'catalog_sales_rollup_lag_seconds',
+    ]) {
+      await eventually(`${name} is measured`, async () => (await samples(name))[''] === 0, 30);
+    }
+  });
+
+  it('counts webhook deliveries by outcome', async () => {
+    const receiver = await startReceiver();
+    receiver.answer = (count) => ({ status: count === 1 ? 500 : 204 });
+    const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
+    await sendTo(db, receiver.url);
+    await service.api.uploadFeed(csv, 'Fails');
+    await eventually('the attempt has failed', async () => {
+      return (await samples('catalog_webhook_deliveries_total'))['outcome="failed"'] === 1;
+    });
+
+    await service.api.uploadFeed(csv, 'Succeeds');
+
+    await eventually(
+      'one is delivered, the other waits for its next attempt',
+      async () => {
+        expect(await samples('catalog_webhook_deliveries_total')).toEqual({
+          'outcome="delivered"': 1,
+          'outcome="failed"': 1,
+          'outcome="discarded"': 0,
+        });
+        expect((await samples('catalog_webhook_deliveries_waiting'))['']).toBe(1);
+      },
+      30,
+    );
+    await db('webhook_endpoints').delete();
+    await db.destroy();
+  });
+});
+
+describe('the port of operators', () => {
+  it('says that the process lives and is ready, and nothing is kept of what it says', async () => {
+    for (const [path, body] of [
+      ['/livez', { status: 'alive' }],
+      ['/readyz', { status: 'ready' }],
+      ['/readyz?verbose', { status: 'ready' }],
+    ] as const) {
+      const response = await ask(path);
+      expect({ path, status: response.status, body: await response.json() }).toEqual({
+        path,
+        status: 200,
+        body,
+      });
+      expectSecurityHeaders(response.headers);
+    }
+    const { headers } = await ask('/metrics');
+    expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expectSecurityHeaders(headers);
+  });
+
+  it('has no other page, and takes no other method; the service itself has none of them', async () => {
+    for (const path of ['/', '/health', '/products', '/metrics/', '/livez/x']) {
+      expect((await ask(path)).status).toBe(404);
+    }
+    const post = await ask('/metrics', { method: 'POST', body: 'x' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect((await ask('/readyz', { method: 'HEAD' })).status).toBe(200);
+    for (const path of ['/metrics', '/livez', '/readyz'])
+      expect((await service.api.get(path)).status).toBe(404);
+  });
+});
+
+describe('the log', () => {
+  it('has no key in it, wherever a caller puts one', async () => {
+    const form = () => {
+      const body = new FormData();
+      body.set('partner_name', key);
+      body.set('file', new Blob([csv.replace('Two', key)]), `${key}.csv`);
+      return body;
+    };
+    for (const secret of [key, wrongKey]) {
+      const api = service.api.withKey(secret);
+      for (const path of [
+        '/orders',
+        `/orders?api_key=${secret}`,
+        `/feeds/${secret}`,
+        `/jobs/${secret}/issues`,
+      ]) {
+        await api.get(path, { authorization: `Bearer ${secret}`, cookie: `key=${secret}`, referer: secret });
+      }
+      for (const path of [
+        `/${secret}`,
+        `/%zz/${secret}`,
+        `/products/${secret}/${secret}`,
+        `/docs?key=${secret}`,
+      ]) {
+        await api.send('POST', path);
+        await api.get(path);
+      }
+      await api.post('/orders', { partner_name: secret, items: [{ product_id: secret, quantity: 1 }] });
+      await api.post('/orders', { items: secret });
+      await api.send('POST', '/orders', {
+        headers: { 'content-type': 'application/json' },
+        body: `{"${secret}`,
+      });
+      await api.send('POST', '/feeds/upload', { body: form() });
+      for (const bytes of ['x'.repeat(20_000), '\0']) {
+        const headers = { 'x-api-key': secret, 'x-large': bytes };
+        await sendRaw(service.url!, { method: 'GET', path: `/orders?key=${secret}`, headers }).catch(
+          () => undefined,
+        );
+      }
+    }
+    const uploaded = await service.api.upload({ csv, partnerName: key });
+    await service.api.post(`/jobs/${uploaded.body.validation_job_id}/run`);
+    await service.api.get('/orders', { 'x-request-id': 'the-last-one' });
+
+    await eventually('all is logged', () => service.stdout.includes('the-last-one'));
+    expect(service.stdout).toContain('"outcome":"refused"');
+    for (const secret of [key, wrongKey]) expect(service.stdout).not.toContain(secret);
+  });
+});
+
+describe('while the service stops', () => {
+  it('it is not ready, lives, and is measured until its last request has ended', async () => {
+    const held = await HeldProducts.of(address);
+    const { answer } = await held.run(
+      service.api,
+      await service.api.uploadFeed(csv, 'Partner of the Last Run'),
+    );
+    expect((await ask('/readyz')).status).toBe(200);
+
+    service.kill('SIGTERM');
+
+    await eventually('it is draining', async () => {
+      const response = await ask('/readyz');
+      expect({ status: response.status, body: await response.json() }).toEqual({
+        status: 503,
+        body: { status: 'draining' },
+      });
+    });
+    expect((await ask('/livez')).status).toBe(200);
+    expect(await samples('catalog_etl_tasks')).toMatchObject({ 'state="working"': 1 });
+    await held.release();
+    expect((await answer)?.status).toBe(200);
+    const { code, stdout, stderr } = await service.exit;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('"reason":"SIGTERM"');
+    for (const secret of [key, wrongKey]) expect(stdout + stderr).not.toContain(secret);
+  });
+});

@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import type { DatabaseAddress } from '../../../src/db/database';
+import { afterFile, eventually } from '../../support/harness';
+import { HeldProducts } from '../../support/held-runs';
+import { manyProducts } from '../../support/catalog';
+import {
+  clusterOf,
+  databaseProcesses,
+  embeddedAddress,
+  postmasters,
+  signalDatabase,
+  spawnService,
+  startService,
+  startUsedService,
+  type ServiceProcess,
+} from '../../support/process';
+
+const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
+
+const startAgain = ({ dataDir }: ServiceProcess) => startService({ env: { DATA_DIR: dataDir } });
+
+/** Kills the service and its PostgreSQL with one blow; what else belongs to the server finds out by itself. */
+function killWithServer(service: ServiceProcess): void {
+  const servers = postmasters(service.dataDir);
+  service.kill('SIGKILL');
+  for (const pid of servers) process.kill(pid, 'SIGKILL');
+}
+
+/** Everything works, on the product that was loaded before. */
+async function expectIntact({ api, dataDir }: ServiceProcess): Promise<void> {
+  expect(postmasters(dataDir)).toHaveLength(1);
+  expect((await api.get('/products')).body).toMatchObject({ count: 1, items: [{ product_id: 'PR00001' }] });
+  const { job } = await api.loadFeed(csv);
+  expect(job.summary).toMatchObject({ processed: 1, unchanged: 1 });
+}
+
+describe('after SIGKILL of the service', () => {
+  it.concurrent('the next start takes over the PostgreSQL that was left running', async () => {
+    const killed = await startUsedService();
+    await killed.api.loadFeed(csv);
+    const [server] = postmasters(killed.dataDir);
+    await killed.stop('SIGKILL');
+
+    const next = await startAgain(killed);
+
+    expect(postmasters(next.dataDir)).toEqual([server]);
+    await expectIntact(next);
+    expect((await next.stop()).code).toBe(0);
+    expect(databaseProcesses(next.dataDir)).toEqual([]);
+  });
+
+  it.concurrent('the next start shows a run that was in flight as failed, and it can be run', async () => {
+    const killed = await startUsedService();
+    const feed = await killed.api.uploadFeed(csv);
+    const address = embeddedAddress(killed.dataDir);
+    await noticeLostClientsLate(address);
+    const held = await HeldProducts.of(address);
+    await held.run(killed.api, feed);
+    await killed.stop('SIGKILL');
+
+    const { api } = await startAgain(killed);
+
+    const job = async () => (await api.get(`/jobs/${feed.jobId}`)).body;
+    await eventually('the job has failed', async () => (await job()).status === 'failed');
+    expect((await job()).message).toContain('The run was interrupted. Run the job again.');
+    await held.release();
+    const { body: again } = await api.post(`/jobs/${feed.jobId}/run`);
+    expect(again).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+  });
+});
+
+/** Makes the server as slow as a busy machine is to find out that the client of a statement has died. */
+async function noticeLostClientsLate(address: DatabaseAddress): Promise<void> {
+  const client = new Client(address);
+  await client.connect();
+  await client.query("alter system set client_connection_check_interval = '5s'");
+  await client.query('select pg_reload_conf()');
+  await client.end();
+}
+
+// The next start comes at once: parts of what was killed may still work, or stand in the process table as zombies.
+describe('after SIGKILL of the service and its PostgreSQL', () => {
+  it.concurrent('the next start recovers the data', async () => {
+    const killed = await startUsedService();
+    await killed.api.loadFeed(csv);
+    killed.kill('SIGKILL');
+    signalDatabase(killed.dataDir, 'SIGKILL');
+    await killed.exit;
+
+    await expectIntact(await startAgain(killed));
+  });
+
+  it.concurrent(
+    'the next start waits for the rest of the killed server, which may still be at work for a moment',
+    async () => {
+      const killed = await startUsedService();
+      const feed = await killed.api.uploadFeed(manyProducts(100_000));
+      killed.api.post(`/jobs/${feed.jobId}/run`).catch(() => undefined);
+      await eventually('products are being loaded', async () => {
+        return (await killed.api.get(`/feeds/${feed.feedId}`)).body.status === 'validated';
+      });
+      killWithServer(killed);
+      await killed.exit;
+
+      const { api, dataDir } = await startAgain(killed);
+
+      expect(postmasters(dataDir)).toHaveLength(1);
+      expect((await api.get('/products')).body.count).toBe(0);
+      expect((await api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
+    },
+  );
+
+  it.concurrent('the next start shows a run that was in flight as failed, and it can be run', async () => {
+    const killed = await startUsedService();
+    const feed = await killed.api.uploadFeed(csv);
+    const held = await HeldProducts.of(embeddedAddress(killed.dataDir));
+    await held.run(killed.api, feed);
+    killWithServer(killed);
+    await killed.exit;
+
+    const { api } = await startAgain(killed);
+
+    expect((await api.get(`/jobs/${feed.jobId}`)).body).toMatchObject({ status: 'failed' });
+    const { body: again } = await api.post(`/jobs/${feed.jobId}/run`);
+    expect(again).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+  });
+
+  it.concurrent(
+    'the next start takes no other process for the killed server, though it has its number by now',
+    async () => {
+      const killed = await startUsedService();
+      await killed.api.loadFeed(csv);
+      killed.kill('SIGKILL');
+      signalDatabase(killed.dataDir, 'SIGKILL');
+      await killed.exit;
+      await giveNumberAway(killed.dataDir);
+
+      await expectIntact(await startAgain(killed));
+    },
+  );
+});
+
+/** Does to the file that names the server's process what a container does that starts anew: numbers begin at 1 again. */
+async function giveNumberAway(dataDir: string): Promise<void> {
+  const cluster = clusterOf(dataDir);
+  const { uid, gid } = statSync(cluster);
+  const other = spawn('sleep', ['300'], { ...(process.getuid?.() === 0 && { uid, gid }), stdio: 'ignore' });
+  afterFile(() => void other.kill('SIGKILL'));
+  await once(other, 'spawn');
+  const file = join(cluster, 'postmaster.pid');
+  const [, ...rest] = readFileSync(file, 'utf8').split('\n');
+  writeFileSync(file, [other.pid, ...rest].join('\n'));
+}
+
+describe('after SIGKILL while the database was being created', () => {
+  it.concurrent(
+    'the next start creates it, and what is left of the first attempt does not disturb',
+    async () => {
+      const killed = spawnService();
+      await eventually('initdb is at work', () => databaseProcesses(killed.dataDir).length > 0);
+      await killed.stop('SIGKILL');
+      expect(readdirSync(killed.dataDir)).not.toContain('postgres');
+
+      const next = await startAgain(killed);
+
+      expect((await next.api.loadFeed(csv)).job.status).toBe('completed');
+      expect(postmasters(next.dataDir)).toHaveLength(1);
+    },
+  );
+});
+
+describe('a second service on the data folder of a running one', () => {
+  it.concurrent('is refused with one line, and the first goes on undisturbed', async () => {
+    const first = await startUsedService();
+    await first.api.loadFeed(csv);
+    const servers = postmasters(first.dataDir);
+    const second = spawnService({ env: { DATA_DIR: first.dataDir } });
+
+    const answers: number[] = [];
+    const ask = async () => {
+      answers.push((await first.api.get('/products')).status);
+      return !second.isRunning;
+    };
+    await eventually('the second has ended', ask, 25);
+
+    const { code, stderr } = await second.exit;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^\S.*\n$/);
+    expect(stderr).toContain(first.dataDir);
+    expect(answers.filter((status) => status !== 200)).toEqual([]);
+    expect(postmasters(first.dataDir)).toEqual(servers);
+    await expectIntact(first);
+  });
+});

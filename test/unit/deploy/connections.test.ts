@@ -1,0 +1,34 @@
+import { loadConfig } from '../../../src/config';
+import { connectionsOfApi, connectionsOfMigration, connectionsOfWorker } from '../../../src/process/connections';
+import { read, readCompose } from './files';
+
+const database = { DATABASE_URL: 'postgresql://localhost/catalog' };
+const withReplica = { ...database, DATABASE_REPLICA_URL: 'postgresql://localhost/catalog' };
+
+describe('the connections to PostgreSQL', () => {
+  const [ofApi, ofWorker] = [
+    connectionsOfApi(loadConfig(withReplica)),
+    connectionsOfWorker(loadConfig(database)),
+  ];
+
+  it('are those of the table in docs/reference/database-connections.md', () => {
+    const page = read('docs/reference/database-connections.md');
+
+    expect(Number(/^\| \*\*all\*\* .*\| \*\*(\d+)\*\* +\|$/m.exec(page)![1])).toBe(ofApi);
+    expect(page).toContain(`${ofApi} + ${ofApi} + ${ofWorker} = ${2 * ofApi + ofWorker}`);
+  });
+
+  it('are those of each of several processes, of which the first has four', () => {
+    const ofFour = connectionsOfApi(loadConfig({ ...withReplica, API_PROCESSES: '4' }));
+
+    expect(ofFour).toBe(4 * (ofApi - 2) + 4);
+  });
+
+  it('find room in the server of compose.yaml, with three workers too', () => {
+    const { services } = readCompose();
+    const [, max] = /max_connections=(\d+)/.exec(services.postgres.command.join(' '))!;
+    const api = connectionsOfApi(loadConfig({ ...database, ...services.api.environment, ...database }));
+
+    expect(api + 3 * ofWorker + connectionsOfMigration).toBeLessThan(Number(max));
+  });
+});

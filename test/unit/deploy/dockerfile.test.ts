@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DockerfileParser, Copy } from 'dockerfile-ast';
+import { validate } from 'dockerfile-utils';
+import { parse } from 'yaml';
+import { engines, scripts } from '../../../package.json';
+import { project } from '../../support/harness';
+import { read, readImage } from './files';
+import { configOf } from './settings';
+
+const text = read('Dockerfile');
+const dockerfile = DockerfileParser.parse(text);
+const image = readImage();
+
+/** What is copied into the image from the project. */
+const copied = dockerfile
+  .getInstructions()
+  .filter((instruction) => instruction instanceof Copy)
+  .filter((copy) => copy.getFlags().every((flag) => flag.getName() !== 'from'))
+  .flatMap((copy) => copy.getArguments().slice(0, -1))
+  .map((argument) => argument.getValue());
+
+describe('the Dockerfile', () => {
+  it('has no fault that the linter knows', () => {
+    expect(validate(text)).toEqual([]);
+  });
+
+  it('takes its base image by a whole version, of the line that the service is developed on', () => {
+    const images = dockerfile.getFROMs().map((from) => from.getImage());
+    const base = /^ARG NODE_IMAGE=node:(\d+)\.\d+\.\d+-[a-z]+-slim$/m.exec(text);
+
+    expect(new Set(images)).toEqual(new Set(['${NODE_IMAGE}']));
+    expect(base?.[1]).toBe(/^>=(\d+)\./.exec(engines.node)![1]);
+  });
+
+  it('copies what is there, and .dockerignore lets through no more than that', () => {
+    const letThrough = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line && !line.startsWith('#'));
+
+    expect(copied.filter((path) => !existsSync(join(project, path)))).toEqual([]);
+    expect(letThrough).toEqual(['*', ...[...new Set(copied)].map((path) => `!${path}`)]);
+  });
+
+  it('runs the service as npm start does, without npm', () => {
+    const [environment, command] = scripts.start.split(/ (?=exec )/);
+    expect(`exec ${image.entrypoint.join(' ')}`).toBe(command);
+    expect(Object.entries(image.env).map(([name, value]) => `${name}=${value}`)).toContain(environment);
+  });
+
+  it('runs it as an account that is not root, given by number', () => {
+    expect(image.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(image.stage.filter((instruction) => instruction.getKeyword() === 'USER')).toHaveLength(1);
+  });
+
+  it('has settings that the service understands, and probes and metrics stay within', () => {
+    const config = configOf(image.env);
+
+    expect(config).toMatchObject({ host: '0.0.0.0', metrics: { host: '127.0.0.1' } });
+    const exposed = image.stage.find((instruction) => instruction.getKeyword() === 'EXPOSE')!;
+    expect(exposed.getArguments().map((argument) => argument.getValue())).toEqual([String(config.port)]);
+  });
+
+  it('is named alike wherever it is used', () => {
+    const { version } = parse(read('package.json'));
+    const [{ newTag }] = parse(read('deploy/kubernetes/kustomization.yaml')).images;
+
+    expect(newTag).toBe(version);
+    expect(read('compose.yaml')).toContain(`image: partner-catalog-integration-service:${version}\n`);
+  });
+});

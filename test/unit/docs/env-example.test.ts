@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig, settingNames } from '../../../src/config';
+import { project } from '../../support/harness';
+
+const lines = readFileSync(join(project, '.env.example'), 'utf8').split('\n');
+const commented = lines.flatMap((line) => {
+  const [, name, value] = /^# ([A-Z0-9_]+)=(.*)$/.exec(line) ?? [];
+  return name === undefined ? [] : [[name, value] as const];
+});
+
+describe('.env.example', () => {
+  it('has every setting as a comment', () => {
+    expect(commented.map(([name]) => name)).toEqual(settingNames);
+  });
+
+  it('changes nothing when all comments are removed, but for settings that need another one', () => {
+    const { METRICS_HOST, RATE_LIMIT_SECONDS, DATABASE_REPLICA_LAG_SECONDS, ...rest } =
+      Object.fromEntries(commented);
+
+    expect([METRICS_HOST, RATE_LIMIT_SECONDS, DATABASE_REPLICA_LAG_SECONDS]).toEqual([
+      '127.0.0.1',
+      '60',
+      '10',
+    ]);
+    expect(loadConfig(rest)).toEqual(loadConfig({}));
+  });
+});

@@ -1,0 +1,357 @@
+import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
+import { recordOf } from '../../support/records';
+import { parsePrice, transformRecord, type RowOutcome } from '../../../src/etl/transform';
+
+const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';
+
+const place = { line: 2, lastLine: 2, row: 1 };
+
+/** The outcome of one row; `cells` by column, the rest empty. */
+function transform(cells: Record<string, string>, columns = fullHeader): RowOutcome {
+  const header = readHeader(Buffer.from(`${columns}\n`)) as FeedHeader;
+  const row = { sku: 'S1', product_name: 'Tent', ...cells } as Record<string, string>;
+  const fields = columns.split(',').map((column) => row[column] ?? '');
+  return transformRecord(recordOf(fields, place), header);
+}
+
+const codes = (outcome: RowOutcome) => outcome.issues?.map((issue) => [issue.code, issue.field]);
+
+describe('a row that is loaded', () => {
+  it('has its values trimmed of Unicode white space, and null where nothing is left', () => {
+    const { values } = transform({
+      sku: ' \u00a00042\u3000',
+      product_name: '\tTent\u0085',
+      description: ' two  words ',
+      brand: ' \u2003 ',
+    });
+
+    expect(values).toMatchObject({
+      sku: '0042',
+      product_name: 'Tent',
+      description: 'two  words',
+      brand: null,
+      category: null,
+      price: null,
+    });
+  });
+
+  it.each([
+    ['In Stock', 'in_stock'],
+    ['in-stock', 'in_stock'],
+    ['INSTOCK', 'in_stock'],
+    ['OutOfStock', 'out_of_stock'],
+    ['out of stock', 'out_of_stock'],
+    ['pre-order', 'preorder'],
+    ['Pre Order', 'preorder'],
+    ['back_order', 'backorder'],
+    ['backorder', 'backorder'],
+    ['Only A Few Left', 'only_a_few_left'],
+    ['constructor', 'constructor'],
+  ])('has the availability %j as %j', (given, stored) => {
+    expect(transform({ availability: given }).values?.availability).toBe(stored);
+  });
+
+  it('has its currency in upper case', () => {
+    expect(transform({ currency: ' eur ' }).values?.currency).toBe('EUR');
+  });
+
+  it.each([
+    ['from the price where the cell is empty', { price: 'usd 5' }, fullHeader, 'USD'],
+    ['from the price where the feed has no such column', { price: '5 USD' }, 'sku,product_name,price', 'USD'],
+    ['from the cell that agrees with the price', { price: '5 usd', currency: 'USD' }, fullHeader, 'USD'],
+    [
+      'from the cell where the price has a sign, which is only dropped',
+      { price: '$5', currency: 'CAD' },
+      fullHeader,
+      'CAD',
+    ],
+    ['not from a sign', { price: '€5' }, fullHeader, null],
+  ])('has its currency %s', (_, cells, columns, currency) => {
+    expect(transform(cells, columns).values?.currency).toBe(currency);
+  });
+
+  it('may have fewer fields than the header', () => {
+    const header = readHeader(Buffer.from(`${fullHeader}\n`)) as FeedHeader;
+
+    const { values } = transformRecord(recordOf(['S1', 'Tent'], place), header);
+
+    expect(values).toMatchObject({ sku: 'S1', product_name: 'Tent', price: null, availability: null });
+  });
+
+  it.each([
+    ['sku', 255, []],
+    ['brand', 255, []],
+    ['product_name', 1_000, []],
+    ['category', 1_000, []],
+    ['availability', 100, ['unknown_availability']],
+    ['description', 65_535, []],
+  ])('may have a %s of %i characters, counted as code points', (column, max, warnings) => {
+    const longest = transform({ [column]: '𝔸'.repeat(max) });
+    const tooLong = transform({ [column]: '𝔸'.repeat(max) + 'b' });
+
+    expect(longest.values).toMatchObject({ [column]: '𝔸'.repeat(max) });
+    expect(codes(longest) ?? []).toEqual(warnings.map((code) => [code, column]));
+    expect(tooLong.values).toBeUndefined();
+    expect(codes(tooLong)).toEqual(['value_too_long', ...warnings].map((code) => [code, column]));
+  });
+});
+
+describe('a row that is loaded with a warning', () => {
+  it.each([
+    'in_stock',
+    'Available',
+    'limited stock',
+    'LOW-STOCK',
+    'preorder',
+    'backorder',
+    'out_of_stock',
+    'unavailable',
+    'sold out',
+    'discontinued',
+    'InStock',
+    'OutOfStock',
+    'pre-order',
+    'back order',
+  ])('is not one whose availability is %s', (availability) => {
+    expect(transform({ availability }).issues).toBeUndefined();
+  });
+
+  it.each(['ask us', '5', 'in_stock!', 'in  stock', '__proto__', 'constructor', 'vorrätig'])(
+    'has an availability such as %j, which is kept',
+    (availability) => {
+      const { values, issues } = transform({ availability });
+
+      expect(values).toBeDefined();
+      expect(issues).toEqual([
+        {
+          ...place,
+          sku: 'S1',
+          field: 'availability',
+          columnNumber: 8,
+          code: 'unknown_availability',
+          severity: 'warning',
+          message: 'availability is not a word that we know; the product cannot be ordered.',
+          value: availability,
+        },
+      ]);
+    },
+  );
+
+  it.each(['0', '0.00', '000', '$0', '0.0000 EUR', 'usd 0'])('has the price %j', (price) => {
+    const { values, issues } = transform({ price });
+
+    expect(Number(values!.price)).toBe(0);
+    expect(issues).toEqual([
+      {
+        ...place,
+        sku: 'S1',
+        field: 'price',
+        columnNumber: 6,
+        code: 'zero_price',
+        severity: 'warning',
+        message: 'price is 0.',
+        value: price,
+      },
+    ]);
+  });
+
+  it.each(['0.0001', '10', '100.00'])('is not one whose price is %s', (price) => {
+    expect(transform({ price }).issues).toBeUndefined();
+  });
+
+  it('has all of them, and keeps them when it is skipped for something else', () => {
+    const cells = { price: '0', availability: 'ask us' };
+
+    expect(codes(transform(cells))).toEqual([
+      ['zero_price', 'price'],
+      ['unknown_availability', 'availability'],
+    ]);
+    expect(codes(transform({ ...cells, sku: '' }))).toEqual([
+      ['missing_required', 'sku'],
+      ['zero_price', 'price'],
+      ['unknown_availability', 'availability'],
+    ]);
+    expect(transform({ ...cells, sku: '' }).values).toBeUndefined();
+  });
+});
+
+describe('a row that is skipped', () => {
+  it.each([
+    ['sku', { sku: ' \u00a0' }, [['missing_required', 'sku']]],
+    ['product_name', { product_name: '' }, [['missing_required', 'product_name']]],
+    ['price', { price: 'NA' }, [['invalid_price', 'price']]],
+    ['currency', { currency: 'EURO' }, [['invalid_currency', 'currency']]],
+    ['a currency that was withdrawn', { currency: 'DEM' }, [['invalid_currency', 'currency']]],
+    ['a currency withdrawn lately', { currency: 'BGN' }, [['invalid_currency', 'currency']]],
+    [
+      'a currency with a letter whose upper case alone is ASCII',
+      { currency: 'uſd' },
+      [['invalid_currency', 'currency']],
+    ],
+    ['price with such a code', { price: '5 uſd' }, [['invalid_price', 'price']]],
+    ['price and currency', { price: 'USD 5', currency: 'EUR' }, [['currency_conflict', 'price']]],
+    ['NUL', { description: 'a\0b' }, [['invalid_character', 'description']]],
+    ['NUL in a price', { price: '5\0' }, [['invalid_character', 'price']]],
+    ['NUL in a currency', { currency: 'EU\0' }, [['invalid_character', 'currency']]],
+    [
+      'everything',
+      { sku: '', product_name: '', price: '1e3', currency: 'XX', brand: 'b'.repeat(256) },
+      [
+        ['missing_required', 'sku'],
+        ['missing_required', 'product_name'],
+        ['value_too_long', 'brand'],
+        ['invalid_currency', 'currency'],
+        ['invalid_price', 'price'],
+      ],
+    ],
+  ])('for its %s gives every reason with its column', (_, cells, expected) => {
+    expect(codes(transform(cells))).toEqual(expected);
+  });
+
+  it('shows the offending cell as it came, trimmed, with the place where it stands', () => {
+    const columns = 'price,x,currency,sku,product_name';
+    const { issues } = transform({ price: ' 1e3 ', currency: '\u00a0euro\t', sku: ' a ' }, columns);
+
+    expect(issues).toMatchObject([
+      { code: 'invalid_currency', severity: 'error', columnNumber: 3, sku: 'a', value: 'euro' },
+      { code: 'invalid_price', severity: 'error', columnNumber: 1, sku: 'a', value: '1e3' },
+    ]);
+  });
+
+  it('has a place also for a cell that it is too short to have', () => {
+    const header = readHeader(Buffer.from('product_name,x,sku\n')) as FeedHeader;
+
+    const { issues } = transformRecord(recordOf(['Tent'], { ...place, lastLine: 4 }), header);
+
+    expect(issues).toEqual([
+      {
+        line: 2,
+        lastLine: 4,
+        row: 1,
+        sku: null,
+        field: 'sku',
+        columnNumber: 3,
+        code: 'missing_required',
+        severity: 'error',
+        message: 'sku is required and must not be empty.',
+        value: null,
+      },
+    ]);
+  });
+
+  it('shows the offending value as it came, shortened, and without NUL', () => {
+    const [tooLong] = transform({ product_name: '𝔸'.repeat(1_001) }).issues!;
+    const [nul] = transform({ sku: 'a\0b' }).issues!;
+
+    expect([...tooLong!.value!]).toHaveLength(201);
+    expect(tooLong!.value!.endsWith('𝔸…')).toBe(true);
+    expect(nul).toMatchObject({ line: 2, sku: 'a\u2400b', value: 'a\u2400b' });
+  });
+
+  it.each([
+    ['too_many_fields', 3, ['S1', 'Tent', ''], false],
+    ['invalid_quoting', null, ['S1', '"a"b'], true],
+    ['invalid_quoting', null, ['S1', '"a"b', 'c'], true],
+  ])(
+    'with %s is not looked at any further: its values may be in the wrong columns',
+    (code, columnNumber, fields, misquoted) => {
+      const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
+
+      const { issues } = transformRecord(
+        recordOf(fields, { line: 7, lastLine: 7, row: 1 }, misquoted),
+        header,
+      );
+
+      expect(issues).toEqual([
+        {
+          line: 7,
+          lastLine: 7,
+          row: 1,
+          sku: null,
+          field: null,
+          columnNumber,
+          code,
+          severity: 'error',
+          message: expect.stringMatching(/\.$/),
+          value: fields.join(' | '),
+        },
+      ]);
+    },
+  );
+});
+
+describe('parsePrice', () => {
+  it.each([
+    ['19.99', '19.99'],
+    ['0', '0'],
+    ['007.50', '007.50'],
+    ['1,280', '1280'],
+    ['$8,395.00', '8395.00'],
+    ['$ 8', '8'],
+    ['5 €', '5'],
+    ['5€', '5'],
+    ['£1.2345', '1.2345'],
+    ['¥100', '100'],
+    ['999,999,999,999.9999', '999999999999.9999'],
+    ['999999999999.9999', '999999999999.9999'],
+    ['000000000000001', '1'],
+    ['1,000,000', '1000000'],
+    ['1,000', '1000'],
+    ['0.0000', '0.0000'],
+  ])('reads %j as %s', (text, amount) => {
+    expect(parsePrice(text)).toEqual({ amount, currency: undefined });
+  });
+
+  it.each([
+    ['USD 5', '5', 'USD'],
+    ['usd5', '5', 'USD'],
+    ['5.00 eur', '5.00', 'EUR'],
+    ['1,000EUR', '1000', 'EUR'],
+  ])('reads %j as %s %s', (text, amount, currency) => {
+    expect(parsePrice(text)).toEqual({ amount, currency });
+  });
+
+  it.each([
+    '4,20',
+    '1.299,00',
+    '12.',
+    '.5',
+    'NaN',
+    '1e3',
+    '-1',
+    '+1',
+    'NA',
+    '#N/A',
+    '1 280',
+    '1,2800',
+    '1,28',
+    '12,34,567',
+    ',100',
+    '0,500',
+    '0,001,000',
+    '00,500',
+    '012,345',
+    '1,,000',
+    '1.23456',
+    '1.',
+    '$',
+    'USD',
+    '$5 USD',
+    'USD 5 €',
+    '$$5',
+    '$  5',
+    '5\u00a0€',
+    'ABC 5',
+    'DEM 5',
+    'US 5',
+    'USDX 5',
+    '1000000000000',
+    '1,000,000,000,000',
+    '٣',
+    '0x10',
+    'Infinity',
+    '19.99.99',
+  ])('does not guess at %j', (text) => {
+    expect(parsePrice(text)).toBeUndefined();
+  });
+});

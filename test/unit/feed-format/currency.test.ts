@@ -1,0 +1,67 @@
+import { activeCurrencies, isActiveCurrency } from '../../../src/feed-format/currency';
+
+describe('a currency is active', () => {
+  it.each(['EUR', 'USD', 'JPY', 'XCG', 'SLE', 'VED', 'VES', 'ZWG', 'MRU', 'STN', 'CUP', 'XAD'])(
+    'as %s is',
+    (code) => {
+      expect(isActiveCurrency(code)).toBe(true);
+    },
+  );
+
+  it.each(['CHE', 'CLF', 'UYW'])('also as the code of a fund: %s', (code) => {
+    expect(isActiveCurrency(code)).toBe(true);
+  });
+});
+
+describe('a currency is not active', () => {
+  it.each(['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL', 'VEF', 'BYR', 'LTL', 'MRO', 'STD', 'DEM'])(
+    'once it was withdrawn: %s',
+    (code) => {
+      expect(isActiveCurrency(code)).toBe(false);
+    },
+  );
+
+  it.each(['XXX', 'XTS', 'XAU', 'XAG', 'XPT', 'XPD', 'XDR', 'XSU', 'XUA', 'XBA', 'XBB', 'XBC', 'XBD'])(
+    'when it is no money: %s',
+    (code) => {
+      expect(isActiveCurrency(code)).toBe(false);
+    },
+  );
+
+  it.each(['', 'usd', 'US', 'USDX', 'ABC', 'BTC'])('when it never was one: %j', (code) => {
+    expect(isActiveCurrency(code)).toBe(false);
+  });
+});
+
+it('the list differs from that of the platform, whichever version it has, by known codes only', () => {
+  const platform = new Set(Intl.supportedValuesOf('currency'));
+  /** Funds, and what ISO 4217 has added since some platform's list was made. */
+  const onlyHere = [
+    'BOV',
+    'CHE',
+    'CHW',
+    'CLF',
+    'COU',
+    'MXV',
+    'USN',
+    'UYI',
+    'UYW',
+    'VED',
+    'XAD',
+    'XCG',
+    'ZWG',
+  ];
+  /** Withdrawn ones, and what is no money. */
+  const onlyThere = [
+    ...['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL'],
+    ...['XAG', 'XAU', 'XBA', 'XBB', 'XBC', 'XBD', 'XDR', 'XPD', 'XPT', 'XSU', 'XTS', 'XUA', 'XXX'],
+  ];
+
+  expect([...activeCurrencies].filter((code) => !platform.has(code) && !onlyHere.includes(code))).toEqual([]);
+  expect([...platform].filter((code) => !activeCurrencies.has(code) && !onlyThere.includes(code))).toEqual(
+    [],
+  );
+  expect(onlyHere.filter((code) => !isActiveCurrency(code))).toEqual([]);
+  expect(onlyThere.filter(isActiveCurrency)).toEqual([]);
+  expect(activeCurrencies.size).toBe(165);
+});

@@ -1,0 +1,58 @@
+import { parsePrefer } from '../../../src/http/prefer';
+
+describe('the header Prefer (RFC 7240)', () => {
+  it.each([
+    [undefined],
+    [''],
+    ['note="x, respond-async, y"'],
+    ['note="a \\", respond-async"'],
+    ['note="not closed, respond-async'],
+    ['note=x; respond-async'],
+    ['note=x; y="; z, respond-async"'],
+    ['respond-async=no'],
+    ['respond-async=no, respond-async'],
+    ['xrespond-async'],
+    ['"respond-async"'],
+  ])('does not ask for an asynchronous response: %s', (header) => {
+    expect(parsePrefer(header)).toEqual({ respondAsync: false });
+  });
+
+  it.each([
+    ['respond-async'],
+    ['Respond-Async'],
+    ['respond-async=""'],
+    ['respond-async ='],
+    ['respond-async; priority=5'],
+    ['note="x, y", respond-async'],
+    ['note="x \\" y" , , respond-async;a="b;c"'],
+    [' \t respond-async\t, note'],
+  ])('asks for an asynchronous response: %s', (header) => {
+    expect(parsePrefer(header)).toEqual({ respondAsync: true });
+  });
+
+  it.each([
+    ['wait=10', 10],
+    ['WAIT = 10', 10],
+    ['wait="10"', 10],
+    ['wait="1\\0"', 10],
+    ['wait=10;note="x", wait=20', 10],
+    ['note="wait=5, wait=6", wait=7', 7],
+    ['wait=000000010', 10],
+  ])('names the seconds to wait: %s', (header, wait) => {
+    expect(parsePrefer(header)).toEqual({ respondAsync: false, wait });
+  });
+
+  it.each([
+    ['wait'],
+    ['wait='],
+    ['wait=-1'],
+    ['wait=1.5'],
+    ['wait=1e3'],
+    ['wait=1234567890'],
+    ['note="wait=5"'],
+    ['note; wait=5'],
+    ['wait=soon, wait=5'],
+  ])('names no seconds to wait: %s', (header) => {
+    expect(parsePrefer(header).wait).toBeUndefined();
+  });
+});

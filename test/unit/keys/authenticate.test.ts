@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { authenticateConfigured } from '../../../src/keys/authenticate';
+import { localKey } from '../../../src/shared/local-key';
+import { createTestFolder } from '../../support/harness';
+
+describe('authenticateConfigured', () => {
+  const authenticate = authenticateConfigured(['first-key', 'second key', 'schlüssel']);
+
+  it.each([
+    ['first-key', 'API_KEYS 1'],
+    ['second key', 'API_KEYS 2'],
+    ['schlüssel', 'API_KEYS 3'],
+  ])('knows %j by the name %j, limited to no partner', async (key, keyName) => {
+    expect(await authenticate(key)).toEqual({
+      keyName,
+      keyDigest: createHash('sha256').update(key).digest(),
+      partnerName: null,
+      isReadOnly: false,
+    });
+  });
+
+  it.each([
+    ['an empty key', ''],
+    ['another key', 'third-key'],
+    ['the beginning of a key', 'first-ke'],
+    ['a key and more', 'first-key2'],
+    ['another case', 'First-Key'],
+    ['white space around a key', ' first-key '],
+    ['all the keys', 'first-key,second key'],
+    ['a key and a NUL', 'first-key\u0000'],
+    ['a very long key', 'x'.repeat(100_000)],
+  ])('does not know %s', async (_what, key) => {
+    expect(await authenticate(key)).toBeUndefined();
+  });
+
+  it('without keys knows none, not even the empty one', async () => {
+    const none = authenticateConfigured([]);
+
+    expect(await none('')).toBeUndefined();
+    expect(await none('first-key')).toBeUndefined();
+  });
+});
+
+describe('localKey', () => {
+  it('generates a key that goes into a header and a shell as it is, and that nobody guesses', () => {
+    expect(localKey(createTestFolder())).toMatch(/^[A-Za-z0-9_-]{32,}$/);
+  });
+
+  it('is another one in every folder', () => {
+    expect(localKey(createTestFolder())).not.toBe(localKey(createTestFolder()));
+  });
+
+  it('stays the same from start to start', () => {
+    const dataDir = createTestFolder();
+
+    const key = localKey(dataDir);
+
+    expect(localKey(dataDir)).toBe(key);
+    expect(localKey(dataDir)).toBe(key);
+  });
+
+  it('keeps the key where only our own account can read it', () => {
+    const dataDir = createTestFolder();
+
+    const key = localKey(dataDir);
+
+    const file = join(dataDir, 'api-key');
+    expect(readFileSync(file, 'utf8').trim()).toBe(key);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('takes the key that somebody has put there', () => {
+    const dataDir = createTestFolder();
+    writeFileSync(join(dataDir, 'api-key'), ' my-own-key \n');
+
+    expect(localKey(dataDir)).toBe('my-own-key');
+  });
+
+  it('generates the key anew when the file is empty, as a crash may leave it', () => {
+    const dataDir = createTestFolder();
+    writeFileSync(join(dataDir, 'api-key'), '');
+
+    const key = localKey(dataDir);
+
+    expect(key).toMatch(/^[A-Za-z0-9_-]{32,}$/);
+    expect(localKey(dataDir)).toBe(key);
+  });
+
+  it('fails rather than hand out another key when the file cannot be read', () => {
+    const dataDir = createTestFolder();
+    mkdirSync(join(dataDir, 'api-key'));
+
+    expect(() => localKey(dataDir)).toThrow();
+  });
+});

@@ -1,0 +1,52 @@
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../../src/config';
+import { ConfigError } from '../../../src/shared/settings';
+import { ensureDataDir } from '../../../src/process/data-dir';
+import { createTestFolder } from '../../support/harness';
+
+describe('ensureDataDir', () => {
+  const at = (dataDir: string) => loadConfig({ DATA_DIR: dataDir });
+
+  it('creates the folder and those above it', () => {
+    const dataDir = join(createTestFolder(), 'a', 'b');
+
+    ensureDataDir(at(dataDir));
+
+    expect(statSync(dataDir).isDirectory()).toBe(true);
+  });
+
+  it('leaves a folder that is there as it is', () => {
+    const dataDir = createTestFolder();
+    mkdirSync(join(dataDir, 'kept'));
+
+    ensureDataDir(at(dataDir));
+
+    expect(statSync(join(dataDir, 'kept')).isDirectory()).toBe(true);
+  });
+
+  it.each(['/proc/data', '/proc/a/b', '/proc'])(
+    'refuses %s, where nothing can be created, instead of trying for ever',
+    (dataDir) => {
+      expect(() => ensureDataDir(at(dataDir))).toThrow(/^Wrong setting DATA_DIR: .*cannot be used/);
+    },
+  );
+
+  it.each(['file', 'file/data'])(
+    'refuses %s, which a file is in the way of, with a line that names DATA_DIR',
+    (path) => {
+      const folder = createTestFolder();
+      writeFileSync(join(folder, 'file'), '');
+
+      let thrown: unknown;
+      try {
+        ensureDataDir(at(join(folder, path)));
+      } catch (error) {
+        thrown = error;
+      }
+
+      expect(thrown).toBeInstanceOf(ConfigError);
+      expect((thrown as Error).message).toMatch(/^Wrong setting DATA_DIR: .*\.$/);
+    },
+  );
+});

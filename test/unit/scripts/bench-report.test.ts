@@ -1,0 +1,130 @@
+import { plotResults } from '../../../scripts/bench/plot';
+import { evaluate, formatTable, shareOfTarget, type Measurement } from '../../../scripts/bench/report';
+
+const reRun: Measurement = {
+  part: 'etl',
+  name: 'unchanged re-run',
+  unit: 's',
+  values: [4, 6, 3],
+  limit: { name: '\\copy', values: [2, 2, 2.5] },
+  target: { kind: 'at most', value: 2 },
+};
+const throughput: Measurement = {
+  part: 'orders',
+  name: 'orders at 16 connections',
+  unit: 'orders/s',
+  values: [900, 800, 1200],
+  limit: { name: 'pgbench', values: [1000, 1000, 1000] },
+  target: { kind: 'at least', value: 0.8 },
+};
+const health: Measurement = {
+  part: 'etl',
+  name: 'slowest GET /health',
+  unit: 'ms',
+  values: [40, 60, 49],
+  target: { kind: 'at most', value: 50 },
+};
+
+describe('a measurement beside a limit', () => {
+  it('is judged by the median of the ratios of each round, not by the ratio of the medians', () => {
+    const skewed = { ...reRun, values: [2, 4, 6], limit: { name: 'limit', values: [4, 1, 3] } };
+
+    expect(evaluate(skewed).ratio).toEqual({ median: 2, min: 0.5, max: 4 });
+  });
+
+  it('has met its target when the ratio is just that', () => {
+    expect(evaluate(reRun)).toMatchObject({
+      value: { median: 4, min: 3, max: 6 },
+      ratio: { median: 2, min: 1.2, max: 3 },
+      met: true,
+    });
+  });
+
+  it('has missed it when the ratio is beyond', () => {
+    expect(evaluate({ ...reRun, target: { kind: 'at most', value: 1.9 } }).met).toBe(false);
+  });
+
+  it('of which there can only be too little is judged the other way round', () => {
+    expect(evaluate(throughput).met).toBe(true);
+    expect(evaluate({ ...throughput, target: { kind: 'at least', value: 1 } }).met).toBe(false);
+  });
+
+  it('cannot be judged without a limit for each round', () => {
+    expect(() => evaluate({ ...reRun, limit: { name: '\\copy', values: [2, 2] } })).toThrow(
+      'unchanged re-run: 3 values and 2 limits',
+    );
+  });
+});
+
+describe('a measurement without a limit', () => {
+  it('is judged by its own median', () => {
+    const result = evaluate(health);
+
+    expect(result.ratio).toBeUndefined();
+    expect(result.met).toBe(true);
+    expect(evaluate({ ...health, values: [40, 60, 51] }).met).toBe(false);
+  });
+
+  it('and without a target is not judged', () => {
+    expect(evaluate({ ...health, target: undefined }).met).toBeUndefined();
+  });
+
+  it('and without values is an error', () => {
+    expect(() => evaluate({ ...health, values: [] })).toThrow('there are no values');
+  });
+});
+
+describe('the share of its target', () => {
+  it('is below 1 where more would be allowed, and above where less would be needed', () => {
+    expect(shareOfTarget(evaluate(reRun))).toEqual({ median: 1, min: 0.6, max: 1.5 });
+    expect(shareOfTarget(evaluate(health))).toEqual({ median: 0.98, min: 0.8, max: 1.2 });
+  });
+
+  it('is below 1 where less would be allowed, when the target is at least something', () => {
+    const { median, min, max } = shareOfTarget(evaluate(throughput))!;
+
+    expect(median).toBeCloseTo(0.8 / 0.9);
+    expect(min).toBeCloseTo(0.8 / 1.2);
+    expect(max).toBeCloseTo(1);
+  });
+
+  it('is none without a target', () => {
+    expect(shareOfTarget(evaluate({ ...reRun, target: undefined }))).toBeUndefined();
+  });
+});
+
+describe('the table', () => {
+  it('is Markdown, and says what was missed', () => {
+    const missed = { ...health, values: [55.55] };
+    const table = formatTable([reRun, missed, { ...throughput, target: undefined }].map(evaluate));
+
+    expect(table.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
+      '| part | what | median | min–max | limit | its median | ratio | min–max | target | met |',
+      expect.stringMatching(/^\| -+ \| -+ \| -+: \| -+: \| -+ \| -+: \| -+: \| -+: \| -+ \| -+ \|$/),
+      '| etl | unchanged re-run | 4 s | 3–6 | \\copy | 2 s | 2 | 1.2–3 | at most 2 | yes |',
+      '| etl | slowest GET /health | 55.5 ms | 55.5–55.5 | | | | | at most 50 ms | NO |',
+      '| orders | orders at 16 connections | 900 orders/s | 800–1,200 | pgbench | 1,000 orders/s | 0.9 | 0.8–1.2 | | |',
+    ]);
+    expect(new Set(table.split('\n').map((line) => line.length)).size).toBe(1);
+  });
+});
+
+describe('the plot', () => {
+  it('shows what has a target, and takes names as text', () => {
+    const named = { ...health, name: 'p99 < 50 & "quick"' };
+    const svg = plotResults([reRun, named, { ...throughput, target: undefined }].map(evaluate), 'a < b');
+
+    expect(svg).toContain('etl: p99 &#60; 50 &#38; "quick"');
+    expect(svg).toContain('a &#60; b');
+    expect(svg).toContain('etl: unchanged re-run');
+    expect(svg).not.toContain('orders at 16 connections');
+    expect(svg).not.toMatch(/NaN|undefined|Infinity/);
+  });
+
+  it('keeps a dot that is far off within its frame', () => {
+    const svg = plotResults([evaluate({ ...health, values: [1e9] })], '');
+
+    const width = Number(/width="(\d+)"/.exec(svg)![1]);
+    expect(Number(/<circle cx="([\d.]+)"/.exec(svg)![1])).toBeLessThan(width);
+  });
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import costs from '../../../scripts/growth-costs.json';
+import { demandOf, firstToSaturate, pageWithTable, sizes, tableOf, use } from '../../../scripts/simulate-growth';
+
+const page = readFileSync(join(__dirname, '..', '..', '..', 'docs', 'explanation', 'growing.md'), 'utf8');
+
+describe('what larger catalogs take', () => {
+  it('stands in docs/explanation/growing.md as the measured costs make it; npx tsx scripts/simulate-growth.ts mends that', () => {
+    expect(pageWithTable(page, costs)).toBe(page);
+    expect(tableOf(costs)).toContain('1,000,000,000');
+  });
+
+  it('is no table of other costs', () => {
+    const dearer = { ...costs, indexBytesPerProduct: 2 * costs.indexBytesPerProduct };
+
+    expect(pageWithTable(page, dearer)).not.toBe(page);
+  });
+
+  it('is refused a page without a place for it', () => {
+    expect(() => pageWithTable('# Growing', costs)).toThrow('has no');
+  });
+
+  it.each(sizes)('of %d products is the rows, the bytes and the requests of each, added up', (products) => {
+    const demand = demandOf(products, costs);
+
+    const bytes = costs.tableBytesPerProduct + costs.indexBytesPerProduct + costs.digestBytesPerProduct;
+    expect(demand.databaseGigabytes).toBeCloseTo((products * bytes) / 1e9, 6);
+    const seconds =
+      use.partners * costs.secondsPerRun +
+      products / costs.readRowsPerSecond +
+      (products * use.changedShare) / costs.changedRowsPerSecond;
+    expect(demand.etlHours * 3600).toBeCloseTo(seconds, 3);
+    expect(demand.etlMachines * use.etlHours).toBeCloseTo(demand.etlHours, 6);
+    expect(demand.pageMachines * costs.pagesPerSecond).toBeCloseTo(demand.pagesPerSecond, 3);
+  });
+
+  it('names what one machine has least of', () => {
+    const enough = { ...costs, pagesPerSecond: 1e9, ordersPerSecond: 1e9, changedRowsPerSecond: 1e9 };
+
+    expect(firstToSaturate(demandOf(1_000_000_000, enough))).toContain('memory for the indexes');
+    expect(firstToSaturate(demandOf(1_000_000_000, { ...enough, pagesPerSecond: 1 }))).toContain(
+      'requests of the catalog',
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { createBatcher, type Settled } from '../../../src/shared/batcher';
+
+const limits = { tasksMax: 3, sizeMax: 10, sizeOf: (task: number) => task, concurrentMax: 1, waitingMax: 5 };
+
+/** Work that goes on until it is told what becomes of it. */
+function heldWork() {
+  const goes: { tasks: number[]; end: () => void; fail: (error: Error) => void }[] = [];
+  const work = (tasks: number[]) =>
+    new Promise<Settled<string>[]>((resolve, reject) => {
+      goes.push({
+        tasks,
+        end: () =>
+          resolve(tasks.map((task) => (task === 7 ? { error: new Error('7') } : { result: `did ${task}` }))),
+        fail: reject,
+      });
+    });
+  return { goes, work };
+}
+
+const settle = (promises: Promise<string>[]) => Promise.allSettled(promises);
+const results = (outcomes: PromiseSettledResult<string>[]) =>
+  outcomes.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message));
+
+it('does at once what comes alone, and together what comes meanwhile', async () => {
+  const { goes, work } = heldWork();
+  const take = createBatcher(limits, work);
+  const first = take(1);
+  const others = [take(2), take(3)];
+
+  expect(goes.map(({ tasks }) => tasks)).toEqual([[1]]);
+  goes[0]!.end();
+  expect(await first).toBe('did 1');
+  expect(goes.map(({ tasks }) => tasks)).toEqual([[1], [2, 3]]);
+  goes[1]!.end();
+
+  expect(await Promise.all(others)).toEqual(['did 2', 'did 3']);
+  const later = take(4);
+  goes[2]!.end();
+  expect(await later).toBe('did 4');
+});
+
+it.each([
+  ['no more than its number', [1, 1, 1, 1], [[1, 1, 1], [1]]],
+  ['no more than its size', [6, 4, 1], [[6, 4], [1]]],
+  ['one alone that is larger', [11, 1], [[11], [1]]],
+])('takes into one go %s', async (_, tasks, expected) => {
+  const { goes, work } = heldWork();
+  const take = createBatcher(limits, work);
+  const all = [take(0), ...tasks.map((task) => take(task))];
+
+  for (let done = 0; done < goes.length; done++) {
+    goes[done]!.end();
+    await new Promise(setImmediate);
+  }
+
+  await Promise.all(all);
+  expect(goes.slice(1).map((go) => go.tasks)).toEqual(expected);
+});
+
+it('does as many goes at a time as it may', () => {
+  const { goes, work } = heldWork();
+  const take = createBatcher({ ...limits, concurrentMax: 2 }, work);
+
+  for (const task of [1, 2, 3]) void take(task);
+
+  expect(goes.map(({ tasks }) => tasks)).toEqual([[1], [2]]);
+});
+
+it('fails each by itself', async () => {
+  const { goes, work } = heldWork();
+  const take = createBatcher(limits, work);
+  const all = settle([take(1), take(7), take(2)]);
+
+  goes[0]!.end();
+  await new Promise(setImmediate);
+  goes[1]!.end();
+
+  expect(results(await all)).toEqual(['did 1', '7', 'did 2']);
+});
+
+it('when a go fails, so does what waits for it; what comes later is tried again', async () => {
+  const { goes, work } = heldWork();
+  const take = createBatcher(limits, work);
+  const all = settle([take(1), take(2), take(3)]);
+
+  goes[0]!.fail(new Error('gone'));
+
+  expect(results(await all)).toEqual(['gone', 'gone', 'gone']);
+  const later = take(4);
+  goes[1]!.end();
+  expect(await later).toBe('did 4');
+});
+
+it('lets only so many wait', async () => {
+  const { goes, work } = heldWork();
+  const take = createBatcher(limits, work);
+  const all = settle([1, 1, 1, 1, 1, 1, 1].map(take));
+
+  for (let done = 0; done < 3; done++) {
+    goes[done]!.end();
+    await new Promise(setImmediate);
+  }
+
+  expect((await all).map(({ status }) => status)).toEqual([
+    ...Array<string>(6).fill('fulfilled'),
+    'rejected',
+  ]);
+});

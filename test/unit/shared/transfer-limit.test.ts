@@ -1,0 +1,58 @@
+import { Readable } from 'node:stream';
+import { TransferEvicted, TransferLimit } from '../../../src/shared/transfer-limit';
+
+const limit = (capacity: number, maxPerHolder?: number) =>
+  new TransferLimit({ capacity, maxPerHolder, what: 'downloads' });
+const of = (holder: string) => ({ holder, bytes: () => 0 });
+const openStream = () => Promise.resolve(new Readable({ read: () => undefined }));
+const unavailable = { code: 'unavailable' };
+
+describe('TransferLimit', () => {
+  it('releases the permit of a stream when it is closed', async () => {
+    const downloads = limit(1);
+    const stream = await downloads.open(of('a'), openStream);
+    await expect(downloads.open(of('a'), openStream)).rejects.toMatchObject(unavailable);
+
+    stream.destroy();
+    await new Promise((resolve) => stream.once('close', resolve));
+
+    await downloads.open(of('a'), openStream);
+  });
+
+  it('releases the permit when the stream cannot be opened', async () => {
+    const downloads = limit(1);
+
+    await expect(downloads.open(of('a'), () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+
+    await downloads.open(of('a'), openStream);
+  });
+
+  it('destroys the stream that is evicted, with an error that says so', async () => {
+    const downloads = limit(2, 2);
+    const [evicted, other] = [
+      await downloads.open(of('a'), openStream),
+      await downloads.open(of('a'), openStream),
+    ];
+    const error = new Promise((resolve) => evicted.once('error', resolve));
+
+    await downloads.open(of('b'), openStream);
+
+    expect(await error).toBeInstanceOf(TransferEvicted);
+    expect(other.destroyed).toBe(false);
+  });
+
+  it('refuses a stream that is evicted before it is open, and destroys it then', async () => {
+    const downloads = limit(2, 2);
+    const opening: ((stream: Readable) => void)[] = [];
+    const openLate = () => new Promise<Readable>((resolve) => opening.push(resolve));
+    const [first, second] = [downloads.open(of('a'), openLate), downloads.open(of('a'), openLate)];
+    await downloads.open(of('b'), openStream);
+
+    const streams = [await openStream(), await openStream()];
+    opening.forEach((open, at) => open(streams[at]!));
+
+    await expect(first).rejects.toMatchObject(unavailable);
+    expect(await second).toBe(streams[1]);
+    expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, false]);
+  });
+});

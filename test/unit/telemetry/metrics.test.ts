@@ -1,0 +1,38 @@
+import { EventEmitter, once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { Metrics } from '../../../src/telemetry/metrics';
+
+describe('catalog_etl_thread_deaths_total', () => {
+  it('counts threads that die, and not those that are terminated', async () => {
+    const metrics = new Metrics();
+    const source = new EventEmitter();
+    metrics.watchThreads(source);
+    const start = (code: string) => {
+      const worker = new Worker(code, { eval: true });
+      source.emit('worker', worker);
+      return worker;
+    };
+    const deaths = async () =>
+      /^catalog_etl_thread_deaths_total (\d+)$/m.exec((await metrics.text()).text)![1];
+    expect(await deaths()).toBe('0');
+
+    await once(start("throw new Error('It dies.')"), 'error');
+    await start('setInterval(() => undefined, 1000)').terminate();
+
+    expect(await deaths()).toBe('1');
+  });
+});
+
+describe('gauges of the backlog', () => {
+  it('are absent while it is not known', async () => {
+    const metrics = new Metrics();
+    const backlog = { queue: { runs: 3, oldestSeconds: 60 }, webhookDeliveries: 5, salesLagSeconds: 0 };
+    let latest: typeof backlog | undefined = backlog;
+    metrics.watchBacklog(() => latest);
+    expect((await metrics.text()).text).toContain('catalog_queue_runs 3\n');
+
+    latest = undefined;
+
+    expect((await metrics.text()).text).not.toContain('catalog_queue_runs 3\n');
+  });
+});
