@@ -1,15 +1,15 @@
 import { Client } from 'pg';
-import { combinations, unknownParameters, type Combination } from '../../scripts/bench/catalog-combinations';
-import { fillCatalog, filterValues } from '../../scripts/bench/catalog-data';
-import { openDatabase, type Database } from '../../src/db/database';
+import { combinations, unknownParameters, type Combination } from '../../../scripts/bench/catalog-combinations';
+import { fillCatalog, filterValues } from '../../../scripts/bench/catalog-data';
+import { openDatabase, type Database } from '../../../src/db/database';
 import {
   getProduct,
   listCatalog,
   listProductsOfFeed,
   resolveListingOrder,
-} from '../../src/products/products.service';
-import { afterFile } from '../support/harness';
-import { createTestDatabase } from '../support/databases';
+} from '../../../src/products/products.service';
+import { afterFile } from '../../support/harness';
+import { createTestDatabase } from '../../support/databases';
 
 /** Enough that the planner has something to choose between, and that the whole is dear. */
 const products = 200_000;

@@ -1,10 +1,10 @@
-import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { recoverRuns } from '../../src/runs/recovery';
-import { ApiClient, type ApiResponse } from '../support/api-client';
-import { findBroken } from '../support/invariants';
-import { filePart, formBody, formType, partnerPart, uploadParts } from '../support/requests';
-import { PostgresProxy, type DatabaseCall, type Fate } from '../support/postgres-proxy';
-import { startTestService, testKey, type TestService } from '../support/service';
+import { rollUpSales } from '../../../src/analytics/sales-rollup';
+import { recoverRuns } from '../../../src/runs/recovery';
+import { ApiClient, type ApiResponse } from '../../support/api-client';
+import { findBroken } from '../../support/invariants';
+import { filePart, formBody, formType, partnerPart, uploadParts } from '../../support/requests';
+import { PostgresProxy, type DatabaseCall, type Fate } from '../../support/postgres-proxy';
+import { startTestService, testKey, type TestService } from '../../support/service';
 
 let service: TestService;
 let api: ApiClient;

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { filePart, formBody, formType, partnerPart } from '../../../support/requests';
-import { startTestService, testKey, type TestService } from '../../../support/service';
-import { rawFilePath } from '../../../support/stored';
+import { filePart, formBody, formType, partnerPart } from '../../support/requests';
+import { startTestService, testKey, type TestService } from '../../support/service';
+import { rawFilePath } from '../../support/stored';
 
 let service: TestService;
 beforeAll(async () => {
