@@ -9,7 +9,10 @@ sources := $(shell find src migrations generated -type f 2>/dev/null)
 # Contract 1.2.0. Of the next release: its commit, when it is made.
 last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks unit unit-pooled fuzz schemathesis test-release mock bench bench-release load audit clean-objects clean
+# The tests that make up their input for as long as they are told.
+fuzzed := test/hostile/fuzz-csv test/hostile/fuzz-multipart test/etl/manual-changes test/etl/unchanged/record-digests
+
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-release fuzz schemathesis mock bench bench-release load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,9 +20,36 @@ help: ## list the targets
 run: dist/.built ## install, build and start the service on embedded defaults
 	@exec npm start --silent
 
-test: node_modules/.installed-all dist/.built ## install and run all checks
-	$(MAKE) --no-print-directory --jobs=2 drift types lint-code lint-document contract-diff sdks
-	$(MAKE) --no-print-directory unit
+# Tests of processes wait a lot: the slow checks run beside them.
+test: node_modules/.installed-all dist/.built ## install, run all checks and the tests of three tiers: unit, api, system
+	$(MAKE) --no-print-directory --jobs=2 drift types lint-document contract-diff
+	$(MAKE) --no-print-directory --jobs=2 tiers lint-code sdks
+
+# Prism stands in between, and the tests must see every documented response.
+tiers: node_modules/.installed-all dist/.built
+	CONTRACT_PROXY=1 CONTRACT_COVERAGE=complete $(BIN)/jest --selectProjects unit api system
+
+test-unit: node_modules/.installed-all ## run the tests that need no database
+	$(BIN)/jest --selectProjects unit
+
+test-api: node_modules/.installed-all dist/.built ## run the tests of a service inside the test, with PostgreSQL, S3 and Prism
+	CONTRACT_PROXY=1 $(BIN)/jest --selectProjects api
+
+test-system: node_modules/.installed-all dist/.built ## run the tests of processes: service, command line, browser, faults
+	CONTRACT_PROXY=1 $(BIN)/jest --selectProjects system
+
+test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer: whole matrices, last release, fuzzers
+	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest --selectProjects more
+	$(MAKE) --no-print-directory fuzz
+
+test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back
+	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest test/more/release
+
+test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (FILES=…)
+	TEST_POOLER=1 $(BIN)/jest --selectProjects api system --testPathPatterns $(or $(FILES),.)
+
+fuzz: node_modules/.installed-all dist/.built ## make up hostile files and forms for longer (SECONDS=n for each property, FUZZ_SEED=n to repeat)
+	FUZZ_SECONDS=$(or $(SECONDS),30) $(BIN)/jest $(fuzzed)
 
 generate: node_modules/.installed-all ## write all generated files: types, schema dump, reference pages, .env.example
 	$(BIN)/tsx scripts/generate.ts
@@ -53,9 +83,6 @@ release-contract: node_modules/.installed-all ## make the document the last rele
 sdks: node_modules/.installed-all ## generate clients with five SDK generators and compile them
 	$(BIN)/tsx scripts/check-sdks.ts
 
-unit: node_modules/.installed-all dist/.built ## run the tests, with Prism in between; they must see every documented response
-	CONTRACT_PROXY=1 CONTRACT_COVERAGE=complete $(BIN)/jest
-
 bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n)
 	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
 
@@ -64,15 +91,6 @@ bench-release: node_modules/.installed-all dist/.built dist/last-release/.built 
 
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
-
-unit-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (FILES=…, all by default)
-	TEST_POOLER=1 $(BIN)/jest $(FILES)
-
-test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back
-	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest test/release
-
-fuzz: node_modules/.installed-all ## make up hostile files and forms (SECONDS=n for each of three kinds, FUZZ_SEED=n to repeat)
-	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/jest test/hostile/fuzz
 
 schemathesis: node_modules/.installed-all dist/.built ## try the document with Schemathesis, which must be installed (RECORD=1 to record its requests)
 	$(BIN)/tsx scripts/schemathesis.ts $(if $(RECORD),--record)

@@ -25,7 +25,7 @@ if (chromium) process.env.CHROMIUM = chromium;
 const withBrowser = chromium !== undefined || process.env.BROWSER_REQUIRED === '1';
 if (!withBrowser) {
   process.stderr.write(
-    'LEFT OUT: the tests of /docs in a browser (test/browser), because there is no Chromium here.\n' +
+    'LEFT OUT: the tests of /docs in a browser (test/system/browser), because there is no Chromium here.\n' +
       'Install it (Debian: apt-get install chromium), or name it in CHROMIUM.\n',
   );
 }
@@ -39,22 +39,54 @@ else if (process.env.PGBOUNCER_REQUIRED !== '1') {
   );
 }
 
-/** @type {import('jest').Config} */
-export default {
+/** What all tests share. */
+const common = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
-  testMatch: ['**/*.test.ts'],
-  testPathIgnorePatterns: [
-    ...(withBrowser ? [] : ['<rootDir>/test/browser/']),
-    // It needs the last release, built: `make test-release`.
-    ...(process.env.LAST_RELEASE ? [] : ['<rootDir>/test/release/']),
-  ],
   transform: { '^.+\\.ts$': ['ts-jest', { diagnostics: false }] },
   // TypeScript wants the ending of the compiled file in a dynamic import; here there is only the source.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  setupFilesAfterEnv: ['<rootDir>/test/support/each-file.ts'],
+};
+
+/** PostgreSQL and the S3 server, once for all files of a run that need them. */
+const withServers = {
+  ...common,
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  setupFilesAfterEnv: ['<rootDir>/test/support/each-file.ts'],
+};
+
+/** The folders of the tiers; all other folders are the tier `api`. */
+const folders = { unit: ['unit'], system: ['system', 'faults'], more: ['more'] };
+const tests = (names) => names.map((name) => `<rootDir>/test/${name}/**/*.test.ts`);
+const below = (names) => names.map((name) => `<rootDir>/test/${name}/`);
+
+/** @type {import('jest').Config} */
+export default {
+  // A test belongs to the tier of its folder: `make test-unit`, `test-api`, `test-system`, `test-more`.
+  projects: [
+    { ...common, displayName: 'unit', testMatch: tests(folders.unit) },
+    {
+      ...withServers,
+      displayName: 'api',
+      testMatch: ['**/*.test.ts'],
+      testPathIgnorePatterns: below(Object.values(folders).flat()),
+    },
+    {
+      ...withServers,
+      displayName: 'system',
+      testMatch: tests(folders.system),
+      testPathIgnorePatterns: withBrowser ? [] : below(['system/browser']),
+    },
+    {
+      ...withServers,
+      displayName: 'more',
+      testMatch: tests(folders.more),
+      // It needs the last release, built: `make test-release`.
+      testPathIgnorePatterns: process.env.LAST_RELEASE ? [] : below(['more/release']),
+    },
+  ],
+  testSequencer: '<rootDir>/test/support/tier-order.cjs',
   // Tests wait for processes and connections more than they compute; jest would leave a core free.
   maxWorkers: '100%',
   // A test that hangs is to be found out; how long one that works takes depends on what else the machine does.

@@ -37,7 +37,7 @@ export default async function setUp(): Promise<void> {
   await db.destroy();
 
   const s3 = await startS3Server(join(folder, 's3'));
-  // Every service of the tests then reaches PostgreSQL through it (`make unit-pooled`).
+  // Every service of the tests then reaches PostgreSQL through it (`make test-pooled`).
   const pooler = process.env.TEST_POOLER === '1' ? await startPgBouncer(postgres.address, 20) : undefined;
   const shared: Shared = {
     address: postgres.address,
@@ -59,7 +59,7 @@ export default async function setUp(): Promise<void> {
   };
 }
 
-/** Prism stands before every service, if CONTRACT_PROXY says so (`make unit`). */
+/** Prism stands before every service, if CONTRACT_PROXY says so (`make test`). */
 async function startProxies(): Promise<Prism.Stoppable | undefined> {
   if (process.env.CONTRACT_PROXY !== '1') return undefined;
   // Prism takes a second to load: only where it is needed. A dynamic import would look for the compiled file.

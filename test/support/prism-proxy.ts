@@ -5,7 +5,7 @@ import { operationOf } from './contract';
 const bodyBytesMax = 10 * 1000 * 1000;
 
 /**
- * Starts the proxy of a service when the run asks for one (`make unit`). @returns its address; undefined: there is none
+ * Starts the proxy of a service when the run asks for one (`make test`). @returns its address; undefined: there is none
  */
 export async function proxyOf(url: string): Promise<string | undefined> {
   const maker = process.env.CONTRACT_PROXY_MAKER;

@@ -2,17 +2,10 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-<<<<<<< HEAD:test/process/api-processes.test.ts
-import { thisBuild } from '../../scripts/service-process';
-import { afterFile, eventually, createTestFolder, project } from '../support/harness';
-import { createEmptyDatabase, databaseUrl } from '../support/databases';
-import { HeldProducts } from '../support/held-runs';
-=======
-import { nodeFlags } from '../../../scripts/service-process';
+import { thisBuild } from '../../../scripts/service-process';
 import { afterFile, eventually, createTestFolder, project } from '../../support/harness';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
 import { HeldProducts } from '../../support/held-runs';
->>>>>>> 524bf28 (tests: move what needs no database to unit, what starts processes to system):test/system/process/api-processes.test.ts
 import {
   databaseProcesses,
   embeddedAddress,
