@@ -1,5 +1,9 @@
 import { Client } from 'pg';
-import { combinations, unknownParameters, type Combination } from '../../../scripts/bench/catalog-combinations';
+import {
+  combinations,
+  unknownParameters,
+  type Combination,
+} from '../../../scripts/bench/catalog-combinations';
 import { fillCatalog, filterValues } from '../../../scripts/bench/catalog-data';
 import { openDatabase, type Database } from '../../../src/db/database';
 import {

@@ -1,5 +1,9 @@
 import { loadConfig } from '../../../src/config';
-import { connectionsOfApi, connectionsOfMigration, connectionsOfWorker } from '../../../src/process/connections';
+import {
+  connectionsOfApi,
+  connectionsOfMigration,
+  connectionsOfWorker,
+} from '../../../src/process/connections';
 import { read, readCompose } from './files';
 
 const database = { DATABASE_URL: 'postgresql://localhost/catalog' };

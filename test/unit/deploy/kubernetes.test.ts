@@ -7,7 +7,11 @@ import { createOperatorServer } from '../../../src/telemetry/operator-server';
 import { Metrics } from '../../../src/telemetry/metrics';
 import { Readiness, readinessCheckMilliseconds } from '../../../src/telemetry/readiness';
 import { createLog } from '../../../src/shared/log';
-import { connectionsOfApi, connectionsOfMigration, connectionsOfWorker } from '../../../src/process/connections';
+import {
+  connectionsOfApi,
+  connectionsOfMigration,
+  connectionsOfWorker,
+} from '../../../src/process/connections';
 import { project } from '../../support/harness';
 import { read, readImage, readManifests, readSettings, type Document } from './files';
 import { configOf } from './settings';

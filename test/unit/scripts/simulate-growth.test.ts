@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import costs from '../../../scripts/growth-costs.json';
-import { demandOf, firstToSaturate, pageWithTable, sizes, tableOf, use } from '../../../scripts/simulate-growth';
+import {
+  demandOf,
+  firstToSaturate,
+  pageWithTable,
+  sizes,
+  tableOf,
+  use,
+} from '../../../scripts/simulate-growth';
 
 const page = readFileSync(join(__dirname, '..', '..', '..', 'docs', 'explanation', 'growing.md'), 'utf8');
 
