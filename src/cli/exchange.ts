@@ -7,17 +7,16 @@ export interface ServiceResponse {
   status: number;
   /** By lower-case name. */
   headers: Record<string, string>;
-  /** Parsed JSON; undefined where there is none, and where the content was saved. */
+  /** Parsed JSON; undefined if it is not JSON, or was saved. */
   body: unknown;
 }
 
-/** What is sent as it is read. */
 export interface StreamedBody {
-  /** In bytes; undefined where only its end will tell. */
+  /** In bytes; undefined: unknown before its end. */
   size: number | undefined;
   /** A piece is valid until the next one is asked for. */
   pieces(): AsyncIterable<Buffer>;
-  /** Is called with each piece that was handed to the network. */
+  /** Called with each piece written to the socket. */
   onSent(piece: Buffer): void;
 }
 
@@ -25,27 +24,26 @@ export interface Exchange {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: StreamedBody;
-  /** Takes the content of a response of 200 while it comes. */
+  /** Consumes the stream of a response of 200. */
   save?: (content: Readable) => Promise<void>;
   signal: AbortSignal;
 }
 
-/** The body could not be read; `cause` says why. The exchange as such would have gone on. */
+/** The request body could not be read; `cause` is the reason. */
 export class BodyFailure extends Error {}
 
-/** The content could not be saved; `cause` says why. A part of it may be. */
+/** The response could not be saved, or only in part; `cause` is the reason. */
 export class SaveFailure extends Error {}
 
 const connectMilliseconds = 10_000;
-/** Longer than the service holds a response back, and than it takes to store the end of a large file. */
-const silenceMilliseconds = 5 * 60_000;
-/** How long a server that knows nothing of `Expect` keeps us from sending the body. */
-const expectMilliseconds = 1_000;
+/** Longer than a long poll, and than the service takes to store the end of a large file. */
+const idleMilliseconds = 5 * 60_000;
+/** The body is sent after this time without `100 Continue`. */
+const continueMilliseconds = 1_000;
 
 /**
- * Sends one request on a connection of its own. A body is sent when the server asks for it, or after a second; a response
- * that comes before its end counts, and the rest is not sent.
- * @throws when there is no whole response: an error of the network, `BodyFailure`, `SaveFailure`, or the signal's
+ * Sends one request on a new connection. The body follows `100 Continue`; an early response ends it.
+ * @throws an error of the network, `BodyFailure`, `SaveFailure`, or the signal's reason
  */
 export function exchange(
   target: URL,
@@ -58,14 +56,11 @@ export function exchange(
       headers: { accept: 'application/json', ...headers, ...(body && bodyHeaders(body)) },
       agent: false,
       signal,
-      timeout: silenceMilliseconds,
+      timeout: idleMilliseconds,
     });
-    request.on('timeout', () => request.destroy(new Error('nothing came for minutes')));
+    request.on('timeout', () => request.destroy(new Error('response timeout')));
     request.on('socket', (socket) => {
-      const timer = setTimeout(
-        () => request.destroy(new Error('no connection within ten seconds')),
-        connectMilliseconds,
-      );
+      const timer = setTimeout(() => request.destroy(new Error('connect timeout')), connectMilliseconds);
       for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(timer));
     });
     request.on('error', reject);
@@ -86,7 +81,7 @@ function bodyHeaders({ size }: StreamedBody): Record<string, string> {
   return { expect: '100-continue', ...(size !== undefined && { 'content-length': String(size) }) };
 }
 
-/** Sends the body as long as there is no response. @throws what reading it throws; what the network says, the request tells */
+/** Sends the body until a response arrives. @throws errors of reading it; the request emits those of the network */
 async function sendBody(request: ClientRequest, body: StreamedBody): Promise<void> {
   let hasEnded = false;
   const isOver = () => hasEnded;
@@ -99,8 +94,8 @@ async function sendBody(request: ClientRequest, body: StreamedBody): Promise<voi
     }
   });
   request.flushHeaders();
-  await Promise.race([over, bodyIsWanted(request)]);
-  // To begin with the body is to take from its source.
+  await Promise.race([over, waitForContinue(request)]);
+  // Do not begin to read the body: standard input can be read only once.
   if (isOver()) return;
   for await (const piece of body.pieces()) {
     const sent = new Promise<void>((resolve) => request.write(piece, () => resolve()));
@@ -111,9 +106,9 @@ async function sendBody(request: ClientRequest, body: StreamedBody): Promise<voi
   request.end();
 }
 
-function bodyIsWanted(request: ClientRequest): Promise<void> {
+function waitForContinue(request: ClientRequest): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, expectMilliseconds);
+    const timer = setTimeout(resolve, continueMilliseconds);
     request.once('continue', resolve);
     request.once('close', () => clearTimeout(timer));
   });
@@ -132,7 +127,7 @@ async function readResponse(response: IncomingMessage, save: Exchange['save']): 
   try {
     for await (const piece of response) pieces.push(piece as Buffer);
   } catch (error) {
-    // A refusal counts, even if the rest of its explanation is lost with the connection.
+    // The status of an error response is enough, also when its body is truncated.
     if (status < 400) throw error;
   }
   return {

@@ -1,6 +1,6 @@
 import { usageExitCode } from '../shared/command-line';
 
-/** How the command ends; `--help` lists them. */
+/** Exit codes; `--help` lists them. */
 export const exitCodes = {
   done: 0,
   /** The service refused the request, or the run failed. */
@@ -9,19 +9,19 @@ export const exitCodes = {
   usage: usageExitCode,
   /** With `--strict`: loaded, but rows were skipped. */
   rowsSkipped: 3,
-  /** The service was not reached, or had no room, after all retries. */
+  /** The service was unreachable or overloaded, after all retries. */
   unavailable: 4,
-  /** `--timeout` is over. */
+  /** `--timeout` expired. */
   timedOut: 5,
 } as const;
 
-/** What a service has responded to a request that failed, for `--json`. */
+/** The response to a failed request, for `--json`. */
 export interface FailureDetails {
   status?: number;
   request_id?: string;
   /** The body, if it is JSON. */
   response?: unknown;
-  /** What an inspection of a refused file has found. */
+  /** The inspection of a refused file. */
   inspection?: unknown;
 }
 
@@ -36,7 +36,7 @@ export class Failure extends Error {
   }
 }
 
-/** A setting or a file that cannot be used. */
+/** An invalid setting or file. */
 export class UsageFailure extends Failure {
   constructor(message: string) {
     super(exitCodes.usage, message);

@@ -10,22 +10,21 @@ export interface FeedFile {
   /** In bytes; undefined of standard input. */
   size: number | undefined;
   /**
-   * Its bytes from the first on. A piece is valid until the next one is asked for.
-   * @returns undefined when they cannot be read again
-   * @throws UsageFailure while they are read
+   * Reads it from its start. A piece is valid until the next one is requested; the iterator throws UsageFailure.
+   * @returns undefined if it cannot be read again
    */
   read(): AsyncIterable<Buffer> | undefined;
-  /** Its first bytes, `beginningBytes` at most; of standard input, as many of them as were read. */
+  /** Its first bytes, `beginningBytes` at most; of standard input, those read so far. */
   beginning(): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-/** How much of a file an inspection looks at. */
+/** Bytes of a refused file that are inspected. */
 const beginningBytes = 256 * 1024;
 
 const pieceBytes = 256 * 1024;
 
-/** Opens a regular file, `-` for standard input. @throws UsageFailure */
+/** Opens a regular file, or standard input for `-`. @throws UsageFailure */
 export async function openFeedFile(path: string): Promise<FeedFile> {
   if (path === '-') return standardInput(process.stdin);
   const handle = await open(path).catch((error: unknown) => {
@@ -34,9 +33,7 @@ export async function openFeedFile(path: string): Promise<FeedFile> {
   const stat = await handle.stat();
   if (!stat.isFile()) {
     await handle.close();
-    throw new UsageFailure(
-      `${printable(path)} is no regular file. What comes from elsewhere can be sent from standard input, as the file -.`,
-    );
+    throw new UsageFailure(`${printable(path)} is not a regular file. Use - to read from standard input.`);
   }
   return {
     name: basename(path),
@@ -51,7 +48,7 @@ export async function openFeedFile(path: string): Promise<FeedFile> {
   };
 }
 
-/** Reads exactly as many bytes as were announced, all into one buffer: garbage collection comes late on a busy machine. */
+/** Reads exactly `size` bytes into one reused buffer: garbage collection is late on a busy machine. */
 async function* readWhole(handle: FileHandle, path: string, size: number): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(pieceBytes, size));
   let at = 0;
@@ -59,7 +56,7 @@ async function* readWhole(handle: FileHandle, path: string, size: number): Async
     while (at < size) {
       const length = Math.min(buffer.length, size - at);
       const { bytesRead } = await handle.read({ buffer, length, position: at });
-      if (bytesRead === 0) throw new Error('it has become shorter while it was read');
+      if (bytesRead === 0) throw new Error('it was truncated meanwhile');
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
     }

@@ -4,14 +4,14 @@ import { exitCodes, Failure } from './failures';
 import { openFeedFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
-import { notOurs } from './service';
+import { unexpectedResponse } from './service';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 import { sendForm } from './upload';
 
 type FeedInspection = components['schemas']['FeedInspection'];
 
-/** Shows what an upload and a run would make of a file. */
+/** Shows what an upload and a run would do with a file. */
 export function inspectFile(path: string, { partner, issues }: { partner: string; issues: number }): Work {
   return async (session) => {
     const file = await openFeedFile(path);
@@ -29,8 +29,8 @@ export function inspectFile(path: string, { partner, issues }: { partner: string
 }
 
 /**
- * Adds what an inspection finds in the beginning of a file that an upload has refused.
- * @throws the error, with what to do about the file where that is known
+ * Inspects the beginning of a file that an upload has refused.
+ * @throws the error of the upload, with advice on how to correct the file if there is any
  */
 export async function inspectRefused(
   error: unknown,
@@ -54,10 +54,10 @@ async function inspect(session: Session, file: FeedFile, partnerName: string): P
   const inspection = (await sendForm(session, 'the inspection', request, file, partnerName)) as
     FeedInspection | undefined;
   if (typeof inspection?.accepted === 'boolean') return inspection;
-  throw notOurs('inspection');
+  throw unexpectedResponse('an inspection');
 }
 
-/** The beginning of a file as a file, without a last line that may be cut. */
+/** Makes a file of the whole lines at the beginning of a file. */
 function wholeLinesOf(name: string, beginning: Buffer): FeedFile {
   const end = beginning.lastIndexOf('\n') + 1;
   const content = end > 0 ? beginning.subarray(0, end) : beginning;
@@ -70,9 +70,9 @@ function wholeLinesOf(name: string, beginning: Buffer): FeedFile {
   };
 }
 
-/** What to do about a file, a line each. */
+/** Lines of advice on how to correct a file. */
 function adviceOf({ hint, headers }: FeedInspection): string[] {
-  // What looks like headers in another format is none.
+  // The headers of another file format are meaningless.
   if (hint) return [hint.message];
   return headers.flatMap(({ column_number, header, suggestion }) =>
     suggestion ? [`Header '${header}' (column ${column_number}): rename it to ${suggestion}.`] : [],
@@ -98,7 +98,7 @@ function inspectionReport(fileName: string, inspection: FeedInspection, issuesSh
   );
 }
 
-/** How the file is written, in a line. */
+/** Describes encoding, delimiter, line ends and number of rows. */
 function formOf({
   encoding,
   delimiter,

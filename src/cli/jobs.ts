@@ -3,56 +3,56 @@ import type { ServiceResponse } from './exchange';
 import { exitCodes, Failure } from './failures';
 import { countText, printable } from './printable';
 import type { ProgressView } from './progress-view';
-import { notOurs, type Service } from './service';
+import { unexpectedResponse, type Service } from './service';
 import type { Session } from './session';
 
 export type Job = components['schemas']['Job'];
-export type RowIssue = components['schemas']['RowIssue'];
+type RowIssue = components['schemas']['RowIssue'];
 
-/** How long the service may hold a response back until the job changes; it takes 60 at most. */
+/** Long poll for a change of the job; the service allows 60. */
 const waitSeconds = 30;
-/** Between two questions to a service that does not do so. */
+/** Polling interval while the service does not hold responses. */
 const pollSeconds = 1;
-/** The stream of a job's changes ends at once where there is no run; one that lasts longer has one. */
+/** An event stream that stays open this long belongs to a run: without one it ends at once. */
 const eventsSeconds = 5;
 
 const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
 
-/** Queues a run of the job, or joins the one in progress, and follows it to its end. @throws Failure */
+/** Starts a run, or joins the one in progress, and follows it to its end. @throws Failure */
 export async function runJob({ service, view }: Session, jobId: string): Promise<Job> {
   const response = await service.ask('the run', {
     method: 'POST',
     path: `${pathOf(jobId)}/run`,
-    // A small feed has ended by then: one response instead of three.
+    // A small feed takes less: one request instead of three.
     headers: { prefer: 'respond-async, wait=1' },
-    // A run that was begun must not be done twice: its counters would be those of the second one.
-    isStillWanted: async () => isWaiting(await getJob(service, jobId)),
-    // It has begun since it was looked at.
-    overStatus: 409,
+    // A second run would replace the counters of the first one.
+    isStillNeeded: async () => isWaiting(await getJob(service, jobId)),
+    // The run has started since.
+    doneStatus: 409,
   });
   const job = response && jobOf(response);
   return job && hasEnded(job) ? job : followJob(service, jobId, view);
 }
 
-/** Follows a run to its end, or tells how the last one has ended. @throws Failure, also when no run was asked for */
+/** Follows a run to its end, or returns the ended job. @throws Failure, also when no run was requested */
 export async function followRun({ service, view }: Session, jobId: string): Promise<Job> {
-  if (await isLeftAlone(service, jobId)) {
-    throw new Failure(exitCodes.refused, printable(`No run of job ${jobId} was asked for.`));
+  if (await hasNoRun(service, jobId)) {
+    throw new Failure(exitCodes.refused, printable(`No run of job ${jobId} was requested.`));
   }
   return followJob(service, jobId, view);
 }
 
-/** Whether no run of the job was asked for. Looked at twice: streams end too when a service stops. */
-async function isLeftAlone(service: Service, jobId: string): Promise<boolean> {
-  const look = async () =>
+/** Tells whether no run was requested. Checks twice: streams also end when a service shuts down. */
+async function hasNoRun(service: Service, jobId: string): Promise<boolean> {
+  const check = async () =>
     isWaiting(await getJob(service, jobId)) &&
     (await service.endsWithin(eventsSeconds, `${pathOf(jobId)}/events`));
-  if (!(await look())) return false;
+  if (!(await check())) return false;
   await service.pause(pollSeconds);
-  return look();
+  return check();
 }
 
-/** Shows the progress of the job until its run has ended. @returns it then. @throws Failure */
+/** Shows the progress of a job until its run ends. @returns the ended job. @throws Failure */
 async function followJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
   let etag: string | undefined;
   for (;;) {
@@ -63,7 +63,7 @@ async function followJob(service: Service, jobId: string, view: ProgressView): P
       if (hasEnded(job)) return job;
       showJob(job, view);
     }
-    // Before the first wait there is nothing to wait for; a service with too many who wait does not hold this one.
+    // An overloaded service responds at once.
     if (etag !== undefined && !response.headers['preference-applied']) await service.pause(pollSeconds);
     etag = response.headers.etag ?? '"none"';
   }
@@ -74,8 +74,8 @@ export async function cancelJob({ service, view }: Session, jobId: string): Prom
   const response = await service.ask('the cancellation', {
     method: 'POST',
     path: `${pathOf(jobId)}/cancel`,
-    // There is no run any more, perhaps by the first attempt.
-    overStatus: 409,
+    // The run has ended, perhaps by the first attempt.
+    doneStatus: 409,
   });
   const job = response ? jobOf(response) : await getJob(service, jobId);
   if (!response && isWaiting(job))
@@ -83,7 +83,7 @@ export async function cancelJob({ service, view }: Session, jobId: string): Prom
   return hasEnded(job) ? job : followJob(service, jobId, view);
 }
 
-/** The first issues of the last run, in the order of the file. @throws Failure */
+/** Gets the first issues of the last run, in the order of the file. @throws Failure */
 export async function firstIssues({ service }: Session, jobId: string, limit: number): Promise<RowIssue[]> {
   if (limit === 0) return [];
   const parameters = { path: { job_id: jobId }, query: { limit } };
@@ -98,11 +98,11 @@ function askForJob(service: Service, jobId: string, headers?: Record<string, str
   return service.ask('the request for the job', { method: 'GET', path: pathOf(jobId), headers });
 }
 
-/** @throws Failure when it is no job: something else than the service has answered */
+/** @throws Failure when the response is not a job */
 function jobOf({ body }: ServiceResponse): Job {
   const job = body as Job | undefined;
   if (typeof job?.status === 'string' && Array.isArray(job.issue_counts)) return job;
-  throw notOurs('job');
+  throw unexpectedResponse('a job');
 }
 
 const isWaiting = ({ status }: Job) => status === 'queued';
@@ -116,7 +116,7 @@ function showJob(job: Job, view: ProgressView): void {
     const { phase, rows, bytes_read, bytes_total } = progress;
     view.show({
       name: printable(phase),
-      // Only this phase has a known size.
+      // The total of other phases is unknown.
       ...(phase === 'reading' && { bytes: { done: bytes_read, total: bytes_total } }),
       detail: `${countText(rows)} rows`,
     });

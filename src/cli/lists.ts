@@ -6,7 +6,6 @@ import type { QueryOf } from './requests';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 
-/** Which page of a list is shown. */
 interface PageOptions {
   limit: number;
   cursor?: string;
@@ -15,7 +14,6 @@ interface PageOptions {
 type Product = components['schemas']['Product'];
 type Order = components['schemas']['Order'];
 
-/** A page of a list. */
 interface Page<Item> {
   count: number;
   items: Item[];
@@ -74,7 +72,7 @@ function showPage<Item>(
   return exitCodes.done;
 }
 
-/** How to see the next page. */
+/** The option that shows the next page. */
 export const moreText = (cursor: string | undefined) =>
   cursor === undefined ? '' : `\nMore: --cursor ${cursor}\n`;
 

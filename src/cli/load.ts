@@ -7,14 +7,13 @@ import { issuesReport, jobReport } from './report';
 import type { Session, Work } from './session';
 import { uploadFeed, type Receipt } from './upload';
 
-/** How the end of a run is shown. */
 interface ResultOptions {
   strict?: boolean;
-  /** How many. */
+  /** The number of issues to show. */
   issues: number;
 }
 
-/** Stores a file as a feed, runs its job and shows the result. */
+/** Uploads a file, runs its job and shows the result. */
 export function upload(path: string, options: ResultOptions & { partner: string; run: boolean }): Work {
   return async (session) => {
     const receipt = await store(session, path, options.partner);
@@ -24,7 +23,7 @@ export function upload(path: string, options: ResultOptions & { partner: string;
   };
 }
 
-/** Follows the run of a job to its end and shows the result. */
+/** Follows a run to its end and shows the result. */
 export function follow(jobId: string, options: ResultOptions): Work {
   return async (session) =>
     showResult(session, options, await withRunHint(session, jobId, followRun(session, jobId)));
@@ -57,10 +56,10 @@ async function store(session: Session, path: string, partnerName: string): Promi
 
 function withRunHint<T>({ invocation }: Session, jobId: string, work: Promise<T>): Promise<T> {
   const id = printable(jobId);
-  return withHint(`A run that was asked for continues: ${invocation} follow ${id} (or cancel ${id})`, work);
+  return withHint(`A requested run continues: ${invocation} follow ${id} (or cancel ${id})`, work);
 }
 
-/** Adds what to do next to a failure after which the outcome is open. */
+/** Adds a hint to a failure that leaves the outcome open. */
 async function withHint<T>(hint: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -74,7 +73,7 @@ async function withHint<T>(hint: string, work: Promise<T>): Promise<T> {
 
 function showReceipt({ json }: Session, receipt: Receipt): number {
   const { feed_id, validation_job_id } = receipt;
-  const text = `Feed ${feed_id} is stored, and not loaded: run job ${validation_job_id} for that.`;
+  const text = `Feed ${feed_id} is stored, but not loaded: run job ${validation_job_id}.`;
   process.stdout.write(`${json ? printableJson(receipt) : printable(text)}\n`);
   return exitCodes.done;
 }
@@ -88,7 +87,7 @@ async function showResult(
   view.clear();
   process.stdout.write(json ? `${printableJson(job)}\n` : jobReport(job));
   if (!json && job.issue_counts.length > 0) {
-    // The run has ended, whatever becomes of this question.
+    // A failure here does not change the result of the run.
     const issues = await firstIssues(session, job.job_id, count).catch((error: unknown) => {
       view.note((error as Error).message);
       return [];

@@ -15,11 +15,11 @@ async function main(view: ProgressView): Promise<number> {
   return (await program.runWith(process.argv.slice(2))) ?? exitCode;
 }
 
-/** Tells an error on standard error, or as JSON on standard output. @returns the exit code */
+/** Reports an error on standard error, or as JSON on standard output. @returns the exit code */
 function report(error: unknown, view: ProgressView): number {
   const { message } = error as Error;
   const exitCode = exitCodeOf(error);
-  // The command line may be what is wrong.
+  // Not from the parsed options: the command line can be invalid.
   if (process.argv.includes('--json')) {
     view.clear();
     const details = error instanceof Failure ? error.details : {};
@@ -33,7 +33,7 @@ function exitCodeOf(error: unknown): number {
   return error instanceof Failure ? error.exitCode : exitCodes.refused;
 }
 
-// A reader of the first lines only closes the pipe.
+// `| head` closes the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

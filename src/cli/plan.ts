@@ -4,7 +4,7 @@ import { moreText } from './lists';
 import { printableJson } from './printable';
 import { countersText, issuesText, linesText } from './report';
 import { queryText } from './requests';
-import { notOurs } from './service';
+import { unexpectedResponse } from './service';
 import type { Work } from './session';
 import { textTable } from './table';
 
@@ -19,7 +19,7 @@ export function showPlan(jobId: string, page: { limit: number; cursor?: string }
       path: `/jobs/${encodeURIComponent(jobId)}/plan${queryText(page)}`,
     });
     const plan = response!.body as JobPlan | undefined;
-    if (!Array.isArray(plan?.items)) throw notOurs('plan');
+    if (!Array.isArray(plan?.items)) throw unexpectedResponse('a plan');
     process.stdout.write(json ? `${printableJson(plan)}\n` : planReport(plan));
     return plan.status === 'completed' ? exitCodes.done : exitCodes.refused;
   };

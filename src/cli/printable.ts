@@ -1,10 +1,7 @@
-/** What moves the cursor, colours, clears, reorders or hides text: control and format characters, separators, lone surrogates. */
+/** Characters that change how a terminal shows text: control and format characters, separators, lone surrogates. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/**
- * A text that comes from a feed or from the service, safe to be shown in a terminal, and in one line: a character that does
- * anything else than stand there is shown as its escape, as in JavaScript (`\n`, `\u{1b}`).
- */
+/** Escapes a text of a feed or of the service for one line of a terminal, as JavaScript does (`\n`, `\u{1b}`). */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => {
     const short = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` }[character];
@@ -12,7 +9,7 @@ export function printable(text: string): string {
   });
 }
 
-/** A value as indented JSON, safe in the same way; a parser gets the same value. */
+/** Formats a value as indented JSON with the same escapes; it parses to the same value. */
 export function printableJson(value: unknown): string {
   const json = JSON.stringify(value, null, 2);
   return json.replace(/\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
@@ -25,7 +22,7 @@ export function printableJson(value: unknown): string {
   );
 }
 
-/** A number of bytes for people: `999 B`, `1.5 MB`, in powers of 1000. */
+/** Formats a number of bytes: `999 B`, `1.5 MB`, in powers of 1000. */
 export function byteText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let power = 0;
@@ -37,5 +34,5 @@ export function byteText(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${units[power]!}`;
 }
 
-/** A whole number for people: `1,234,567`. */
+/** Formats a whole number: `1,234,567`. */
 export const countText = (count: number) => count.toLocaleString('en');

@@ -10,24 +10,24 @@ import { showPlan } from './plan';
 import { saveRejects } from './rejects';
 import { invocationOf, type GlobalOptions, type Work } from './session';
 
-/** What the exit codes mean, for the help text and the reference page. */
+/** The exit codes, for the help text and the reference page. */
 export const exitCodeMeanings: [codes: string, meaning: string][] = [
   [`${exitCodes.done}`, 'done; rows may have been skipped'],
   [
     `${exitCodes.refused}`,
     'the service refused the request, the run failed or would fail, or an upload would be refused; of follow: no run was' +
-      ' asked for; of cancel: the run was over before',
+      ' requested; of cancel: the run had ended before',
   ],
   [`${exitCodes.usage}`, 'wrong command line or setting, or FILE cannot be read'],
   [`${exitCodes.rowsSkipped}`, 'with --strict: loaded, but rows were skipped'],
-  [`${exitCodes.unavailable}`, 'the service was not reached, or had no room, after all retries'],
-  [`${exitCodes.timedOut}`, '--timeout is over; a run continues'],
+  [`${exitCodes.unavailable}`, 'the service was unreachable or overloaded, after all retries'],
+  [`${exitCodes.timedOut}`, '--timeout expired; a run continues'],
   ['130, 143', 'ended by Ctrl-C or SIGTERM; a run continues'],
 ];
 
 /**
- * The command of partners. Parsing a command line calls `run` with the work of the command that it names.
- * @param env - tells how the command is called, and from which folder
+ * Makes the partners' command. It parses a command line and passes the work of the named command to `run`.
+ * @param env - to find out how, and in which folder, the command was called
  */
 export function feedProgram(
   env: NodeJS.ProcessEnv,
@@ -35,19 +35,19 @@ export function feedProgram(
 ): CommandLine {
   const program = new CommandLine(invocationOf(env));
   program
-    .description('Upload feeds, load them and see what became of them.')
-    .version(document.info.version, '--version', 'show the version of the API that the client is made for')
-    .option('--url <URL>', 'address of the service; else CATALOG_URL, else http://127.0.0.1:8080')
+    .description('Upload feeds, load them and see the results.')
+    .version(document.info.version, '--version', 'show the API version of this client')
+    .option('--url <URL>', 'address of the service; default: CATALOG_URL, or http://127.0.0.1:8080')
     .option(
       '--key <KEY>',
-      'API key; better in CATALOG_API_KEY, because others can see a command line; without either, for a service on this' +
-        ' machine, the key that it has generated in DATA_DIR (.data)',
+      'API key; prefer CATALOG_API_KEY: command lines are visible to other users; default for a service on this machine:' +
+        ' the key that it generated in DATA_DIR (.data)',
     )
     .option('--json', 'print the result, or the error, as one JSON document on standard output')
-    .option('--retries <N>', 'send a request again up to N times', wholeNumber('--retries', 0, 100), 4)
+    .option('--retries <N>', 'retry a request up to N times', wholeNumber('--retries', 0, 100), 4)
     .option(
       '--timeout <SECONDS>',
-      'end after so long; a run continues',
+      'exit after SECONDS; a run continues',
       wholeNumber('--timeout', 1, 1_000_000),
     )
     .configureHelp({ showGlobalOptions: true })
@@ -69,13 +69,13 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     new Argument('<FILE>', 'a CSV file, - for standard input').argParser((path) =>
       path === '-' ? path : resolve(callersFolder(env), path),
     );
-  const partner = ['--partner <NAME>', 'whose feed it is'] as const;
+  const partner = ['--partner <NAME>', 'the partner whose feed it is'] as const;
   program
     .command('upload')
-    .description('store a CSV file, load it, show what became of it')
+    .description('upload a CSV file, load it and show the result')
     .addArgument(file())
     .requiredOption(...partner)
-    .option('--no-run', 'store the file only')
+    .option('--no-run', 'only store the file')
     .option(...strict)
     .option(...firstIssues)
     .action((path: string, options: Parameters<typeof upload>[1], command: Command) =>
@@ -83,7 +83,7 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     );
   program
     .command('inspect')
-    .description('show what an upload and a run would make of a file, without storing it')
+    .description('check a file without storing it: columns, first rows, issues')
     .addArgument(file())
     .requiredOption(...partner)
     .option(...firstIssues)
@@ -98,14 +98,14 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
       .command(name)
       .description(description)
       .argument('<JOB>', 'a validation job: JV00001', nonEmpty('JOB'));
-  ofJob('follow', 'follow a run to its end, or show how it has ended')
+  ofJob('follow', 'follow a run to its end, or show the last result')
     .option(...strict)
     .option(...firstIssues)
     .action((jobId: string, options: Parameters<typeof follow>[1], command: Command) =>
       start(follow(jobId, options), command),
     );
-  ofJob('cancel', 'stop a run: nothing of it is applied').action(
-    (jobId: string, _options, command: Command) => start(cancel(jobId), command),
+  ofJob('cancel', 'cancel a run; it changes nothing').action((jobId: string, _options, command: Command) =>
+    start(cancel(jobId), command),
   );
   ofJob('plan', 'show what a run would change (dry run)')
     .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
@@ -121,7 +121,7 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     .action((jobId: string, options: Parameters<typeof listIssues>[1], command: Command) =>
       start(listIssues(jobId, options), command),
     );
-  ofJob('rejects', 'download the rows that the last run skipped, as CSV to mend and upload')
+  ofJob('rejects', 'download the rows that the last run skipped, as CSV to correct and upload')
     .option('--output <FILE>', 'write to FILE instead of standard output', (path) =>
       resolve(callersFolder(env), path),
     )
@@ -165,9 +165,8 @@ const firstIssues: [string, string, (text: string) => number, number] = [
   wholeNumber('--issues', 0, 1000),
   10,
 ];
-const cursor: [string, string] = ['--cursor <CURSOR>', 'go on where the last page has ended'];
+const cursor: [string, string] = ['--cursor <CURSOR>', 'continue after the last page'];
 
-/** Makes a parser of whole numbers. */
 function wholeNumber(option: string, min: number, max: number): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -176,7 +175,6 @@ function wholeNumber(option: string, min: number, max: number): (text: string) =
   };
 }
 
-/** Makes a parser that refuses an empty argument. */
 function nonEmpty(name: string): (text: string) => string {
   return (text) => {
     if (text) return text;
@@ -184,7 +182,7 @@ function nonEmpty(name: string): (text: string) => string {
   };
 }
 
-/** npm starts scripts in the folder of the project, and says where it was called. */
+/** npm runs scripts in the folder of the project; `INIT_CWD` is the folder of its caller. */
 function callersFolder(env: NodeJS.ProcessEnv): string {
   return (env.npm_lifecycle_event === 'feed' && env.INIT_CWD) || '.';
 }

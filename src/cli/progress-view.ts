@@ -1,29 +1,24 @@
 import { SingleBar } from 'cli-progress';
 import { byteText } from './printable';
 
-/** The stage in progress. */
-export interface Stage {
-  /** A word: "uploading". A new one begins a new stage. */
+interface Stage {
+  /** A word, as "uploading"; another one begins a new stage. */
   name: string;
-  /** How far it is, where that can be said; `total` undefined where it is unknown. */
+  /** `total` undefined: unknown. */
   bytes?: { done: number; total: number | undefined };
-  /** What else is to be said of it. */
   detail?: string;
 }
 
 const lineMilliseconds = 10_000;
-/** Before that, a speed says nothing. */
+/** An earlier throughput would be meaningless. */
 const steadyMilliseconds = 2_000;
 
-/**
- * Progress on standard error: a bar that is drawn anew in a terminal, elsewhere a line now and then: for each new stage,
- * and every ten seconds.
- */
+/** Shows progress on standard error: a bar in a terminal, elsewhere a line for each stage and every ten seconds. */
 export class ProgressView {
   private bar: SingleBar | undefined;
   private stage: Stage | undefined;
   private startedAt = 0;
-  /** How far the stage was when it was seen first: one may join a run in progress. */
+  /** Not 0 when the command joins a run in progress. */
   private bytesAtStart = 0;
   private lineAt = 0;
   private readonly isTerminal: boolean;
@@ -44,13 +39,13 @@ export class ProgressView {
     else if (isNew || performance.now() - this.lineAt >= lineMilliseconds) this.writeLine(stage);
   }
 
-  /** Says something for good, above the bar. */
+  /** Writes a line above the bar. */
   note(text: string): void {
     this.clear();
     this.stream.write(`${text}\n`);
   }
 
-  /** Takes the bar away, and leaves the terminal as it was; may be called at any time. */
+  /** Removes the bar and restores the terminal. Safe to call again. */
   clear(): void {
     this.bar?.stop();
     this.bar = undefined;
@@ -70,7 +65,7 @@ export class ProgressView {
         hideCursor: true,
         linewrap: false,
         clearOnComplete: true,
-        // Signals end the command in order, which takes the bar away.
+        // The command handles signals, and clears the bar.
         gracefulExit: false,
       });
       this.bar.start(total ?? 1, 0, payload);

@@ -7,16 +7,16 @@ type RunSummary = components['schemas']['RunSummary'];
 type RowIssue = components['schemas']['RowIssue'];
 type RowIssueCount = components['schemas']['RowIssueCount'];
 
-/** What became of a job, for people: its state and its counters. Ends with a line break. */
+/** Formats status and counters of a job. Ends with a line break. */
 export function jobReport(job: Job): string {
   const lines = [`Job ${job.job_id} of feed ${job.feed_id}: ${job.status}.`];
-  // The counters, which end it, come below.
+  // Without the counters at its end: they follow as a table.
   const reason = job.message?.replace(job.result ?? '', '').trim();
   if (reason) lines.push(reason);
   return linesText(lines) + (job.summary ? `\n${countersText(job.summary)}` : '');
 }
 
-/** The counters of a run, a line each. */
+/** Formats the counters of a run, one per line. */
 export function countersText(summary: RunSummary): string {
   const counters = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
   return linesText(
@@ -24,14 +24,14 @@ export function countersText(summary: RunSummary): string {
   );
 }
 
-/** Texts of the service as lines of a terminal. */
+/** Formats texts of the service as lines for a terminal. */
 export function linesText(lines: readonly string[]): string {
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
 /**
- * How often each issue occurred, however many are kept, and the first of them.
- * @param url - the address of what the job has under a path: `issues`
+ * Formats the counts of the issues, the first of them, and links to the rest.
+ * @param url - makes the URL of a subresource of the job
  */
 export function issuesReport(
   { issue_counts, summary }: Job,
@@ -43,7 +43,7 @@ export function issuesReport(
   return `${issuesText(issue_counts, issues)}\n${links.join('\n')}\n`;
 }
 
-/** How often each issue occurred, and a table of the first of them. Begins with a blank line. */
+/** Formats the counts of the issues and a table of the first ones. Begins with a blank line. */
 export function issuesText(counts: readonly RowIssueCount[], issues: readonly RowIssue[]): string {
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   const kinds = counts.map(
@@ -63,9 +63,9 @@ const issueColumns: Column[] = [
   ['value', 24],
 ];
 
-/** Issues as a table. Ends with a line break. */
+/** Formats issues as a table. Ends with a line break. */
 export function issueTable(issues: readonly RowIssue[], width?: number): string {
-  // Most messages explain the code, and are the same each time.
+  // Most messages depend only on the code: repeated ones refer to the first.
   const explained = new Map<string, number>();
   const rows = issues.map(({ line, sku, field, code, value, message }) => {
     const earlier = explained.get(message);

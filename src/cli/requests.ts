@@ -3,10 +3,10 @@ import type { paths } from '../../generated/openapi';
 type Json<R> = R extends { content: { 'application/json': infer B } } ? B : never;
 type Get<P extends keyof paths> = paths[P] extends { get: infer O } ? O : never;
 
-/** The JSON of status 200 to a GET of a path. */
+/** The JSON of a 200 response to GET. */
 export type JsonOf<P extends keyof paths> = Get<P> extends { responses: { 200: infer R } } ? Json<R> : never;
 
-/** The query parameters of a GET of a path. */
+/** The query parameters of GET. */
 export type QueryOf<P extends keyof paths> =
   Get<P> extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never;
 
@@ -18,7 +18,7 @@ export function pathText(template: string, parameters: Record<string, string> = 
   return template.replace(/\{([a-z_]+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
 }
 
-/** The query with these parameters; those that are undefined are left out. */
+/** Makes a query string; undefined parameters are left out. */
 export function queryText(parameters: object): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters))

@@ -11,12 +11,11 @@ import { exitCodes, Failure, type FailureDetails } from './failures';
 import { printable } from './printable';
 import { pathText, queryText, type GetPath, type JsonOf, type QueryOf } from './requests';
 
-/** Where the service is, and how it is asked. */
 export interface ServiceAddress {
   url: URL;
-  /** The API key; in no message. */
+  /** Never in a message. */
   key: string;
-  /** How often a request is sent again that got no response, or a 503 or the like. */
+  /** Retries of a request without a response, or with a temporary error. */
   retries: number;
 }
 
@@ -24,37 +23,37 @@ export interface Request {
   method: 'GET' | 'POST';
   path: string;
   headers?: Record<string, string>;
-  /** Makes the body, anew for each time that it is sent; undefined where it cannot be read once more. */
+  /** Makes the body of an attempt; undefined if it cannot be read again. */
   body?: () => StreamedBody | undefined;
-  /** Takes the content of the response while it comes: it is not asked for again. */
+  /** Consumes the stream of the response; then there is no retry. */
   save?: Exchange['save'];
-  /** Statuses to try again besides those that mean "later". */
+  /** Further statuses to retry. */
   retriedStatuses?: number[];
-  /** Asks, before a request is sent again that may have been received, whether that is still wanted. */
-  isStillWanted?: () => Promise<boolean>;
-  /** A status that says, of a request that may have been received before, that there is nothing left to do. */
-  overStatus?: number;
+  /** Checks, before the retry of a request that may have been received, whether it is still needed. */
+  isStillNeeded?: () => Promise<boolean>;
+  /** The status of a retry that means: an earlier attempt was received. */
+  doneStatus?: number;
 }
 
-/** 429 and what a service, or a proxy before it, says when it cannot just now. */
-const laterStatuses = [429, 502, 503, 504];
-/** Behind these, a proxy may have passed the request on, and lost the response. */
+/** Temporary errors of the service, or of a proxy before it. */
+const retriedStatuses = [429, 502, 503, 504];
+/** A proxy may have forwarded the request, and lost the response. */
 const lostStatuses = [502, 503, 504];
-/** No longer than this between two attempts, whatever is asked for. */
+/** Limit for `Retry-After` and the backoff. */
 const pauseSecondsMax = 60;
 
-/** The documented API over HTTP: what fails for a while is tried again; what is refused is a `Failure` that says why. */
+/** Calls the API with retries; an error response is a `Failure` with its reason. */
 export class Service {
   constructor(
     readonly address: ServiceAddress,
     private readonly signal: AbortSignal,
-    /** Is told, for people, when something has to be tried again. */
+    /** Shows a message before each retry. */
     private readonly note: (text: string) => void,
   ) {}
 
   /**
    * @param what - the request, for messages: "the upload"
-   * @returns a response of 2xx or 304; undefined when the request is not wanted any more
+   * @returns a response of 2xx or 304; undefined when the request is no longer needed
    * @throws Failure
    */
   async ask(what: string, request: Request): Promise<ServiceResponse | undefined> {
@@ -64,12 +63,12 @@ export class Service {
       if (request.body && !body) throw new Failure(exitCodes.unavailable, this.brokenOff(what));
       const outcome = await this.attempt(request, body);
       if (!(outcome instanceof Error) && isSuccess(outcome)) return outcome;
-      if (mayBeReceived && !(outcome instanceof Error) && outcome.status === request.overStatus)
+      if (mayBeReceived && !(outcome instanceof Error) && outcome.status === request.doneStatus)
         return undefined;
-      const isLater =
+      const isTemporary =
         outcome instanceof Error ||
-        [...laterStatuses, ...(request.retriedStatuses ?? [])].includes(outcome.status);
-      if (!isLater) throw new Failure(exitCodes.refused, refusal(what, outcome), detailsOf(outcome));
+        [...retriedStatuses, ...(request.retriedStatuses ?? [])].includes(outcome.status);
+      if (!isTemporary) throw new Failure(exitCodes.refused, refusal(what, outcome), detailsOf(outcome));
       const reason =
         outcome instanceof Error
           ? `The service at ${this.name} cannot be reached: ${reasonOf(outcome)}.`
@@ -79,14 +78,14 @@ export class Service {
         throw new Failure(exitCodes.unavailable, reason, details);
       }
       const seconds = secondsToWait(outcome, attempt);
-      this.note(`${reason} Trying again in ${seconds} s (${attempt + 1} of ${this.address.retries}).`);
+      this.note(`${reason} Retrying in ${seconds} s (${attempt + 1} of ${this.address.retries}).`);
       await this.pause(seconds);
       mayBeReceived ||= outcome instanceof Error || lostStatuses.includes(outcome.status);
-      if (mayBeReceived && request.isStillWanted && !(await request.isStillWanted())) return undefined;
+      if (mayBeReceived && request.isStillNeeded && !(await request.isStillNeeded())) return undefined;
     }
   }
 
-  /** Gets a list, by its path in the document. @throws Failure, also when something else comes than a list */
+  /** Gets a list by its path in the document. @throws Failure, also when the response is not a list */
   async getList<P extends GetPath>(
     what: string,
     path: P,
@@ -94,22 +93,22 @@ export class Service {
   ): Promise<JsonOf<P>> {
     const response = await this.ask(what, { method: 'GET', path: pathText(path, inPath) + queryText(query) });
     const list = response!.body as { items?: unknown } | undefined;
-    if (!Array.isArray(list?.items)) throw notOurs('list');
+    if (!Array.isArray(list?.items)) throw unexpectedResponse('a list');
     return list as JsonOf<P>;
   }
 
   /**
-   * Tells whether the service ends a stream of events in time. Never, for one that does not come or breaks off.
+   * Tells whether the service ends a stream of events in time; false for a failed or broken one.
    * @throws the signal's reason
    */
   async endsWithin(seconds: number, path: string): Promise<boolean> {
-    const patience = AbortSignal.timeout(seconds * 1000);
+    const timeout = AbortSignal.timeout(seconds * 1000);
     const { address, signal } = this;
     try {
       const { status } = await exchange(this.urlOf(path), {
         method: 'GET',
         headers: { 'x-api-key': address.key, accept: 'text/event-stream' },
-        signal: AbortSignal.any([signal, patience]),
+        signal: AbortSignal.any([signal, timeout]),
       });
       return status === 200;
     } catch {
@@ -118,13 +117,12 @@ export class Service {
     }
   }
 
-  /** Waits. @throws the signal's reason */
+  /** @throws the signal's reason */
   async pause(seconds: number): Promise<void> {
     await pause(seconds * 1000, undefined, { signal: this.signal }).catch(() => undefined);
     this.signal.throwIfAborted();
   }
 
-  /** The address of a path. */
   urlOf(path: string): URL {
     return new URL(this.address.url.href.replace(/\/$/, '') + path);
   }
@@ -137,7 +135,7 @@ export class Service {
     return `Part of ${what} was sent before the connection broke; standard input cannot be read again.`;
   }
 
-  /** @returns the response, or why there is none. @throws what trying again does not mend */
+  /** @returns the response, or the error of the network. @throws errors that are not retried */
   private async attempt(
     { method, path, headers, save }: Request,
     body: StreamedBody | undefined,
@@ -161,50 +159,47 @@ export class Service {
 
 const isSuccess = ({ status }: ServiceResponse) => (status >= 200 && status < 300) || status === 304;
 
-/** What was asked for, or 1, 2, 4 … seconds. */
+/** `Retry-After`, or a backoff of 1, 2, 4 … seconds. */
 function secondsToWait(outcome: ServiceResponse | Error, attempt: number): number {
   const asked = outcome instanceof Error ? NaN : Number(outcome.headers['retry-after']);
   return Math.min(asked > 0 ? asked : 2 ** attempt, pauseSecondsMax);
 }
 
-/** What the service said, in a line: status, detail and the id under which its log has more. */
+/** Formats an error response in a line: status, detail and request id. */
 function refusal(what: string, { status, headers, body }: ServiceResponse): string {
   const id = headers['x-request-id'];
   return printable(
-    `The service answered ${what} with ${status}: ${detailOf(body)}${id ? ` (request ${id})` : ''}`,
+    `The service responded to ${what} with ${status}: ${detailOf(body)}${id ? ` (request ${id})` : ''}`,
   );
 }
 
-const isItsAddress = 'Is the address that of the service?';
+/** The failure of a response of 200 with another body than the service sends. */
+export const unexpectedResponse = (what: string) =>
+  new Failure(exitCodes.refused, `Unexpected response (not ${what}). Check --url.`);
 
-/** What is wrong with a response of 200 that is not what was asked for. */
-export const notOurs = (what: string) =>
-  new Failure(exitCodes.refused, `The response is no ${what}. ${isItsAddress}`);
-
-/** The text of an error body of the document: `detail`, also with one entry per error of a 422, or `message`. */
+/** Formats an error body of the document: `detail`, with one entry per error for 422, or `message`. */
 function detailOf(body: unknown): string {
   const { detail, message } = (body ?? {}) as { detail?: unknown; message?: unknown };
   if (typeof detail === 'string') return detail;
   if (typeof message === 'string') return message;
-  if (!Array.isArray(detail)) return `there is no explanation. ${isItsAddress}`;
+  if (!Array.isArray(detail)) return 'no explanation. Check --url.';
   return (detail as { loc?: unknown[]; msg?: unknown }[])
     .map(({ loc, msg }) => `${(loc ?? []).slice(1).join('.')}: ${String(msg)}`)
     .join('; ');
 }
 
-/** The response to a failed request, for `--json`. */
 function detailsOf({ status, headers, body }: ServiceResponse): FailureDetails {
   return { status, request_id: headers['x-request-id'], response: body };
 }
 
-/** A download is not tried again: a part of it may have been written. */
+/** A download is not retried: a part of it may have been written. */
 function saveFailure(error: Error): Failure {
   return error instanceof Failure
     ? error
     : new Failure(exitCodes.unavailable, `The download broke off: ${reasonOf(error)}.`);
 }
 
-/** Errors of several addresses that were tried have no message of their own. */
+/** An AggregateError of several addresses has no message. */
 function reasonOf(error: Error): string {
   return printable(error.message || ((error as NodeJS.ErrnoException).code ?? error.name));
 }

@@ -5,7 +5,6 @@ import { exitCodes, Failure, UsageFailure } from './failures';
 import type { ProgressView } from './progress-view';
 import { Service, type ServiceAddress } from './service';
 
-/** The options that every command has. */
 export interface GlobalOptions {
   url?: string;
   key?: string;
@@ -14,31 +13,29 @@ export interface GlobalOptions {
   timeout?: number;
 }
 
-/** What a command works with. */
 export interface Session {
   service: Service;
   view: ProgressView;
   /** Whether results are printed as JSON. */
   json: boolean;
-  /** How the command is called, for messages: `npm run --silent feed --`. */
+  /** The invocation to show in messages: `npm run --silent feed --`. */
   invocation: string;
 }
 
-/** The work of a command. @returns the exit code. @throws Failure */
+/** Executes a command. @returns the exit code. @throws Failure */
 export type Work = (session: Session) => Promise<number>;
 
-/** Opens a session, which signals and `--timeout` end. @throws UsageFailure */
+/** Opens a session, which signals and `--timeout` abort. @throws UsageFailure */
 export function openSession(options: GlobalOptions, view: ProgressView, env: NodeJS.ProcessEnv): Session {
-  const service = new Service(findAddress(options, env), endOf(options), (text) => view.note(text));
+  const service = new Service(findAddress(options, env), abortSignalOf(options), (text) => view.note(text));
   return { service, view, json: options.json ?? false, invocation: invocationOf(env) };
 }
 
-/** How the command is called. */
 export const invocationOf = (env: NodeJS.ProcessEnv) =>
   env.npm_lifecycle_event === 'feed' ? 'npm run --silent feed --' : 'npx partner-feed';
 
-/** What ends the command early; its reason is the `Failure` to end with. */
-function endOf({ timeout }: GlobalOptions): AbortSignal {
+/** A signal that aborts the command; its reason is a `Failure`. */
+function abortSignalOf({ timeout }: GlobalOptions): AbortSignal {
   const end = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => end.abort(new Failure(128 + constants.signals[signal], 'Interrupted.')));
@@ -50,7 +47,7 @@ function endOf({ timeout }: GlobalOptions): AbortSignal {
   return end.signal;
 }
 
-/** Finds address and key in the options, or else in the environment. @throws UsageFailure */
+/** Finds address and key in the options or the environment. @throws UsageFailure */
 function findAddress(options: GlobalOptions, env: NodeJS.ProcessEnv): ServiceAddress {
   const wrong = (problem: string) => new UsageFailure(`${problem}\nHelp: ${invocationOf(env)} --help`);
   const url = parseUrl(options.url ?? (env.CATALOG_URL || 'http://127.0.0.1:8080'));
@@ -58,19 +55,19 @@ function findAddress(options: GlobalOptions, env: NodeJS.ProcessEnv): ServiceAdd
     throw wrong('Wrong URL of the service: it must be http://HOST or https://HOST, with a port or path.');
   const key = options.key ?? (env.CATALOG_API_KEY || localKeyFor(url, env));
   if (!key) throw wrong('Missing API key: set CATALOG_API_KEY.');
-  // A header can have no other; the key itself is in no message.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw wrong('Wrong API key: it has a character that no key has.');
+  // Other characters are invalid in a header. The message does not contain the key.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw wrong('Wrong API key: it has an invalid character.');
   return { url, key, retries: options.retries };
 }
 
-/** Parses an address that can be shown in messages, and to which a path can be added. */
+/** Parses a URL without credentials, query and fragment. */
 function parseUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url && !url.username && !url.password && !url.search && !url.hash;
   return isPlain && (url.protocol === 'http:' || url.protocol === 'https:') ? url : undefined;
 }
 
-/** The key that a service on this machine has generated; it is sent to no other. */
+/** Finds the key that a service on this machine has generated. It is never sent to another machine. */
 function localKeyFor({ hostname }: URL, env: NodeJS.ProcessEnv): string | undefined {
   const isLoopback =
     hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));

@@ -2,20 +2,19 @@ import Table from 'cli-table3';
 import stringWidth from 'string-width';
 import { printable } from './printable';
 
-/** A column of a table: its heading, and how wide it is at most. What does not fit is cut. */
+/** A column: its heading and maximum width; longer texts are cut. */
 export type Column = readonly [heading: string, widest: number];
 
-/** The last column is wrapped within what the others leave, but not narrower than this. */
+/** The last column gets the rest of the width, and at least this. */
 const lastWidthMin = 30;
 const gap = '  ';
 
-/** The width of tables: that of the terminal, or one that fits into a mail. */
-export const tableWidth = () => (process.stdout.isTTY ? process.stdout.columns : 120);
+/** The width of the terminal, or one that fits into a mail. */
+const tableWidth = () => (process.stdout.isTTY ? process.stdout.columns : 120);
 
 /**
- * Formats rows as a table, without lines, that is `width` wide if that leaves room for the last column.
- * @param last - the heading of the last column, whose texts are wrapped instead of cut
- * @returns ends with a line break
+ * Formats rows as a table without lines. Ends with a line break.
+ * @param last - the heading of the last column, which is wrapped instead of cut
  */
 export function textTable(
   columns: readonly Column[],

@@ -3,19 +3,19 @@ import type { components } from '../../generated/openapi';
 import type { StreamedBody } from './exchange';
 import type { FeedFile } from './feed-file';
 import { printable } from './printable';
-import { notOurs, type Request } from './service';
+import { unexpectedResponse, type Request } from './service';
 import type { Session } from './session';
 
 export type Receipt = components['schemas']['FeedReceipt'];
 
-/** Stores a file as a feed of the partner, once, however often it has to be sent. @throws Failure */
+/** Uploads a file idempotently. @throws Failure */
 export async function uploadFeed(session: Session, file: FeedFile, partnerName: string): Promise<Receipt> {
   const headers = { 'idempotency-key': randomUUID() };
-  // What was sent before the connection broke may still be in progress.
+  // 409: an attempt whose connection broke is still in progress.
   const request = { path: '/feeds/upload', headers, retriedStatuses: [409] };
   const receipt = (await sendForm(session, 'the upload', request, file, partnerName)) as Receipt | undefined;
   if (typeof receipt?.validation_job_id === 'string') return receipt;
-  throw notOurs('receipt');
+  throw unexpectedResponse('a receipt');
 }
 
 /** Sends the form of an upload. @returns the JSON of the response. @throws Failure */
@@ -42,7 +42,6 @@ export async function sendForm(
   return response!.body;
 }
 
-/** The form of an upload. */
 class UploadForm {
   readonly contentType: string;
   private readonly head: Buffer;
@@ -54,7 +53,7 @@ class UploadForm {
   ) {
     const boundary = `feed-${randomUUID()}`;
     this.contentType = `multipart/form-data; boundary=${boundary}`;
-    // The name comes first, so that a key of another partner's is refused before the file is sent.
+    // The partner comes first, so that the wrong key is refused before the file is sent.
     this.head = Buffer.from(
       `--${boundary}\r\nContent-Disposition: form-data; name="partner_name"\r\n\r\n${partnerName}\r\n` +
         `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
@@ -64,8 +63,8 @@ class UploadForm {
   }
 
   /**
-   * Its body, anew for each time that it is sent.
-   * @param onSent - is called with how many bytes of the file were sent since it was called last
+   * Makes the body of an attempt.
+   * @param onSent - called with the number of bytes of the file that were sent since the last call
    * @returns undefined when the file cannot be read again
    */
   body(onSent: (bytes: number) => void): StreamedBody | undefined {
@@ -86,7 +85,7 @@ class UploadForm {
   }
 }
 
-/** As browsers write it (the HTML standard, "multipart/form-data encoding algorithm"). */
+/** Escapes a file name by the HTML standard ("multipart/form-data encoding algorithm"). */
 function quoted(fileName: string): string {
   return fileName.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

@@ -5,15 +5,15 @@ import type { Authenticate, Caller } from '../shared/caller';
 import { digestOf, isGeneratedKey } from '../shared/key-format';
 import { findKeyInUse } from './keys.repository';
 
-/** How long a process remembers what the database said of a key: a revoked one works no longer than that. */
-const keyMemoryMilliseconds = 2_000;
+/** TTL of the cache of keys: a revoked key works no longer than that. */
+const keyCacheMilliseconds = 2_000;
 
-/** Of how many keys: 2 MB. */
-const keysRemembered = 10_000;
+/** Entries of that cache, 2 MB. */
+const cachedKeysMax = 10_000;
 
 /**
- * Knows the callers with the keys of the settings, and those with a key of the database that is in use.
- * @param onUse - called with the number of a key of the database each time that it is used
+ * Authenticates callers by the keys of the settings, and by those of the database.
+ * @param onUse - called with the id of a key of the database at each use
  */
 export function authenticateAny(
   configuredKeys: readonly string[],
@@ -25,7 +25,7 @@ export function authenticateAny(
   return async (key) => (await configured(key)) ?? stored(key);
 }
 
-/** Knows the callers with these keys, and takes the same time for any wrong key; the keys themselves are not kept. */
+/** Authenticates callers by these keys, in constant time. Keeps only digests of the keys. */
 export function authenticateConfigured(keys: readonly string[]): Authenticate {
   const callers = keys.map((key, index): Caller => ({
     keyDigest: digestOf(key),
@@ -41,8 +41,8 @@ export function authenticateConfigured(keys: readonly string[]): Authenticate {
   };
 }
 
-/** What a process remembers of a key. */
-interface KeyInUse {
+/** A cached key. */
+interface CachedKey {
   keyId: number;
   caller: Caller;
   /** In milliseconds since 1970; `Infinity`: never. */
@@ -50,27 +50,27 @@ interface KeyInUse {
 }
 
 /**
- * Knows the callers whose key is in the database. An answer is remembered for a moment, which is how long a revoked key
- * may go on working. The look-up is by digest: the time that it takes tells nothing of the key.
+ * Authenticates callers by the keys of the database, with a cache. The look-up is by digest, so that its duration reveals
+ * nothing about the key.
  */
 function authenticateStored(db: Database, onUse: (keyId: number) => void): Authenticate {
-  const answers = new LRUCache<string, { known?: KeyInUse }>({
-    max: keysRemembered,
-    ttl: keyMemoryMilliseconds,
+  const cache = new LRUCache<string, { known?: CachedKey }>({
+    max: cachedKeysMax,
+    ttl: keyCacheMilliseconds,
     ignoreFetchAbort: true,
     fetchMethod: async (hexDigest) => ({ known: await findKey(db, Buffer.from(hexDigest, 'hex')) }),
   });
   return async (key) => {
-    // A guess is refused without asking the database, also while that is down.
+    // Malformed keys are refused without a query, also while the database is down.
     if (!isGeneratedKey(key)) return undefined;
-    const known = (await answers.fetch(digestOf(key).toString('hex')))?.known;
+    const known = (await cache.fetch(digestOf(key).toString('hex')))?.known;
     if (!known || known.expiresAt <= Date.now()) return undefined;
     onUse(known.keyId);
     return known.caller;
   };
 }
 
-async function findKey(db: Database, keyDigest: Buffer): Promise<KeyInUse | undefined> {
+async function findKey(db: Database, keyDigest: Buffer): Promise<CachedKey | undefined> {
   const key = await findKeyInUse(db, keyDigest);
   if (!key) return undefined;
   const { api_key_id: keyId, key_name: keyName, partner_name: partnerName, is_read_only: isReadOnly } = key;

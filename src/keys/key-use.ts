@@ -3,21 +3,21 @@ import { startPeriodicTask } from '../shared/periodic-task';
 import type { Log } from '../shared/log';
 import { recordKeyUse } from './keys.repository';
 
-/** How often the keys that were used are written down: one statement for all of them, however many requests there were. */
+/** Interval of writing `last_used_at`: one statement for all keys. */
 const flushMilliseconds = 60_000;
 
-/** Keeps account of the keys of the database that are used, for `last_used_at`. */
+/** Collects uses of keys of the database, for `last_used_at`. */
 export class KeyUse {
   private used = new Set<number>();
 
   constructor(private readonly db: Database) {}
 
-  /** Notes that a key is used; costs no statement. */
+  /** Records a use in memory. */
   readonly note = (keyId: number): void => {
     this.used.add(keyId);
   };
 
-  /** Writes down the keys that were used since the last time. After an error, they are written the next time. */
+  /** Writes the uses since the last flush. After an error, the next flush writes them. */
   async flush(): Promise<void> {
     const { used } = this;
     if (used.size === 0) return;
@@ -30,7 +30,7 @@ export class KeyUse {
     }
   }
 
-  /** Flushes every minute. @returns what ends that, with a last flush */
+  /** Flushes every minute. @returns stop function, which flushes too */
   flushRegularly(log: Log): () => Promise<void> {
     const onError = (error: unknown) => log.warn({ err: error }, 'failed to record the use of keys');
     const task = startPeriodicTask({

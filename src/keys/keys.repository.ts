@@ -5,9 +5,9 @@ import type { Database } from '../db/database';
 export interface ApiKeyRow {
   api_key_id: number;
   key_name: string;
-  /** 32 bytes: of the key, or of its digest when the key only reads or expires. */
+  /** SHA-256 of the key, or of that digest if the key is read-only or expires. */
   key_digest: Buffer;
-  /** The partner that the key is limited to. */
+  /** The partner that the key is limited to; null: none. */
   partner_name: string | null;
   is_read_only: boolean;
   /** null: never. */
@@ -18,13 +18,13 @@ export interface ApiKeyRow {
   revoked_at: Date | null;
 }
 
-/** A key to create; `key_digest` is that of the key. */
+/** A key to create; `key_digest` is the SHA-256 of the key. */
 export type NewKey = Pick<ApiKeyRow, 'key_name' | 'key_digest' | 'partner_name'> &
   Partial<Pick<ApiKeyRow, 'is_read_only' | 'expires_at'>>;
 
 /**
- * The digest under which a key is kept that only reads or expires. Release 1.2.0 knows neither limit: it does not find the
- * key, instead of taking it for one that may do everything, when it serves beside this release or after a rollback.
+ * The digest under which a read-only or expiring key is stored. Release 1.2.0, beside this one or after a rollback, knows
+ * neither limit: with another digest it does not find the key, instead of granting full access.
  */
 const limitedDigest = (digest: Buffer) => hash('sha256', digest, 'buffer');
 
@@ -45,12 +45,12 @@ export async function insertKey(db: Database, key: NewKey): Promise<boolean> {
   return inserted.length > 0;
 }
 
-/** All keys, revoked ones too, the oldest first. */
+/** Lists all keys, revoked ones too, the oldest first. */
 export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
   return db<ApiKeyRow>('api_keys').orderBy('api_key_id');
 }
 
-/** Finds the key in use whose digest this is; null when there is none. */
+/** Finds the key in use with this digest; null when there is none. */
 export async function findKeyInUse(db: Database, digest: Buffer): Promise<ApiKeyRow | null> {
   const key = await inUse(db)
     .whereIn('key_digest', [digest, limitedDigest(digest)])
@@ -71,8 +71,8 @@ function inUse(db: Database) {
 }
 
 /**
- * Records that keys are in use, at most once a minute for each key however many processes do. Rows that another process
- * is writing are left to it: so two processes never wait for each other.
+ * Sets `last_used_at`, at most once a minute per key over all processes. Skips rows that another process is writing, so
+ * that processes never wait for each other.
  */
 export async function recordKeyUse(db: Database, keyIds: number[]): Promise<void> {
   await db.raw(
@@ -86,7 +86,7 @@ export async function recordKeyUse(db: Database, keyIds: number[]): Promise<void
   );
 }
 
-/** Revokes the key of this name that is in use. @returns whether there was one */
+/** Revokes the key in use of this name. @returns whether there was one */
 export async function revokeKey(db: Database, name: string): Promise<boolean> {
   const revoked = await db<ApiKeyRow>('api_keys')
     .where({ key_name: name, revoked_at: null })

@@ -2,11 +2,10 @@ import { ConfigError } from '../shared/settings';
 import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 
-/** How many characters a key of `API_KEYS` has at least. */
 const keyCharactersMin = 16;
 
 /**
- * Refuses short keys of `API_KEYS`; only warns of them, in this release, where the database has partners or orders.
+ * Refuses short keys of `API_KEYS`; in this release only warns if the database has partners or orders.
  * @throws ConfigError
  */
 export async function refuseShortKeys(db: Database, apiKeys: readonly string[], log: Log): Promise<void> {

@@ -10,7 +10,7 @@ import type { EventBody } from '../events/outbox';
 import type { ClaimedDelivery } from './deliveries.repository';
 
 /** The data of an event that can change before it is delivered. */
-export interface EventContent {
+interface EventContent {
   'feed.uploaded': InJson<FeedRow>;
   'job.completed': InJson<ValidationJobRow>;
   'job.failed': InJson<ValidationJobRow>;

@@ -10,7 +10,7 @@ const removedPerStatement = 5_000;
 export type DeliveryOutcome = 'delivered' | 'discarded';
 
 /** A pending or ended delivery. */
-export interface ListedDelivery {
+interface ListedDelivery {
   message_id: string;
   event_type: EventType;
   happened_at: Date;

@@ -9,7 +9,7 @@ export const webhookMilliseconds = 15_000;
 /** Only the status is used; a response body is discarded, and cut beyond this size. */
 const responseBytesMax = 16 * 1024;
 
-export interface Message {
+interface Message {
   id: string;
   /** JSON. */
   body: string;

@@ -17,7 +17,7 @@ const failurePauseMilliseconds = 2_000;
 /** Interval of `discardDeliveries`. */
 const discardMilliseconds = 10_000;
 
-export interface WebhookWorker {
+interface WebhookWorker {
   /** Drains: claims nothing more, and waits for attempts in progress for some seconds. Safe to call again. */
   stop(): Promise<void>;
 }

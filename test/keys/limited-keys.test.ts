@@ -34,7 +34,7 @@ describe('a read-only key', () => {
   });
 
   it.each(keyed.filter((operation) => !onlyReads(operation)))(
-    'is refused by $title with 403, as the document says',
+    'gets the documented 403 from $title',
     async (operation) => {
       const before = await service.db('feeds').count('* as feeds');
       const orders = await service.db('orders').count('* as orders');
@@ -50,7 +50,7 @@ describe('a read-only key', () => {
     },
   );
 
-  it('gets the errors of a request’s shape before the 403, and the 403 before those of the state', async () => {
+  it('gets 415, 400 and 422 before the 403, and the 403 before 404 and 409', async () => {
     expect((await reader.post('/orders', { partner_name: 'Acme Outdoor' })).status).toBe(422);
     expect((await reader.post('/orders', { partner_name: 'Acme Outdoor', items: [] })).status).toBe(400);
     const headers = { 'content-type': 'text/plain' };
@@ -61,7 +61,7 @@ describe('a read-only key', () => {
     expect(await reader.post('/jobs/JS00001/cancel')).toMatchObject(readOnly);
   });
 
-  it('can be limited to a partner besides', async () => {
+  it('can be limited to a partner too', async () => {
     const api = await withStoredKey(service, 'Birch', 'reader of Birch', { is_read_only: true });
 
     expect((await api.get('/products')).body).toMatchObject({ count: 0 });
@@ -74,7 +74,7 @@ describe('a read-only key', () => {
 describe('a key that expires', () => {
   const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 
-  it('works until then, and is 401 from then on, also where a process remembers it', async () => {
+  it('works until it expires, and gets 401 afterwards, also from a cache', async () => {
     const key = generateKey();
     const row = { key_name: 'short', key_digest: digestOf(key), partner_name: null };
     await insertKey(service.db, { ...row, expires_at: inSeconds(3600) });
@@ -95,7 +95,7 @@ describe('a key that expires', () => {
     });
   });
 
-  it('counts as no key for a start once it has expired', async () => {
+  it('does not count as a key at start-up once it has expired', async () => {
     const { db } = await startTestService();
     const row = { key_name: 'one', key_digest: digestOf('one'), partner_name: null };
     await insertKey(db, { ...row, expires_at: inSeconds(3600) });
@@ -110,7 +110,7 @@ describe('a key that expires', () => {
 it.each([
   ['is read-only', { is_read_only: true }],
   ['expires', { expires_at: new Date(Date.now() + 3_600_000) }],
-])('a key that %s is unknown to release 1.2.0, which would take it for a full one', async (what, limits) => {
+])('a key that %s is unknown to release 1.2.0, which would grant full access', async (what, limits) => {
   const key = generateKey();
   const row = { key_name: `of 1.2.0, ${what}`, key_digest: digestOf(key), partner_name: null };
   await insertKey(service.db, { ...row, ...limits });
@@ -132,7 +132,6 @@ describe('the last use of a key', () => {
     return { key, use, authenticate, row };
   }
 
-  /** Counts the statements of what is done. */
   async function statementsOf(work: () => Promise<unknown>): Promise<number> {
     let statements = 0;
     const count = () => statements++;
@@ -142,7 +141,7 @@ describe('the last use of a key', () => {
     return statements;
   }
 
-  it('is written with one statement for any number of requests and keys, and not again without a request', async () => {
+  it('is written by one statement for any number of requests and keys, and by none without a request', async () => {
     const { key, use, authenticate, row } = await startKey('used');
     for (let request = 0; request < 20; request++) await authenticate(key);
     expect((await row()).last_used_at).toBeNull();
@@ -153,7 +152,7 @@ describe('the last use of a key', () => {
     expect((await row()).last_used_at!.getTime()).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('is written at most once a minute, by however many processes', async () => {
+  it('is written at most once a minute over all processes', async () => {
     const { key, use, authenticate, row } = await startKey('used by two');
     await authenticate(key);
     await use.flush();
@@ -185,7 +184,7 @@ describe('the last use of a key', () => {
     expect((await row()).last_used_at).not.toBeNull();
   });
 
-  it('is not that of a request with a key that is refused', async () => {
+  it('is not written for a refused key', async () => {
     const { use, row } = await startKey('never used');
 
     expect((await service.api.withKey(generateKey()).get('/products')).status).toBe(401);

@@ -3,35 +3,35 @@ import { operations, parametersOf, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { stored } from '../support/stored';
 
-/** What a partner has: what a request can name of it, by parameter and field, and the texts by which it is known. */
-interface Belongings {
+/** Values that identify resources of a partner, by the name of a parameter or field. */
+interface PartnerValues {
   values: Record<string, string[]>;
   partnerName: string;
 }
 
 const own = 'Own Ltd';
 const foreign = 'Foreign GmbH';
-/** In every text of the other partner's. */
+/** Matches every text of the other partner. */
 const foreignMark = /foreign/i;
 const refusal = { status: 403, body: { detail: `This API key is limited to partner ${own}.` } };
 
 let service: TestService;
 let limited: ApiClient;
-let mine: Belongings;
-let theirs: Belongings;
-/** What the limited key was told when there was no other partner. */
+let mine: PartnerValues;
+let theirs: PartnerValues;
+/** Responses to the limited key before the other partner existed. */
 let alone: Record<string, unknown>;
 
 beforeAll(async () => {
   service = await startTestService();
   limited = await withStoredKey(service, own);
   mine = await fill(own, 'OWN');
-  alone = await answersOf(limited);
+  alone = await responsesOf(limited);
   theirs = await fill(foreign, 'FOREIGN');
 });
 
-/** A feed that is loaded, with rejects; one that waits for its run; and an order. */
-async function fill(partnerName: string, mark: string): Promise<Belongings> {
+/** Creates a loaded feed with rejects, a feed that is not loaded, and an order. */
+async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const { api } = service;
   const csv =
     'sku,product_name,description,brand,category,price,currency,availability\n' +
@@ -50,7 +50,7 @@ async function fill(partnerName: string, mark: string): Promise<Belongings> {
     partnerName,
     values: {
       feed_id: [loaded.feedId, waiting.feedId],
-      // The one that has run first: of the other there is nothing to download.
+      // The first one has a finished run, which downloads need.
       job_id: [loaded.jobId, waiting.jobId, loaded.submissionJobId],
       product_id: [productId],
       order_id: [order.order_id],
@@ -63,36 +63,35 @@ async function fill(partnerName: string, mark: string): Promise<Belongings> {
   };
 }
 
-/** What does not belong to anybody. */
-const nobodys: Belongings['values'] = {
+/** Identifiers that do not exist. */
+const unknownIds: PartnerValues['values'] = {
   feed_id: ['FD99999'],
   job_id: ['JV99999'],
   product_id: ['PR99999'],
   order_id: ['OR99999'],
 };
 
-/** Parameters that say nothing of whose data it is. */
+/** Parameters that do not identify data of a partner. */
 const neutral = new Set([
   ...['availability', 'code', 'currency', 'grain', 'limit', 'order', 'severity', 'sort_by'],
   ...['If-None-Match', 'If-Range', 'Last-Event-ID', 'Prefer', 'Range'],
 ]);
 
-/** Fields of bodies that say nothing of it. */
+/** Fields of bodies that do not either. */
 const neutralFields = new Set(['customer_reference', 'items', 'quantity', 'file']);
 
 const keyed = operations.filter(({ needsKey }) => needsKey);
-/** What they answer is not of any partner's data. */
+/** Operations whose responses have no data of partners. */
 const withoutData = ['getFeedProfile', 'downloadFeedTemplate'];
 const withPath = keyed.filter(({ path }) => path.includes('{'));
 
-/** Every request of the operation that names something of the partner's: each path value, each query value, the body. */
+/** Makes the requests of an operation that name a resource of the partner, in path, query or body. */
 function requestsNaming(
   operation: Operation,
-  { values }: Pick<Belongings, 'values'>,
+  { values }: Pick<PartnerValues, 'values'>,
 ): [string, RequestInit][] {
   const known = (name: string) => {
-    if (!(name in values))
-      throw new Error(`Say in this test what ${name} of another partner is, or that it is neutral.`);
+    if (!(name in values)) throw new Error(`Add values of ${name} to this test, or declare it neutral.`);
     return values[name]!;
   };
   const parameters = parametersOf(operation).filter(({ name }) => !neutral.has(name));
@@ -123,19 +122,19 @@ function bodyNaming({ exampleBody }: Operation, known: (name: string) => string[
   return { ...init, body: JSON.stringify(body) };
 }
 
-/** What a reader gets for everything that names something of the partner's own. */
-async function answersOf(client: ApiClient): Promise<Record<string, unknown>> {
-  const answers: Record<string, unknown> = {};
+/** Gets the responses to all requests that name own resources. */
+async function responsesOf(client: ApiClient): Promise<Record<string, unknown>> {
+  const responses: Record<string, unknown> = {};
   for (const operation of keyed.filter(({ method }) => method === 'GET')) {
     for (const [path] of requestsNaming(operation, mine)) {
       const { status, body } = await client.get(path);
-      answers[path] = { status, body: body as unknown };
+      responses[path] = { status, body: body as unknown };
     }
   }
-  return answers;
+  return responses;
 }
 
-async function everything(): Promise<unknown> {
+async function snapshot(): Promise<unknown> {
   const { db } = service;
   const tables = ['products', 'orders', 'order_items', 'row_issues', 'validation_jobs', 'feeds'];
   const rows = await Promise.all(
@@ -155,22 +154,24 @@ describe('a key that is limited to a partner', () => {
     const send = (client: ApiClient, [path, init]: [string, RequestInit]) =>
       client.send(operation.method, path, init);
 
-    it('shows and changes nothing of another partner', async () => {
-      const before = await everything();
+    it('returns and changes no data of another partner', async () => {
+      const before = await snapshot();
       for (const request of requestsNaming(operation, theirs)) {
         const response = await send(limited, request);
         expect([request[0], text(response)]).toEqual([request[0], expect.not.stringMatching(foreignMark)]);
         expect([request[0], response.status]).not.toEqual([request[0], 500]);
       }
-      if (operation.operationId !== 'inspectFeed') expect(await everything()).toEqual(before);
+      if (operation.operationId !== 'inspectFeed') expect(await snapshot()).toEqual(before);
     });
   });
 
   it.each(withPath)(
-    '$title: what is another partner’s is as unknown as what does not exist',
+    '$title: a resource of another partner is as unknown as one that does not exist',
     async (operation) => {
       const { method } = operation;
-      const [unknownPath, init] = requestsNaming(operation, { values: { ...theirs.values, ...nobodys } })[0]!;
+      const [unknownPath, init] = requestsNaming(operation, {
+        values: { ...theirs.values, ...unknownIds },
+      })[0]!;
       const unknown = await limited.send(method, unknownPath, init);
       const withoutIds = (response: ApiResponse) => ({
         status: response.status,
@@ -184,7 +185,7 @@ describe('a key that is limited to a partner', () => {
   );
 
   it.each(withPath.filter(({ method }) => method === 'GET'))(
-    '$title: what is its own it sees, as an unlimited key sees all',
+    '$title: returns own resources, and to an unlimited key those of all partners',
     async (operation) => {
       const [request] = requestsNaming(operation, mine);
       const [other] = requestsNaming(operation, theirs);
@@ -194,15 +195,15 @@ describe('a key that is limited to a partner', () => {
     },
   );
 
-  it('is told by every operation what it would be told if there were no other partner', async () => {
-    expect(await answersOf(limited)).toEqual(alone);
+  it('gets the same responses from every operation as without another partner', async () => {
+    expect(await responsesOf(limited)).toEqual(alone);
   });
 
-  it('the requests of this test show an unlimited key what is another partner’s', async () => {
+  it('this test’s requests return data of the other partner to an unlimited key', async () => {
     const shown = keyed.filter(
       ({ method, operationId }) => method === 'GET' && !withoutData.includes(operationId),
     );
-    // They give numbers only.
+    // Their responses have only numbers.
     const withoutText = ['getJob', 'getSalesOverTime'];
     for (const operation of shown.filter(({ operationId }) => !withoutText.includes(operationId))) {
       const texts = await Promise.all(
@@ -210,17 +211,17 @@ describe('a key that is limited to a partner', () => {
       );
       expect([operation.title, texts.join()]).toEqual([operation.title, expect.stringMatching(foreignMark)]);
     }
-    expect(await answersOf(service.api)).not.toEqual(alone);
+    expect(await responsesOf(service.api)).not.toEqual(alone);
   });
 
-  it('lists its own products only, whatever the order and the page', async () => {
+  it('lists only own products in every order and page', async () => {
     for (const query of ['', '?sort_by=product_id&order=asc', '?sort_by=price', '?order=asc', '?sku=OWN-1']) {
       const { body } = await limited.get(`/products${query}`);
       expect(body.items.map(({ sku }: { sku: string }) => sku)).toEqual(['OWN-1']);
     }
   });
 
-  it('in the default order, another partner’s product is no cursor; by product id any is a place', async () => {
+  it('cannot use another partner’s product as a cursor in the default order, but can by product id', async () => {
     const cursor = theirs.values.product_id![0];
 
     expect(await limited.get(`/products?cursor=${cursor}`)).toMatchObject({
@@ -234,7 +235,7 @@ describe('a key that is limited to a partner', () => {
     expect(await limited.get(`/orders?cursor=${theirs.values.order_id![0]}`)).toMatchObject({ status: 400 });
   });
 
-  it('sees the sales of its own orders only', async () => {
+  it('gets only sales of own orders', async () => {
     const { body: partners } = await limited.get('/analytics/sales-by-partner');
     const { body: periods } = await limited.get('/analytics/sales-over-time');
     const { body: shares } = await limited.get('/analytics/revenue-share');
@@ -244,8 +245,8 @@ describe('a key that is limited to a partner', () => {
     expect(shares.results).toEqual([{ partner_name: own, total_revenue: '39.80', revenue_pct: 100 }]);
   });
 
-  it('orders its own products in its own name, and nothing else', async () => {
-    const item = (values: Belongings) => [{ product_id: values.values.product_id![0], quantity: 1 }];
+  it('can order only own products, in the own name', async () => {
+    const item = (values: PartnerValues) => [{ product_id: values.values.product_id![0], quantity: 1 }];
 
     expect(await limited.post('/orders', { partner_name: foreign, items: item(mine) })).toMatchObject(
       refusal,
@@ -261,7 +262,7 @@ describe('a key that is limited to a partner', () => {
     });
   });
 
-  it('a wrong shape comes before the wrong partner, the wrong partner before the products', async () => {
+  it('gets 400 and 422 before the 403 of a wrong partner, and that before the 404 of a product', async () => {
     const items = [{ product_id: 'PR99999', quantity: 1 }];
 
     expect((await limited.post('/orders', { partner_name: foreign, items: [] })).status).toBe(400);
@@ -272,7 +273,7 @@ describe('a key that is limited to a partner', () => {
   describe.each(['upload', 'inspect'] as const)('%s', (operation) => {
     const csv = 'sku,product_name\nA,A\n';
 
-    it('in another partner’s name is refused, and stores nothing', async () => {
+    it('is refused in another partner’s name, and stores nothing', async () => {
       const before = await stored(service);
 
       expect(await limited[operation]({ partnerName: foreign, csv })).toMatchObject(refusal);
@@ -291,13 +292,13 @@ describe('a key that is limited to a partner', () => {
     });
 
     it.each([
-      ['is no CSV', { fileName: 'feed.pdf', csv }],
+      ['is not CSV', { fileName: 'feed.pdf', csv }],
       ['is empty', { csv: '' }],
-    ])('is refused for the partner when the file %s, too', async (_what, file) => {
+    ])('is refused with 403 also when the file %s', async (_what, file) => {
       expect(await limited[operation]({ partnerName: foreign, ...file })).toMatchObject(refusal);
     });
 
-    it('tells names apart that look alike', async () => {
+    it('distinguishes names that look alike', async () => {
       for (const name of [own.toLowerCase(), `${own}.`, own.replace(' ', '  '), own.replace('w', 'ｗ')]) {
         expect(await limited[operation]({ partnerName: name, csv })).toMatchObject(refusal);
       }

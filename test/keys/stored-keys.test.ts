@@ -10,21 +10,21 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-it('a key of the database may do what a key of the settings may', async () => {
+it('a key of the database grants the same access as one of the settings', async () => {
   const stored = await withStoredKey(service, null, 'unlimited');
 
   expect((await stored.get('/products')).status).toBe(200);
   expect((await stored.upload({ partnerName: 'Any', csv: 'sku,product_name\nA,A\n' })).status).toBe(201);
 });
 
-it('a key that was generated elsewhere is 401', async () => {
+it('a key of another database gets 401', async () => {
   expect(await service.api.withKey(generateKey()).get('/products')).toMatchObject({
     status: 401,
     body: { detail: 'Invalid or missing API key' },
   });
 });
 
-it('a revoked key is refused within seconds by every process, and its name can be given again', async () => {
+it('a revoked key is refused within seconds by every process, and its name can be used again', async () => {
   const { db } = service;
   const key = generateKey();
   await insertKey(db, { key_name: 'to revoke', key_digest: digestOf(key), partner_name: null });
@@ -41,7 +41,7 @@ it('a revoked key is refused within seconds by every process, and its name can b
   await withStoredKey(service, null, 'to revoke');
 });
 
-it('a name tells one key in use', async () => {
+it('two keys in use cannot have the same name', async () => {
   await withStoredKey(service, null, 'twice');
 
   await expect(withStoredKey(service, 'Acme', 'twice')).rejects.toThrow(
@@ -49,7 +49,7 @@ it('a name tells one key in use', async () => {
   );
 });
 
-it('keeps no key, only its digest', async () => {
+it('stores only digests of keys', async () => {
   const key = generateKey();
   await insertKey(service.db, { key_name: 'digest only', key_digest: digestOf(key), partner_name: null });
 
@@ -59,7 +59,7 @@ it('keeps no key, only its digest', async () => {
   expect(rows).not.toContain(key.slice(5, 15));
 });
 
-it('asks the database once for requests that come at once with one key', async () => {
+it('queries the database once for concurrent requests with one key', async () => {
   const key = generateKey();
   await insertKey(service.db, { key_name: 'at once', key_digest: digestOf(key), partner_name: null });
   const authenticate = authenticateAny([], service.db);
@@ -72,7 +72,7 @@ it('asks the database once for requests that come at once with one key', async (
   expect(statements).toBe(1);
 });
 
-it('whether a key can be used is seen by start', async () => {
+it('start-up finds out whether a key is in use', async () => {
   const { db } = await startTestService();
   expect(await hasKeyInUse(db)).toBe(false);
   await insertKey(db, { key_name: 'one', key_digest: digestOf('one'), partner_name: null });
@@ -82,8 +82,8 @@ it('whether a key can be used is seen by start', async () => {
 });
 
 describe('while the database is down', () => {
-  it('what is no key is 401, a key that only the database knows is 503, one of the settings works', async () => {
-    const { api } = await startAppAt({ host: '127.0.0.1', port: await closedPort(), user: 'nobody' });
+  it('a malformed key gets 401, a key of the database 503, and a key of the settings works', async () => {
+    const { api } = await startAppAt({ host: '127.0.0.1', port: await closedPort(), user: 'catalog' });
 
     expect((await api.withKey('guess').get('/products')).status).toBe(401);
     expect((await api.withKey(undefined).get('/products')).status).toBe(401);

@@ -32,11 +32,10 @@ function write(content: string | Buffer, name = 'spring.csv'): string {
 
 const feed = (...args: string[]) => runFeedCommand(args, env);
 const acme = ['--partner', 'Acme Outdoor'];
-/** The answer of the service to a request. */
 const bodyOf = async (path: string) => (await service.api.get(path)).body as unknown;
 
 describe('npm run feed -- inspect', () => {
-  it('shows what an upload and a run would make of a file, and stores nothing', async () => {
+  it('shows columns, first rows and issues of a file, and stores nothing', async () => {
     const { code, stdout } = await feed('inspect', write(csv), ...acme);
 
     expect(code).toBe(0);
@@ -63,7 +62,7 @@ line  sku     field  code           value     message
     expect((await service.api.get('/feeds/FD00002')).status).toBe(404);
   });
 
-  it('says what is wrong with a file and what to do, and exits with 1', async () => {
+  it('exits with 1 and advice for a file that an upload would refuse', async () => {
     const { code, stdout } = await feed('inspect', write('Item Number;Title\n1;Tent\n'), ...acme);
 
     expect(code).toBe(1);
@@ -73,7 +72,7 @@ line  sku     field  code           value     message
     expect(stdout).toContain('1       Item Number  ignored; perhaps sku\n');
   });
 
-  it('prints the answer of the service as JSON with --json', async () => {
+  it('prints the response of the service as JSON with --json', async () => {
     const { code, stdout } = await feed('inspect', write(excelWorkbook(), 'spring.xlsx'), '--json', ...acme);
 
     expect(code).toBe(1);
@@ -82,7 +81,7 @@ line  sku     field  code           value     message
 });
 
 describe('a refused upload', () => {
-  it('says what to do about the headers', async () => {
+  it('prints how to rename the headers', async () => {
     const { code, stdout, stderr } = await feed('upload', write('SKU Code,name\n1,Tent\n'), ...acme);
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -91,7 +90,7 @@ describe('a refused upload', () => {
     );
   });
 
-  it('says what the file is, from standard input too', async () => {
+  it('names the kind of the file, from standard input too', async () => {
     const path = write(excelWorkbook(), 'spring.xlsx');
     const utf16 = Buffer.from(csv, 'utf16le').toString('latin1');
 
@@ -102,7 +101,7 @@ describe('a refused upload', () => {
     expect(piped.stderr).toMatch(/\nThis text is encoded in UTF-16: save it as CSV UTF-8\.\n$/);
   });
 
-  it('has all of it in the error with --json', async () => {
+  it('has the response and the inspection in the error with --json', async () => {
     const { code, stdout } = await feed('upload', write('SKU Code,name\n1,Tent\n'), '--json', ...acme);
 
     expect(code).toBe(1);
@@ -118,7 +117,7 @@ describe('a refused upload', () => {
     });
   });
 
-  it('is told all the same when the file cannot be inspected', async () => {
+  it('is reported also when the file cannot be inspected', async () => {
     const front = await ServiceFront.open(service.url!, (request) =>
       request === 'POST /feeds/inspect' ? { status: 404, body: { detail: 'Not Found' } } : 'pass',
     );
@@ -156,7 +155,7 @@ describe('npm run feed -- plan', () => {
     expect(JSON.parse(json.stdout)).toEqual((await service.api.post(`/jobs/${changed}/plan`)).body);
   });
 
-  it('exits with 1 when the run would fail, and says why', async () => {
+  it('exits with 1 and the reason when the run would fail', async () => {
     const { jobId: broken } = await service.api.uploadFeed('sku,product_name\nA,"Tent\n', 'Acme Outdoor');
 
     const { code, stdout } = await feed('plan', broken);
@@ -199,7 +198,7 @@ describe('npm run feed -- rejects', () => {
     expect(readFileSync(output, 'utf8')).toBe(expected);
   });
 
-  it('leaves the file alone when there is nothing to download, and exits with 1', async () => {
+  it('exits with 1 and leaves the file unchanged when there is nothing to download', async () => {
     const { jobId: waiting } = await service.api.uploadFeed(csv, 'Acme Outdoor');
     const output = write('mine', 'rejects.csv');
 
@@ -287,12 +286,12 @@ describe('npm run feed', () => {
     ['plan', 'the plan'],
     ['issues', 'the request for issues'],
     ['rejects', 'the download'],
-  ])('says of an unknown job that it is unknown: %s', async (command, what) => {
+  ])('exits with 1 and reports an unknown job: %s', async (command, what) => {
     const { code, stdout, stderr } = await feed(command, 'JV99999');
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      new RegExp(`^The service answered ${what} with 404: Job (JV99999 )?not found \\(request .*\\)\n$`),
+      new RegExp(`^The service responded to ${what} with 404: Job (JV99999 )?not found \\(request .*\\)\n$`),
     );
   });
 
@@ -315,7 +314,7 @@ describe('npm run feed', () => {
     expect(JSON.parse(unreachable.stdout)).toMatchObject({ error: { exit_code: 4 } });
   });
 
-  it('shows the version of the API that it is made for with --version', async () => {
+  it('prints the API version with --version', async () => {
     expect(await feed('--version')).toMatchObject({
       code: 0,
       stdout: `${document.info.version}\n`,
@@ -323,20 +322,18 @@ describe('npm run feed', () => {
     });
   });
 
-  it('says when something else than the service answers', async () => {
+  it('reports the response of another server', async () => {
     const front = await ServiceFront.open(service.url!, () => ({ status: 200, body: 'Welcome!' }));
     const elsewhere = { CATALOG_URL: front.url, CATALOG_API_KEY: 'k' };
 
     for (const [args, what] of [
-      [['products'], 'list'],
-      [['plan', 'JV1'], 'plan'],
-      [['inspect', write(csv), ...acme], 'inspection'],
+      [['products'], 'a list'],
+      [['plan', 'JV1'], 'a plan'],
+      [['inspect', write(csv), ...acme], 'an inspection'],
     ] as const) {
       const { code, stderr } = await runFeedCommand([...args], elsewhere);
       expect(code).toBe(1);
-      expect(stderr).toMatch(
-        new RegExp(`The response is no ${what}\\. Is the address that of the service\\?\n$`),
-      );
+      expect(stderr).toMatch(new RegExp(`Unexpected response \\(not ${what}\\)\\. Check --url\\.\n$`));
     }
   });
 });

@@ -7,7 +7,7 @@ import { HeldProducts } from '../../support/held-runs';
 import { embeddedAddress, startUsedService, type ServiceProcess } from '../../support/process';
 
 let started: Promise<ServiceProcess> | undefined;
-/** The service of all tests that do not disturb others. */
+/** The service of all tests that do not change shared state. */
 const sharedService = () => (started ??= startUsedService());
 
 /** What the command needs to find a service with its generated key. */
@@ -28,21 +28,23 @@ function writeFeed(content: string, name = 'spring.csv'): string {
 }
 
 describe('npm run feed -- upload', () => {
-  it.concurrent('stores a file, runs it, and says what became of it and why rows were skipped', async () => {
-    const service = await sharedService();
-    const env = settingsOf(service);
+  it.concurrent(
+    'uploads a file, loads it, and prints the counters and the reasons of skipped rows',
+    async () => {
+      const service = await sharedService();
+      const env = settingsOf(service);
 
-    const { code, stdout, stderr } = await runFeedCommand(
-      ['upload', writeFeed(csv), '--partner', 'Acme Outdoor'],
-      env,
-    );
+      const { code, stdout, stderr } = await runFeedCommand(
+        ['upload', writeFeed(csv), '--partner', 'Acme Outdoor'],
+        env,
+      );
 
-    expect(stderr).toMatch(
-      /^uploading: 0% 0 B of 166 B, spring\.csv\nStored as feed FD\d+, with job JV\d+\.\n/,
-    );
-    const [, feedId, jobId] = /feed (FD\d+), with job (JV\d+)/.exec(stderr)!;
-    expect(stdout).toBe(
-      `Job ${jobId!} of feed ${feedId!}: completed.
+      expect(stderr).toMatch(
+        /^uploading: 0% 0 B of 166 B, spring\.csv\nStored as feed FD\d+, with job JV\d+\.\n/,
+      );
+      const [, feedId, jobId] = /feed (FD\d+), with job (JV\d+)/.exec(stderr)!;
+      expect(stdout).toBe(
+        `Job ${jobId!} of feed ${feedId!}: completed.
 
 processed              2
 inserted               1
@@ -59,14 +61,15 @@ line  sku     field  code           value     message
 All issues:   GET ${service.url!}/jobs/${jobId!}/issues
 Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 `,
-    );
-    expect(code).toBe(0);
-    const raw = await service.api.get(`/feeds/${feedId!}/raw`);
-    expect(raw.body).toBe(csv);
-    expect(raw.headers.get('content-disposition')).toBe('attachment; filename=spring.csv');
-    expect((await service.api.get(`/feeds/${feedId!}`)).body.partner_name).toBe('Acme Outdoor');
-    expect(stdout + stderr).not.toContain('pcis_');
-  });
+      );
+      expect(code).toBe(0);
+      const raw = await service.api.get(`/feeds/${feedId!}/raw`);
+      expect(raw.body).toBe(csv);
+      expect(raw.headers.get('content-disposition')).toBe('attachment; filename=spring.csv');
+      expect((await service.api.get(`/feeds/${feedId!}`)).body.partner_name).toBe('Acme Outdoor');
+      expect(stdout + stderr).not.toContain('pcis_');
+    },
+  );
 
   it.concurrent('prints the job as JSON with --json, and exits with 3 with --strict', async () => {
     const service = await sharedService();
@@ -95,14 +98,14 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     const first = await runFeedCommand(args, settingsOf(service));
     const second = await runFeedCommand([...args, '--json'], settingsOf(service));
 
-    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('is stored, and not loaded') });
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('is stored, but not loaded') });
     const receipt = JSON.parse(second.stdout) as Record<string, string>;
     expect(receipt).toMatchObject({ status: 'processing', size_bytes: csv.length });
     expect(second.stderr).toContain(`The same file was uploaded before, as feed ${receipt.duplicate_of!}.\n`);
     expect((await service.api.get(`/jobs/${receipt.validation_job_id!}`)).body.status).toBe('queued');
   });
 
-  it.concurrent('takes a feed from standard input', async () => {
+  it.concurrent('reads a feed from standard input', async () => {
     const service = await sharedService();
 
     const result = await runFeedCommand(
@@ -115,7 +118,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(counts) });
   });
 
-  it.concurrent('finds a file where npm was called, not where the project is', async () => {
+  it.concurrent('resolves FILE in the folder in which npm was called', async () => {
     const service = await sharedService();
     const folder = createTestFolder();
     writeFileSync(join(folder, 'autumn.csv'), csv);
@@ -129,29 +132,26 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     expect(code).toBe(0);
   });
 
-  it.concurrent(
-    'shows control characters of a feed as their escapes, and the first issues only',
-    async () => {
-      const service = await sharedService();
-      const rows = Array.from({ length: 12 }, (_, at) => `\u001b]0;title\u0007${at},Tent,\u001b[2J\u202e1\n`);
+  it.concurrent('prints control characters of a feed as escapes, and only the first issues', async () => {
+    const service = await sharedService();
+    const rows = Array.from({ length: 12 }, (_, at) => `\u001b]0;title\u0007${at},Tent,\u001b[2J\u202e1\n`);
 
-      const { code, stdout, stderr } = await runFeedCommand(
-        ['upload', '-', '--partner', 'Fir', '--issues', '2'],
-        settingsOf(service),
-        `sku,product_name,price\n${rows.join('')}`,
-      );
+    const { code, stdout, stderr } = await runFeedCommand(
+      ['upload', '-', '--partner', 'Fir', '--issues', '2'],
+      settingsOf(service),
+      `sku,product_name,price\n${rows.join('')}`,
+    );
 
-      expect(code).toBe(0);
-      expect(stdout + stderr).not.toMatch(/[^\n\P{Cc}]|\p{Cf}/u);
-      expect(stdout).toContain(String.raw`\u{1b}]0;title\u{7}1`);
-      expect(stdout).toContain(String.raw`\u{1b}[2J\u{202e}1`);
-      expect(stdout).toContain('Issues: 12 invalid_price; the first 2:\n');
-      expect(stdout).toContain('see line 2');
-      expect(stdout).not.toContain('see line 3');
-    },
-  );
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toMatch(/[^\n\P{Cc}]|\p{Cf}/u);
+    expect(stdout).toContain(String.raw`\u{1b}]0;title\u{7}1`);
+    expect(stdout).toContain(String.raw`\u{1b}[2J\u{202e}1`);
+    expect(stdout).toContain('Issues: 12 invalid_price; the first 2:\n');
+    expect(stdout).toContain('see line 2');
+    expect(stdout).not.toContain('see line 3');
+  });
 
-  it.concurrent('exits with 1 when the file is refused, and says why', async () => {
+  it.concurrent('exits with 1 and the reason when the file is refused', async () => {
     const service = await sharedService();
 
     const { code, stdout, stderr } = await runFeedCommand(
@@ -161,14 +161,14 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /\nThe service answered the upload with 400: Invalid CSV file: Missing required CSV headers: product_name, sku \(request [0-9a-f-]{36}\)\nHeader 'name' \(column 1\): rename it to product_name\.\n$/,
+      /\nThe service responded to the upload with 400: Invalid CSV file: Missing required CSV headers: product_name, sku \(request [0-9a-f-]{36}\)\nHeader 'name' \(column 1\): rename it to product_name\.\n$/,
     );
     const blank = await runFeedCommand(['upload', writeFeed(csv), '--partner', ' '], settingsOf(service));
     expect(blank.code).toBe(1);
     expect(blank.stderr).toContain('422: partner_name: String should have at least 1 character (request ');
   });
 
-  it.concurrent('exits with 1 when the run fails, and says why', async () => {
+  it.concurrent('exits with 1 and the reason when the run fails', async () => {
     const service = await sharedService();
 
     const { code, stdout } = await runFeedCommand(
@@ -182,7 +182,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     );
   });
 
-  it.concurrent('exits with 1 when the key is wrong, which it does not show', async () => {
+  it.concurrent('exits with 1 for a wrong key, without printing it', async () => {
     const service = await sharedService();
     const env = { CATALOG_URL: service.url!, CATALOG_API_KEY: 'no-such-key' };
 
@@ -193,12 +193,12 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^The service answered the upload with 401: Invalid or missing API key \(request /,
+      /^The service responded to the upload with 401: Invalid or missing API key \(request /,
     );
     expect(stderr).not.toContain('no-such-key');
   });
 
-  it.concurrent('exits with 4 when the service is not there, having tried again', async () => {
+  it.concurrent('exits with 4 when the service is unreachable after all retries', async () => {
     const url = `http://127.0.0.1:${await closedPort()}`;
     const env = { CATALOG_URL: url, CATALOG_API_KEY: 'a-key' };
 
@@ -209,11 +209,11 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 
     const reason = `The service at ${url} cannot be reached: connect ECONNREFUSED ${url.slice(7)}.`;
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
-    expect(stderr).toBe(`${reason} Trying again in 1 s (1 of 1).\n${reason}\nNothing was run.\n`);
+    expect(stderr).toBe(`${reason} Retrying in 1 s (1 of 1).\n${reason}\nNothing was run.\n`);
   });
 });
 
-describe('npm run feed with a command line or settings that are wrong', () => {
+describe('npm run feed with an invalid command line or setting', () => {
   const file = () => writeFeed(csv);
   const key = { CATALOG_API_KEY: 'a-key' };
   it.concurrent.each<[string, (string | (() => string))[], Record<string, string>, string]>([
@@ -249,7 +249,7 @@ describe('npm run feed with a command line or settings that are wrong', () => {
       'a key of two lines',
       ['follow', 'JV1'],
       { CATALOG_API_KEY: 'a\nb' },
-      'Wrong API key: it has a character that no key has.',
+      'Wrong API key: it has an invalid character.',
     ],
     [
       'no key, for a service of another machine',
@@ -258,30 +258,27 @@ describe('npm run feed with a command line or settings that are wrong', () => {
       'Missing API key: set CATALOG_API_KEY.',
     ],
     ['no key', ['follow', 'JV1'], { DATA_DIR: '/nowhere' }, 'Missing API key: set CATALOG_API_KEY.'],
-  ])(
-    'says in two lines what is wrong and how to get help, and exits with 2: %s',
-    async (...[, args, env, problem]) => {
-      const { code, stdout, stderr } = await runFeedCommand(
-        args.map((arg) => (typeof arg === 'string' ? arg : arg())),
-        env,
-      );
+  ])('exits with 2, the problem and how to get help, in two lines: %s', async (...[, args, env, problem]) => {
+    const { code, stdout, stderr } = await runFeedCommand(
+      args.map((arg) => (typeof arg === 'string' ? arg : arg())),
+      env,
+    );
 
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      const [first, second, ...more] = stderr.split('\n');
-      expect(first!.replace(/ \(Did you mean .*\)$/, '')).toBe(problem);
-      expect(second).toMatch(/^Help: npx partner-feed( (upload|follow|cancel|products))? --help$/);
-      expect(more).toEqual(['']);
-      expect(stderr).not.toMatch(/a-key|a\nb/);
-    },
-  );
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const [first, second, ...more] = stderr.split('\n');
+    expect(first!.replace(/ \(Did you mean .*\)$/, '')).toBe(problem);
+    expect(second).toMatch(/^Help: npx partner-feed( (upload|follow|cancel|products))? --help$/);
+    expect(more).toEqual(['']);
+    expect(stderr).not.toMatch(/a-key|a\nb/);
+  });
 
-  it.concurrent('names the command as it was called', async () => {
+  it.concurrent('names the command as it was invoked', async () => {
     const { stderr } = await runFeedCommand(['follow'], { npm_lifecycle_event: 'feed' });
 
     expect(stderr).toBe('Missing argument: JOB.\nHelp: npm run --silent feed -- follow --help\n');
   });
 
-  it.concurrent('shows its help as an error without a command', async () => {
+  it.concurrent('prints its help to standard error without a command', async () => {
     const { code, stdout, stderr } = await runFeedCommand([], key);
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -289,9 +286,13 @@ describe('npm run feed with a command line or settings that are wrong', () => {
   });
 
   it.concurrent.each([
-    ['is not there', () => join(createTestFolder(), 'no.csv'), /no\.csv cannot be read: ENOENT.*\n$/],
-    ['is a folder', () => createTestFolder(), /is no regular file\. .*standard input, as the file -\.\n$/],
-  ])('(a file that %s) says so, and exits with 2', async (_what, path, problem) => {
+    ['does not exist', () => join(createTestFolder(), 'no.csv'), /no\.csv cannot be read: ENOENT.*\n$/],
+    [
+      'is a folder',
+      () => createTestFolder(),
+      /is not a regular file\. Use - to read from standard input\.\n$/,
+    ],
+  ])('exits with 2 and the problem for a file that %s', async (_what, path, problem) => {
     const { code, stdout, stderr } = await runFeedCommand(['upload', path(), '--partner', 'A'], key);
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -300,10 +301,10 @@ describe('npm run feed with a command line or settings that are wrong', () => {
 });
 
 describe('npm run feed -- --help', () => {
-  it.concurrent('says what it takes, and loads nothing of the service', async () => {
-    const tell = `process.on('exit', () => process.stderr.write(Object.keys(require.cache).join('\\n')))`;
+  it.concurrent('lists commands, settings and exit codes, and imports nothing of the service', async () => {
+    const listModules = `process.on('exit', () => process.stderr.write(Object.keys(require.cache).join('\\n')))`;
     const preload = join(createTestFolder(), 'preload.cjs');
-    writeFileSync(preload, tell);
+    writeFileSync(preload, listModules);
 
     const { code, stdout, stderr } = await new FeedCommand(['--help'], {}, ['--require', preload]).exit;
 
@@ -320,16 +321,16 @@ describe('npm run feed -- --help', () => {
   });
 });
 
-describe('npm run feed while a run goes on', () => {
+describe('npm run feed while a run is in progress', () => {
   it.concurrent(
-    'ends at a signal or after --timeout, leaves the run alone, and can follow it later',
+    'exits at a signal or after --timeout while the run continues, and can follow it later',
     async () => {
       const service = await startUsedService();
       const env = settingsOf(service);
       const held = await HeldProducts.of(embeddedAddress(service.dataDir));
       const command = new FeedCommand(['upload', writeFeed(csv), '--partner', 'Juniper'], env);
       await eventually(
-        'the run goes on',
+        'the run is in progress',
         () => /^(running|reading|comparing|loading)/m.test(command.stderr),
         60,
       );
@@ -340,13 +341,11 @@ describe('npm run feed while a run goes on', () => {
       const [jobId] = /JV\d+/.exec(stderr)!;
       expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
       expect(stderr).toMatch(
-        new RegExp(
-          `\\nInterrupted\\.\\nA run that was asked for continues: npx partner-feed follow ${jobId} `,
-        ),
+        new RegExp(`\\nInterrupted\\.\\nA requested run continues: npx partner-feed follow ${jobId} `),
       );
-      const impatient = await runFeedCommand(['follow', jobId, '--timeout', '1'], env);
-      expect(impatient).toMatchObject({ code: 5, stdout: '' });
-      expect(impatient.stderr).toMatch(/^Timed out after 1 s\.$/m);
+      const timedOut = await runFeedCommand(['follow', jobId, '--timeout', '1'], env);
+      expect(timedOut).toMatchObject({ code: 5, stdout: '' });
+      expect(timedOut.stderr).toMatch(/^Timed out after 1 s\.$/m);
 
       const follower = runFeedCommand(['follow', jobId, '--json'], env);
       await held.release();
@@ -356,7 +355,7 @@ describe('npm run feed while a run goes on', () => {
     },
   );
 
-  it.concurrent('cancels it, which whoever follows it is told', async () => {
+  it.concurrent('cancels it, and a following command reports that', async () => {
     const service = await startUsedService();
     const env = settingsOf(service);
     const held = await HeldProducts.of(embeddedAddress(service.dataDir));

@@ -18,14 +18,14 @@ function writeFeed(): string {
   return path;
 }
 
-/** A front before the service, and what the command needs to go through it. */
+/** Starts a proxy before the service. @returns the settings of a command that uses it, too */
 async function openFront(fateOf: (request: string, time: number) => Fate) {
   const service = await sharedService();
   const front = await ServiceFront.open(service.url!, fateOf);
   return { service, front, env: { CATALOG_URL: front.url, CATALOG_API_KEY: service.key! } };
 }
 
-/** A service that takes every upload, and keeps nothing. */
+/** Starts a service that accepts every upload and discards it. */
 async function openSink() {
   let bytes = 0;
   const server = createServer((request, response) => {
@@ -63,7 +63,7 @@ const isLook = (request: string) => /^GET \/jobs\/JV\d+$/.test(request);
 
 let withoutWorker: Promise<ServiceProcess> | undefined;
 
-/** A run that waits in the queue of a service where nobody works on it. */
+/** Queues a run at a service without a worker. */
 async function queueRun() {
   const service = await (withoutWorker ??= startUsedService({ QUEUE_WORKER: 'off' }));
   const { jobId } = await service.api.uploadFeed(csv);
@@ -72,8 +72,8 @@ async function queueRun() {
   return { service, jobId };
 }
 
-describe('npm run feed through a network that fails', () => {
-  it.concurrent('waits as long as the service asks for when it has no room', async () => {
+describe('npm run feed over a failing network', () => {
+  it.concurrent('waits for Retry-After when the service is overloaded', async () => {
     const { env } = await openFront((request, time) =>
       isUpload(request) && time === 1
         ? { status: 503, headers: { 'retry-after': '1' }, body: { detail: 'No room\u001b.' } }
@@ -84,11 +84,11 @@ describe('npm run feed through a network that fails', () => {
 
     expect(code).toBe(0);
     expect(stderr).toContain(
-      `The service answered the upload with 503: No room${String.raw`\u{1b}`}. Trying again in 1 s (1 of 4).\n`,
+      `The service responded to the upload with 503: No room${String.raw`\u{1b}`}. Retrying in 1 s (1 of 4).\n`,
     );
   });
 
-  it.concurrent('exits with 4 when there is no room however often it asks', async () => {
+  it.concurrent('exits with 4 when the service is overloaded at every retry', async () => {
     const { env, front } = await openFront(() => ({ status: 429, headers: { 'retry-after': '1' } }));
 
     const { code } = await runFeedCommand(['follow', 'JV00001', '--retries', '1'], env);
@@ -97,7 +97,7 @@ describe('npm run feed through a network that fails', () => {
     expect(front.seen).toEqual(['GET /jobs/JV00001', 'GET /jobs/JV00001']);
   });
 
-  it.concurrent('stores a feed once when the answer got lost', async () => {
+  it.concurrent('stores a feed once when the response is lost', async () => {
     const { service, env, front } = await openFront((request, time) =>
       isUpload(request) && time === 1 ? 'lose answer' : 'pass',
     );
@@ -108,16 +108,16 @@ describe('npm run feed through a network that fails', () => {
     );
 
     expect(code).toBe(0);
-    expect(stderr).toContain('cannot be reached: socket hang up. Trying again in 1 s (1 of 4).\n');
+    expect(stderr).toContain('cannot be reached: socket hang up. Retrying in 1 s (1 of 4).\n');
     expect(front.seen.filter(isUpload)).toHaveLength(2);
     expect(JSON.parse(stdout)).toMatchObject({ duplicate_of: null });
     const again = await service.api.upload({ csv, partnerName: 'Birch', fileName: 'spring.csv' });
-    // The first one, and only that, has the same bytes.
+    // Only the first one has the same bytes.
     expect(again.body.duplicate_of).toBe((JSON.parse(stdout) as { feed_id: string }).feed_id);
   });
 
   it.concurrent(
-    'does not run a job twice when the answer got lost, and follows it through a failure',
+    'does not run a job twice when the response is lost, and follows it over a broken connection',
     async () => {
       const { env, front } = await openFront((request, time) => {
         if (isRun(request)) return 'lose answer';
@@ -134,8 +134,8 @@ describe('npm run feed through a network that fails', () => {
 
   it.concurrent.each([
     ['502 of a proxy', 'Gorse', { status: 502 }],
-    ['503 that comes late', 'Iris', { status: 503, headers: { 'retry-after': '1' } }],
-  ])('does not run a job twice when all that came was a %s', async (_what, partner, lost) => {
+    ['503 after the run', 'Iris', { status: 503, headers: { 'retry-after': '1' } }],
+  ])('does not run a job twice when the response is replaced by a %s', async (_what, partner, lost) => {
     const { env } = await openFront((request) =>
       isRun(request) ? { lose: 'answer', instead: lost } : 'pass',
     );
@@ -146,7 +146,7 @@ describe('npm run feed through a network that fails', () => {
     expect(stdout).toMatch(/inserted +1\nupdated +0\nunchanged +0\n/);
   });
 
-  it.concurrent('follows a run that has begun after it was looked for', async () => {
+  it.concurrent('follows a run that began after the check before a retry', async () => {
     const { env, front } = await openFront((request, time) => {
       if (!isRun(request)) return 'pass';
       return time === 1 ? { status: 502 } : { lose: 'answer', instead: { status: 409 } };
@@ -158,7 +158,7 @@ describe('npm run feed through a network that fails', () => {
     expect(front.seen.filter(isRun)).toHaveLength(2);
   });
 
-  it.concurrent('takes a run for cancelled when only the answer got lost', async () => {
+  it.concurrent('reports a run as cancelled when the response to the cancellation is lost', async () => {
     const { service, jobId } = await queueRun();
     const front = await ServiceFront.open(service.url!, (request, time) =>
       isCancel(request) && time === 1 ? 'lose answer' : 'pass',
@@ -171,7 +171,7 @@ describe('npm run feed through a network that fails', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('The run was cancelled.') });
   });
 
-  it.concurrent('has nothing to cancel where nobody has asked for a run, whatever got lost', async () => {
+  it.concurrent('exits with 1 when no run was requested, also after a lost cancellation', async () => {
     const { service, front, env } = await openFront((request, time) =>
       isCancel(request) && time === 1 ? 'hang up' : 'pass',
     );
@@ -184,7 +184,7 @@ describe('npm run feed through a network that fails', () => {
     expect(stderr).toMatch(new RegExp(`\nJob ${jobId} has no run to cancel\\.\n$`));
   });
 
-  it.concurrent('does not follow a job for ever that nobody has asked to run', async () => {
+  it.concurrent('exits with 1 instead of following a job without a requested run', async () => {
     const { service, env } = await openFront(() => 'pass');
     const { jobId } = await service.api.uploadFeed(csv);
 
@@ -193,17 +193,17 @@ describe('npm run feed through a network that fails', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: '',
-      stderr: `No run of job ${jobId} was asked for.
+      stderr: `No run of job ${jobId} was requested.
 `,
     });
   });
 
-  it.concurrent('follows a run that waits in the queue', async () => {
+  it.concurrent('follows a queued run', async () => {
     const { service, jobId } = await queueRun();
     const front = await ServiceFront.open(service.url!, () => 'pass');
     const env = { CATALOG_URL: front.url, CATALOG_API_KEY: service.key! };
     const follower = new FeedCommand(['follow', jobId], env);
-    // Once to see that it waits, twice to follow it.
+    // One request checks for a run, two follow it.
     await eventually('it is followed', () => front.seen.filter(isLook).length === 3, 60);
 
     await service.api.post(`/jobs/${jobId}/cancel`);
@@ -214,7 +214,7 @@ describe('npm run feed through a network that fails', () => {
     });
   });
 
-  it.concurrent('sends standard input again only if nothing of it was read', async () => {
+  it.concurrent('retries an upload of standard input only if nothing of it was read', async () => {
     const refusedFirst = await openFront((request, time) =>
       isUpload(request) && time === 1 ? { status: 503, headers: { 'retry-after': '1' } } : 'pass',
     );
@@ -230,7 +230,7 @@ describe('npm run feed through a network that fails', () => {
     );
   });
 
-  it.concurrent('tells what it was answered before it had sent the file', async () => {
+  it.concurrent('reports a response that arrives before the file is sent', async () => {
     const { env } = await openFront(() => ({ status: 413, body: { detail: 'Too large for this proxy.' } }));
     const path = writeFeed();
     truncateSync(path, 64 * mebibyte);
@@ -238,7 +238,7 @@ describe('npm run feed through a network that fails', () => {
     const { code, stderr } = await runFeedCommand(['upload', path, '--partner', 'Acme'], env);
 
     expect(code).toBe(1);
-    expect(stderr).toBe('The service answered the upload with 413: Too large for this proxy.\n');
+    expect(stderr).toBe('The service responded to the upload with 413: Too large for this proxy.\n');
   });
 
   it.concurrent('holds no more of a large file than of a small one', async () => {
@@ -252,7 +252,7 @@ describe('npm run feed through a network that fails', () => {
     expect(large - small).toBeLessThan(size / 4);
   });
 
-  it.concurrent('says when something else than the service answers', async () => {
+  it.concurrent('reports the response of another server', async () => {
     const { env } = await openFront(() => ({ status: 200, body: 'Welcome!' }));
 
     for (const args of [
@@ -261,11 +261,11 @@ describe('npm run feed through a network that fails', () => {
     ]) {
       const { code, stderr } = await runFeedCommand(args, env);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/The response is no (receipt|job)\. Is the address that of the service\?\n$/);
+      expect(stderr).toMatch(/Unexpected response \(not a (receipt|job)\)\. Check --url\.\n$/);
     }
   });
 
-  it.concurrent('breaks an upload off at a signal', async () => {
+  it.concurrent('aborts an upload at a signal', async () => {
     const { env, front } = await openFront(() => 'pass');
     const command = new FeedCommand(['upload', '-', '--partner', 'Acme'], env);
     command.stdin.write(csv);

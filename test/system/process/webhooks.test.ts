@@ -51,7 +51,7 @@ const list = async () => (await webhooks(settings(), 'list')).stdout;
 const lineOf = async (id: string) => (await list()).split('\n').find((line) => line.startsWith(`${id} `));
 
 describe('the command that manages webhooks', () => {
-  it('has events sent over TLS, signed with the secret that it prints once, and shows all but that', async () => {
+  it('creates a webhook over TLS, prints its secret once, and lists everything but the secret', async () => {
     const ca = join(createTestFolder(), 'ca.pem');
     writeFileSync(ca, localhostCertificate.cert);
     const receiver = await startReceiver({ tls: localhostCertificate });
@@ -67,7 +67,7 @@ describe('the command that manages webhooks', () => {
     const { feedId } = await service.api.uploadFeed(csv, 'Acme Outdoor');
     await service.api.uploadFeed(csv, 'Birch');
 
-    await eventually('it is told', () => receiver.received.length === 1, 30);
+    await eventually('the event arrives', () => receiver.received.length === 1, 30);
     expect(receiver.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(receiver.received[0]!.event).toMatchObject({ type: 'feed.uploaded', data: { feed_id: feedId } });
     const lines = (await list()).split('\n');
@@ -87,7 +87,7 @@ describe('the command that manages webhooks', () => {
     await service.stop();
   });
 
-  it('shows what failed: a certificate that nobody vouches for, for example', async () => {
+  it('lists the last failure, as a self-signed certificate', async () => {
     const receiver = await startReceiver({ tls: localhostCertificate });
     const service = await startApi();
     const id = await create(receiver);
@@ -124,11 +124,11 @@ describe('the command that manages webhooks', () => {
   });
 });
 
-describe('an event that is being sent when its worker', () => {
+describe('a delivery in progress whose worker', () => {
   it.each<[string, NodeJS.Signals]>([
     ['is killed', 'SIGKILL'],
-    ['has to stop', 'SIGTERM'],
-  ])('%s is sent by another one, under the same id', async (_what, signal) => {
+    ['shuts down', 'SIGTERM'],
+  ])('%s is repeated by another worker with the same id', async (_what, signal) => {
     const service = await startApi({ QUEUE_WORKER: 'off' });
     const receiver = await startReceiver();
     receiver.answer = () => 'nothing';

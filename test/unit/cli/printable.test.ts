@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { byteText, printable, printableJson } from '../../../src/cli/printable';
 
 describe('printable', () => {
-  it('shows what would move the cursor, colour, hide or reorder text as its escape', () => {
+  it('escapes characters that move the cursor, color, hide or reorder text', () => {
     expect(printable('a\u001b[2Jb\r\nc\td\u0000\u009b\u007f')).toBe(
       String.raw`a\u{1b}[2Jb\r\nc\td\u{0}\u{9b}\u{7f}`,
     );
@@ -11,7 +11,7 @@ describe('printable', () => {
     );
   });
 
-  it('leaves letters, signs and emoji of any language alone', () => {
+  it('keeps letters, signs and emoji of any language', () => {
     const text = 'Zelt für 2 – テント, خيمة, палатка, 🏕';
 
     expect(printable(text)).toBe(text);
@@ -19,7 +19,7 @@ describe('printable', () => {
 });
 
 describe('printableJson', () => {
-  it('gives the same value, without a character that a terminal obeys', () => {
+  it('parses to the same value, without control characters', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string({ unit: 'binary' }), (value, text) => {
         const json = printableJson({ value, text });
@@ -29,7 +29,7 @@ describe('printableJson', () => {
     );
   });
 
-  it('escapes characters beyond the first 65,536 as JSON can', () => {
+  it('escapes characters beyond U+FFFF as surrogate pairs', () => {
     expect(printableJson('\u{e0041}')).toBe(String.raw`"\udb40\udc41"`);
   });
 });

@@ -3,7 +3,7 @@ import { ProgressView } from '../../../src/cli/progress-view';
 
 const escape = String.fromCharCode(27);
 
-/** What the view writes into a terminal, or into anything else. */
+/** Opens a view on a terminal, or on another stream, and collects its output. */
 function openView(isTTY: boolean): { view: ProgressView; written: () => string } {
   const stream = Object.assign(new PassThrough(), { isTTY, columns: 80 });
   let text = '';
@@ -19,7 +19,7 @@ describe('progress in a terminal', () => {
     else process.env.TERM = terminal;
   });
 
-  it('is a bar that moves, and is gone before anything else is written', () => {
+  it('is a bar, which is removed before other output', () => {
     const { view, written } = openView(true);
 
     view.show({ name: 'uploading', bytes: { done: 0, total: 4_000_000 }, detail: 'a.csv' });
@@ -34,7 +34,7 @@ describe('progress in a terminal', () => {
     expect(written().lastIndexOf(`${escape}[?7h`)).toBeGreaterThan(written().lastIndexOf(`${escape}[?7l`));
   });
 
-  it('is the time that goes by where nobody knows how much there is', () => {
+  it('is the elapsed time when the total is unknown', () => {
     const { view, written } = openView(true);
 
     view.show({ name: 'uploading', bytes: { done: 1500, total: undefined } });
@@ -46,7 +46,7 @@ describe('progress in a terminal', () => {
     expect(written()).not.toContain('%');
   });
 
-  it('may be taken away twice, and before there is any', () => {
+  it('can be cleared twice, and before it is shown', () => {
     const { view, written } = openView(true);
 
     view.clear();
@@ -59,7 +59,7 @@ describe('progress in a terminal', () => {
     expect(written()).toBe(before);
   });
 
-  it('is a line in one that cannot move its cursor', () => {
+  it('is a line in a dumb terminal', () => {
     process.env.TERM = 'dumb';
     const { view, written } = openView(true);
 
@@ -69,10 +69,10 @@ describe('progress in a terminal', () => {
   });
 });
 
-describe('progress elsewhere', () => {
+describe('progress without a terminal', () => {
   afterEach(() => void jest.restoreAllMocks());
 
-  it('is a line for each stage, and one every ten seconds, with the speed and the time that is left', () => {
+  it('is a line for each stage and every ten seconds, with throughput and remaining time', () => {
     const { view, written } = openView(false);
     const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);
 
@@ -85,13 +85,13 @@ describe('progress elsewhere', () => {
       clock.mockReturnValue(now);
       view.show({ name: 'uploading', bytes: { done, total: 5_000_000 } });
     }
-    view.show({ name: 'waiting', detail: 'It starts by itself.' });
+    view.show({ name: 'waiting', detail: 'The run is queued.' });
     view.note('Done.');
 
     expect(written().split('\n')).toEqual([
       'uploading: 20% 1.0 MB of 5.0 MB',
       'uploading: 60% 3.0 MB of 5.0 MB, 200.0 kB/s, 10 s left',
-      'waiting: It starts by itself.',
+      'waiting: The run is queued.',
       'Done.',
       '',
     ]);

@@ -1,6 +1,9 @@
 import stringWidth from 'string-width';
+import type { components } from '../../../generated/openapi';
 import { issueTable, jobReport } from '../../../src/cli/report';
-import type { Job, RowIssue } from '../../../src/cli/jobs';
+import type { Job } from '../../../src/cli/jobs';
+
+type RowIssue = components['schemas']['RowIssue'];
 
 const issue = (other: Partial<RowIssue>): RowIssue => ({
   line: 3,
@@ -11,24 +14,24 @@ const issue = (other: Partial<RowIssue>): RowIssue => ({
   column_number: 4,
   code: 'invalid_price',
   severity: 'error',
-  message: 'The price is no price.',
+  message: 'The price is not a number.',
   value: '1.299,00',
   ...other,
 });
 
 describe('the table of issues', () => {
-  it('has a column each, as wide as what stands in it', () => {
+  it('has columns as wide as their contents', () => {
     expect(issueTable([issue({}), issue({ line: 1234567, sku: null, field: null, value: null })], 100)).toBe(
       [
         'line     sku     field  code           value     message',
-        '3        LAMP-1  price  invalid_price  1.299,00  The price is no price.',
+        '3        LAMP-1  price  invalid_price  1.299,00  The price is not a number.',
         '1234567                 invalid_price            see line 3',
         '',
       ].join('\n'),
     );
   });
 
-  it('wraps messages within the width, and cuts all else that is long, of wide characters too', () => {
+  it('wraps messages within the width, and cuts other long texts, also of wide characters', () => {
     const table = issueTable(
       [
         issue({
@@ -54,7 +57,7 @@ describe('the table of issues', () => {
     expect(table).toContain('what is wrong with it what is\n');
   });
 
-  it('shows control characters of feeds as their escapes', () => {
+  it('prints control characters of feeds as escapes', () => {
     const table = issueTable([issue({ sku: 'A\u001b[31m', value: '1\n2', message: '\u0007' })], 100);
 
     expect(table.split('\n')).toHaveLength(3);
@@ -79,7 +82,7 @@ describe('the report of a job', () => {
     issue_counts: [],
   };
 
-  it('has its counters', () => {
+  it('has the counters', () => {
     expect(jobReport(job)).toBe(
       `Job JV00001 of feed FD00001: completed.
 
@@ -92,7 +95,7 @@ skipped                1
     );
   });
 
-  it('says why a run failed, and its counters once', () => {
+  it('has the reason of a failed run without its counters', () => {
     const failed = {
       ...job,
       status: 'failed' as const,

@@ -12,7 +12,7 @@ describe('authenticateConfigured', () => {
     ['first-key', 'API_KEYS 1'],
     ['second key', 'API_KEYS 2'],
     ['schlüssel', 'API_KEYS 3'],
-  ])('knows %j by the name %j, limited to no partner', async (key, keyName) => {
+  ])('accepts %j under the name %j, limited to no partner', async (key, keyName) => {
     expect(await authenticate(key)).toEqual({
       keyName,
       keyDigest: createHash('sha256').update(key).digest(),
@@ -31,11 +31,11 @@ describe('authenticateConfigured', () => {
     ['all the keys', 'first-key,second key'],
     ['a key and a NUL', 'first-key\u0000'],
     ['a very long key', 'x'.repeat(100_000)],
-  ])('does not know %s', async (_what, key) => {
+  ])('refuses %s', async (_what, key) => {
     expect(await authenticate(key)).toBeUndefined();
   });
 
-  it('without keys knows none, not even the empty one', async () => {
+  it('refuses every key, also an empty one, when none is configured', async () => {
     const none = authenticateConfigured([]);
 
     expect(await none('')).toBeUndefined();
@@ -44,15 +44,15 @@ describe('authenticateConfigured', () => {
 });
 
 describe('localKey', () => {
-  it('generates a key that goes into a header and a shell as it is, and that nobody guesses', () => {
+  it('generates a long random key of characters that need no escaping in headers and shells', () => {
     expect(localKey(createTestFolder())).toMatch(/^[A-Za-z0-9_-]{32,}$/);
   });
 
-  it('is another one in every folder', () => {
+  it('generates another key in every folder', () => {
     expect(localKey(createTestFolder())).not.toBe(localKey(createTestFolder()));
   });
 
-  it('stays the same from start to start', () => {
+  it('returns the same key at every start', () => {
     const dataDir = createTestFolder();
 
     const key = localKey(dataDir);
@@ -61,7 +61,7 @@ describe('localKey', () => {
     expect(localKey(dataDir)).toBe(key);
   });
 
-  it('keeps the key where only our own account can read it', () => {
+  it('stores the key in a file that only the own account can read', () => {
     const dataDir = createTestFolder();
 
     const key = localKey(dataDir);
@@ -71,14 +71,14 @@ describe('localKey', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('takes the key that somebody has put there', () => {
+  it('uses a key that the operator has put into the file', () => {
     const dataDir = createTestFolder();
     writeFileSync(join(dataDir, 'api-key'), ' my-own-key \n');
 
     expect(localKey(dataDir)).toBe('my-own-key');
   });
 
-  it('generates the key anew when the file is empty, as a crash may leave it', () => {
+  it('generates another key when the file is empty, as after a crash', () => {
     const dataDir = createTestFolder();
     writeFileSync(join(dataDir, 'api-key'), '');
 
@@ -88,7 +88,7 @@ describe('localKey', () => {
     expect(localKey(dataDir)).toBe(key);
   });
 
-  it('fails rather than hand out another key when the file cannot be read', () => {
+  it('fails instead of generating another key when the file cannot be read', () => {
     const dataDir = createTestFolder();
     mkdirSync(join(dataDir, 'api-key'));
 
