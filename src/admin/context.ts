@@ -3,7 +3,6 @@ import { openDatabase, type Database } from '../db/database';
 import { migrateToLatest, missingMigrations } from '../db/migrate';
 import { reachDatabase } from '../process/reach-database';
 
-/** What a command works with. */
 export interface AdminContext {
   config: Config;
   db: Database;

@@ -18,7 +18,6 @@ import { printJson, printLine, printNote, printTable } from './output';
 const pingSeconds = 30;
 const pollMilliseconds = 250;
 
-/** Adds the commands for deliveries to those of webhooks. */
 export function addDeliveries(webhooks: Command): void {
   webhooks
     .command('ping')

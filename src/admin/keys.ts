@@ -8,7 +8,6 @@ import { partnerNameArgument, timeArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine, printNote, printTable } from './output';
 
-/** Adds the commands that manage API keys. */
 export function addKeys(program: Command): Command {
   const keys = program.command('keys').description('create, list and revoke API keys');
   keys

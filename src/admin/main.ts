@@ -2,7 +2,6 @@ import { ConfigError } from '../shared/settings';
 import { UsageError, usageExitCode } from '../shared/command-line';
 import { adminProgram } from './program';
 
-/** Runs the command `npm run admin`. */
 adminProgram()
   .runWith(process.argv.slice(2))
   .then(

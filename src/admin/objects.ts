@@ -7,7 +7,6 @@ import { printLine } from './output';
 /** Younger objects without a row are kept: an upload stores its object before its row. */
 const orphanAgeMilliseconds = 24 * 3600 * 1000;
 
-/** Adds the commands that manage the object store. */
 export function addObjects(program: Command): void {
   const objects = program.command('objects').description('clean up the object store');
   objects

@@ -1,4 +1,3 @@
-/** Prints a line to standard output. */
 export function printLine(line: string): void {
   process.stdout.write(`${line}\n`);
 }
@@ -12,7 +11,6 @@ export function printTable(rows: string[][]): void {
   }
 }
 
-/** Prints a value as indented JSON. */
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, 2));
 }

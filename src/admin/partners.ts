@@ -7,7 +7,6 @@ import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine } from './output';
 
-/** Adds the commands that manage partners. */
 export function addPartners(program: Command): void {
   const partners = program.command('partners').description('merge partners');
   partners

@@ -8,7 +8,6 @@ import { printLine, printNote, printTable } from './output';
 
 const printedDifferencesMax = 50;
 
-/** Adds the commands that verify and rebuild the sums behind the sales figures. */
 export function addSales(program: Command): void {
   const sales = program.command('sales').description('verify and rebuild the sales figures');
   sales

@@ -29,7 +29,6 @@ const eventTypes = (Object.keys(document['x-webhooks']) as EventType[]).filter(
 const secretBytes = 32;
 const urlCharactersMax = 2_000;
 
-/** Adds the commands that manage webhooks. */
 export function addWebhooks(program: Command, { hidden = false } = {}): void {
   const webhooks = program
     .command('webhooks', { hidden })

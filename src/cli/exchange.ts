@@ -2,7 +2,6 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 
-/** A response of the service, whatever its status. */
 export interface ServiceResponse {
   status: number;
   /** By lower-case name. */
@@ -14,7 +13,7 @@ export interface ServiceResponse {
 export interface StreamedBody {
   /** In bytes; undefined: unknown before its end. */
   size: number | undefined;
-  /** A piece is valid until the next one is asked for. */
+  /** A piece is valid until the next one is requested. */
   pieces(): AsyncIterable<Buffer>;
   /** Called with each piece written to the socket. */
   onSent(piece: Buffer): void;
@@ -24,7 +23,6 @@ export interface Exchange {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: StreamedBody;
-  /** Consumes the stream of a response of 200. */
   save?: (content: Readable) => Promise<void>;
   signal: AbortSignal;
 }
@@ -41,10 +39,7 @@ const idleMilliseconds = 5 * 60_000;
 /** The body is sent after this time without `100 Continue`. */
 const continueMilliseconds = 1_000;
 
-/**
- * Sends one request on a new connection. The body follows `100 Continue`; an early response ends it.
- * @throws an error of the network, `BodyFailure`, `SaveFailure`, or the signal's reason
- */
+/** Sends one request on a new connection. @throws BodyFailure, SaveFailure, an error of the network, the signal's reason */
 export function exchange(
   target: URL,
   { method, headers, body, save, signal }: Exchange,

@@ -4,15 +4,11 @@ import type { Readable } from 'node:stream';
 import { UsageFailure } from './failures';
 import { printable } from './printable';
 
-/** The file to upload, or standard input. */
 export interface FeedFile {
   name: string;
   /** In bytes; undefined of standard input. */
   size: number | undefined;
-  /**
-   * Reads it from its start. A piece is valid until the next one is requested; the iterator throws UsageFailure.
-   * @returns undefined if it cannot be read again
-   */
+  /** Reads it from its start; undefined if it cannot be read again. The iterator reuses its buffer; throws UsageFailure. */
   read(): AsyncIterable<Buffer> | undefined;
   /** Its first bytes, `beginningBytes` at most; of standard input, those read so far. */
   beginning(): Promise<Buffer>;

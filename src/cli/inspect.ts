@@ -11,7 +11,6 @@ import { sendForm } from './upload';
 
 type FeedInspection = components['schemas']['FeedInspection'];
 
-/** Shows what an upload and a run would do with a file. */
 export function inspectFile(path: string, { partner, issues }: { partner: string; issues: number }): Work {
   return async (session) => {
     const file = await openFeedFile(path);
@@ -28,10 +27,7 @@ export function inspectFile(path: string, { partner, issues }: { partner: string
   };
 }
 
-/**
- * Inspects the beginning of a file that an upload has refused.
- * @throws the error of the upload, with advice on how to correct the file if there is any
- */
+/** Inspects the beginning of a refused file. @throws the error of the upload, with advice on how to correct the file */
 export async function inspectRefused(
   error: unknown,
   session: Session,
@@ -70,7 +66,6 @@ function wholeLinesOf(name: string, beginning: Buffer): FeedFile {
   };
 }
 
-/** Lines of advice on how to correct a file. */
 function adviceOf({ hint, headers }: FeedInspection): string[] {
   // The headers of another file format are meaningless.
   if (hint) return [hint.message];
@@ -98,7 +93,6 @@ function inspectionReport(fileName: string, inspection: FeedInspection, issuesSh
   );
 }
 
-/** Describes encoding, delimiter, line ends and number of rows. */
 function formOf({
   encoding,
   delimiter,

@@ -98,7 +98,6 @@ function askForJob(service: Service, jobId: string, headers?: Record<string, str
   return service.ask('the request for the job', { method: 'GET', path: pathOf(jobId), headers });
 }
 
-/** @throws Failure when the response is not a job */
 function jobOf({ body }: ServiceResponse): Job {
   const job = body as Job | undefined;
   if (typeof job?.status === 'string' && Array.isArray(job.issue_counts)) return job;

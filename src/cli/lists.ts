@@ -20,7 +20,6 @@ interface Page<Item> {
   next_cursor?: string;
 }
 
-/** Lists issues of the last run of a job. */
 export function listIssues(jobId: string, options: PageOptions & { code?: string; severity?: string }): Work {
   const query = options as QueryOf<'/jobs/{job_id}/issues'>;
   return async (session) => {
@@ -30,7 +29,6 @@ export function listIssues(jobId: string, options: PageOptions & { code?: string
   };
 }
 
-/** Lists products. */
 export function listProducts(
   options: PageOptions & {
     partner?: string;
@@ -51,7 +49,6 @@ export function listProducts(
   };
 }
 
-/** Lists orders. */
 export function listOrders({ partner: partner_name, ...page }: PageOptions & { partner?: string }): Work {
   const query = { partner_name, ...page };
   return async (session) => {

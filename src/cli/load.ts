@@ -9,11 +9,9 @@ import { uploadFeed, type Receipt } from './upload';
 
 interface ResultOptions {
   strict?: boolean;
-  /** The number of issues to show. */
   issues: number;
 }
 
-/** Uploads a file, runs its job and shows the result. */
 export function upload(path: string, options: ResultOptions & { partner: string; run: boolean }): Work {
   return async (session) => {
     const receipt = await store(session, path, options.partner);
@@ -23,13 +21,11 @@ export function upload(path: string, options: ResultOptions & { partner: string;
   };
 }
 
-/** Follows a run to its end and shows the result. */
 export function follow(jobId: string, options: ResultOptions): Work {
   return async (session) =>
     showResult(session, options, await withRunHint(session, jobId, followRun(session, jobId)));
 }
 
-/** Cancels the run of a job. */
 export function cancel(jobId: string): Work {
   return async (session) => {
     const job = await withRunHint(session, jobId, cancelJob(session, jobId));

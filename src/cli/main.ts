@@ -6,7 +6,6 @@ import { feedProgram } from './program';
 import { ProgressView } from './progress-view';
 import { openSession } from './session';
 
-/** The command `npm run feed`. @returns the exit code */
 async function main(view: ProgressView): Promise<number> {
   let exitCode: number = exitCodes.done;
   const program = feedProgram(process.env, async (work, options) => {

@@ -11,7 +11,6 @@ import { textTable } from './table';
 type JobPlan = components['schemas']['JobPlan'];
 type FieldChange = components['schemas']['FieldChange'];
 
-/** Shows what a run of a job would change. */
 export function showPlan(jobId: string, page: { limit: number; cursor?: string }): Work {
   return async ({ service, json }) => {
     const response = await service.ask('the plan', {

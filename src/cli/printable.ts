@@ -34,5 +34,4 @@ export function byteText(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${units[power]!}`;
 }
 
-/** Formats a whole number: `1,234,567`. */
 export const countText = (count: number) => count.toLocaleString('en');

@@ -25,10 +25,7 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
   ['130, 143', 'ended by Ctrl-C or SIGTERM; a run continues'],
 ];
 
-/**
- * Makes the partners' command. It parses a command line and passes the work of the named command to `run`.
- * @param env - to find out how, and in which folder, the command was called
- */
+/** Makes the partners' command, which passes the work of the named subcommand to `run`. */
 export function feedProgram(
   env: NodeJS.ProcessEnv,
   run: (work: Work, options: GlobalOptions) => Promise<void>,

@@ -4,7 +4,6 @@ import { byteText } from './printable';
 interface Stage {
   /** A word, as "uploading"; another one begins a new stage. */
   name: string;
-  /** `total` undefined: unknown. */
   bytes?: { done: number; total: number | undefined };
   detail?: string;
 }

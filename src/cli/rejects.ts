@@ -5,7 +5,6 @@ import { exitCodes, UsageFailure } from './failures';
 import { printable } from './printable';
 import type { Work } from './session';
 
-/** Downloads the rows that the last run of a job skipped. */
 export function saveRejects(jobId: string, { output }: { output?: string }): Work {
   return async ({ service, view }) => {
     await service.ask('the download', {

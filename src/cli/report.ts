@@ -16,7 +16,6 @@ export function jobReport(job: Job): string {
   return linesText(lines) + (job.summary ? `\n${countersText(job.summary)}` : '');
 }
 
-/** Formats the counters of a run, one per line. */
 export function countersText(summary: RunSummary): string {
   const counters = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
   return linesText(
@@ -24,15 +23,11 @@ export function countersText(summary: RunSummary): string {
   );
 }
 
-/** Formats texts of the service as lines for a terminal. */
 export function linesText(lines: readonly string[]): string {
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
-/**
- * Formats the counts of the issues, the first of them, and links to the rest.
- * @param url - makes the URL of a subresource of the job
- */
+/** Formats the counts of the issues, the first of them, and links to the rest: `url` makes those. */
 export function issuesReport(
   { issue_counts, summary }: Job,
   issues: readonly RowIssue[],

@@ -6,14 +6,12 @@ type Get<P extends keyof paths> = paths[P] extends { get: infer O } ? O : never;
 /** The JSON of a 200 response to GET. */
 export type JsonOf<P extends keyof paths> = Get<P> extends { responses: { 200: infer R } } ? Json<R> : never;
 
-/** The query parameters of GET. */
 export type QueryOf<P extends keyof paths> =
   Get<P> extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never;
 
 /** The paths of the document with a GET that returns JSON. */
 export type GetPath = { [P in keyof paths]: JsonOf<P> extends never ? never : P }[keyof paths];
 
-/** Fills in the parameters of a path of the document. */
 export function pathText(template: string, parameters: Record<string, string> = {}): string {
   return template.replace(/\{([a-z_]+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
 }

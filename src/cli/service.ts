@@ -25,9 +25,7 @@ export interface Request {
   headers?: Record<string, string>;
   /** Makes the body of an attempt; undefined if it cannot be read again. */
   body?: () => StreamedBody | undefined;
-  /** Consumes the stream of the response; then there is no retry. */
   save?: Exchange['save'];
-  /** Further statuses to retry. */
   retriedStatuses?: number[];
   /** Checks, before the retry of a request that may have been received, whether it is still needed. */
   isStillNeeded?: () => Promise<boolean>;
@@ -35,7 +33,6 @@ export interface Request {
   doneStatus?: number;
 }
 
-/** Temporary errors of the service, or of a proxy before it. */
 const retriedStatuses = [429, 502, 503, 504];
 /** A proxy may have forwarded the request, and lost the response. */
 const lostStatuses = [502, 503, 504];
@@ -47,15 +44,10 @@ export class Service {
   constructor(
     readonly address: ServiceAddress,
     private readonly signal: AbortSignal,
-    /** Shows a message before each retry. */
     private readonly note: (text: string) => void,
   ) {}
 
-  /**
-   * @param what - the request, for messages: "the upload"
-   * @returns a response of 2xx or 304; undefined when the request is no longer needed
-   * @throws Failure
-   */
+  /** @returns a response of 2xx or 304; undefined when the request is no longer needed. @throws Failure */
   async ask(what: string, request: Request): Promise<ServiceResponse | undefined> {
     let mayBeReceived = false;
     for (let attempt = 0; ; attempt++) {
@@ -97,10 +89,7 @@ export class Service {
     return list as JsonOf<P>;
   }
 
-  /**
-   * Tells whether the service ends a stream of events in time; false for a failed or broken one.
-   * @throws the signal's reason
-   */
+  /** Tells whether the service ends a stream of events in time; false for a failed or broken one. */
   async endsWithin(seconds: number, path: string): Promise<boolean> {
     const timeout = AbortSignal.timeout(seconds * 1000);
     const { address, signal } = this;
@@ -117,7 +106,6 @@ export class Service {
     }
   }
 
-  /** @throws the signal's reason */
   async pause(seconds: number): Promise<void> {
     await pause(seconds * 1000, undefined, { signal: this.signal }).catch(() => undefined);
     this.signal.throwIfAborted();

@@ -16,7 +16,6 @@ export interface GlobalOptions {
 export interface Session {
   service: Service;
   view: ProgressView;
-  /** Whether results are printed as JSON. */
   json: boolean;
   /** The invocation to show in messages: `npm run --silent feed --`. */
   invocation: string;
@@ -47,7 +46,6 @@ function abortSignalOf({ timeout }: GlobalOptions): AbortSignal {
   return end.signal;
 }
 
-/** Finds address and key in the options or the environment. @throws UsageFailure */
 function findAddress(options: GlobalOptions, env: NodeJS.ProcessEnv): ServiceAddress {
   const wrong = (problem: string) => new UsageFailure(`${problem}\nHelp: ${invocationOf(env)} --help`);
   const url = parseUrl(options.url ?? (env.CATALOG_URL || 'http://127.0.0.1:8080'));
@@ -60,7 +58,6 @@ function findAddress(options: GlobalOptions, env: NodeJS.ProcessEnv): ServiceAdd
   return { url, key, retries: options.retries };
 }
 
-/** Parses a URL without credentials, query and fragment. */
 function parseUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url && !url.username && !url.password && !url.search && !url.hash;

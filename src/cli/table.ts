@@ -12,10 +12,7 @@ const gap = '  ';
 /** The width of the terminal, or one that fits into a mail. */
 const tableWidth = () => (process.stdout.isTTY ? process.stdout.columns : 120);
 
-/**
- * Formats rows as a table without lines. Ends with a line break.
- * @param last - the heading of the last column, which is wrapped instead of cut
- */
+/** Formats rows as a table without lines; the `last` column is wrapped instead of cut. Ends with a line break. */
 export function textTable(
   columns: readonly Column[],
   last: string,

@@ -18,7 +18,6 @@ export async function uploadFeed(session: Session, file: FeedFile, partnerName: 
   throw unexpectedResponse('a receipt');
 }
 
-/** Sends the form of an upload. @returns the JSON of the response. @throws Failure */
 export async function sendForm(
   { service, view }: Session,
   what: string,
@@ -62,11 +61,7 @@ class UploadForm {
     this.tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   }
 
-  /**
-   * Makes the body of an attempt.
-   * @param onSent - called with the number of bytes of the file that were sent since the last call
-   * @returns undefined when the file cannot be read again
-   */
+  /** Makes the body of an attempt; undefined when the file cannot be read again. `onSent` gets bytes of the file. */
   body(onSent: (bytes: number) => void): StreamedBody | undefined {
     const content = this.file.read();
     if (!content) return undefined;

@@ -11,10 +11,7 @@ const keyCacheMilliseconds = 2_000;
 /** Entries of that cache, 2 MB. */
 const cachedKeysMax = 10_000;
 
-/**
- * Authenticates callers by the keys of the settings, and by those of the database.
- * @param onUse - called with the id of a key of the database at each use
- */
+/** Authenticates callers by the keys of the settings and of the database; `onUse` gets the id of a key of the latter. */
 export function authenticateAny(
   configuredKeys: readonly string[],
   db: Database,
@@ -41,7 +38,6 @@ export function authenticateConfigured(keys: readonly string[]): Authenticate {
   };
 }
 
-/** A cached key. */
 interface CachedKey {
   keyId: number;
   caller: Caller;
@@ -49,10 +45,7 @@ interface CachedKey {
   expiresAt: number;
 }
 
-/**
- * Authenticates callers by the keys of the database, with a cache. The look-up is by digest, so that its duration reveals
- * nothing about the key.
- */
+/** Looks keys up in the database, with a cache; by digest, so that the duration reveals nothing about the key. */
 function authenticateStored(db: Database, onUse: (keyId: number) => void): Authenticate {
   const cache = new LRUCache<string, { known?: CachedKey }>({
     max: cachedKeysMax,

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Database } from '../db/database';
 
-/** A row of `api_keys`. */
 export interface ApiKeyRow {
   api_key_id: number;
   key_name: string;
@@ -10,7 +9,6 @@ export interface ApiKeyRow {
   /** The partner that the key is limited to; null: none. */
   partner_name: string | null;
   is_read_only: boolean;
-  /** null: never. */
   expires_at: Date | null;
   /** To the minute; null: never used. */
   last_used_at: Date | null;
@@ -50,7 +48,6 @@ export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
   return db<ApiKeyRow>('api_keys').orderBy('api_key_id');
 }
 
-/** Finds the key in use with this digest; null when there is none. */
 export async function findKeyInUse(db: Database, digest: Buffer): Promise<ApiKeyRow | null> {
   const key = await inUse(db)
     .whereIn('key_digest', [digest, limitedDigest(digest)])
@@ -58,7 +55,6 @@ export async function findKeyInUse(db: Database, digest: Buffer): Promise<ApiKey
   return key ?? null;
 }
 
-/** Tells whether any key can be used. */
 export async function hasKeyInUse(db: Database): Promise<boolean> {
   return (await inUse(db).first('api_key_id')) !== undefined;
 }
@@ -70,10 +66,7 @@ function inUse(db: Database) {
     .whereRaw('(expires_at is null or expires_at > now())');
 }
 
-/**
- * Sets `last_used_at`, at most once a minute per key over all processes. Skips rows that another process is writing, so
- * that processes never wait for each other.
- */
+/** Sets `last_used_at`, at most once a minute per key. Skips rows that another process is writing. */
 export async function recordKeyUse(db: Database, keyIds: number[]): Promise<void> {
   await db.raw(
     `update api_keys set last_used_at = now()

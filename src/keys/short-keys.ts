@@ -4,10 +4,7 @@ import type { Log } from '../shared/log';
 
 const keyCharactersMin = 16;
 
-/**
- * Refuses short keys of `API_KEYS`; in this release only warns if the database has partners or orders.
- * @throws ConfigError
- */
+/** Refuses short keys of `API_KEYS`; only warns if the database has data, in this release. @throws ConfigError */
 export async function refuseShortKeys(db: Database, apiKeys: readonly string[], log: Log): Promise<void> {
   const short = apiKeys.flatMap((key, index) => (key.length < keyCharactersMin ? [index + 1] : []));
   if (short.length === 0) return;

@@ -26,10 +26,8 @@ import { send, type SendOptions } from './send';
  */
 export const webhookRetrySeconds = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
 
-/** Message ids that a log line of discarded events shows. */
 const idsInLog = 100;
 
-/** What deliveries are made with. */
 export interface DeliveryContext extends SendOptions {
   db: Database;
   log: Log;

@@ -14,7 +14,6 @@ const leaseMilliseconds = 60_000;
 /** Deliveries that one statement discards: a paused endpoint can have hundreds of thousands. */
 const discardedPerStatement = 5_000;
 
-/** A claimed delivery with its endpoint. */
 export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> {
   webhook_delivery_id: number;
   webhook_endpoint_id: number;
@@ -76,7 +75,6 @@ export async function claimDeliveries(db: Database, max: number): Promise<Claime
 /** Identifies an attempt: a worker whose lease has expired changes nothing. */
 type Claim = Pick<ClaimedDelivery, 'webhook_delivery_id' | 'attempts'>;
 
-/** The columns that a delivery and its outcome share. */
 const keptColumns = 'webhook_endpoint_id, message_id, event_type, happened_at, content, attempts';
 
 /** Moves a claimed delivery to the outcomes. */
@@ -120,7 +118,6 @@ export async function releaseDelivery(db: Database, claim: Claim): Promise<void>
 
 const bindingsOf = ({ webhook_delivery_id: id, attempts }: Claim) => ({ id, attempts });
 
-/** Counts pending deliveries. */
 export async function countDeliveries(db: Database): Promise<number> {
   const { rows } = await db.raw<{ rows: [{ count: string }] }>('select count(*) from webhook_deliveries');
   return Number(rows[0].count);
@@ -146,7 +143,6 @@ export async function dropUnwantedDeliveries(db: Database): Promise<void> {
   );
 }
 
-/** Discarded deliveries of one endpoint. */
 interface DiscardedDeliveries {
   webhook_endpoint_id: number;
   message_ids: string[];

@@ -7,7 +7,6 @@ export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSeco
 /** An endpoint without a delivered event for this long is dead: longer than a weekend with a holiday. */
 export const webhookDeadMilliseconds = 5 * 24 * 3600 * 1000;
 
-/** A row of `webhook_endpoints`. */
 export interface EndpointRow {
   webhook_endpoint_id: number;
   url: string;
@@ -15,7 +14,6 @@ export interface EndpointRow {
   partner_name: string | null;
   /** null: all, future ones included. */
   event_types: EventType[] | null;
-  /** `whsec_` and Base64. */
   secret: string;
   created_at: Date;
   disabled_at: Date | null;
@@ -26,7 +24,6 @@ export interface EndpointRow {
   /** The first of them. */
   failing_since: Date | null;
   paused_until: Date | null;
-  /** The last failure, and its reason. */
   failed_at: Date | null;
   failure_reason: string | null;
   /** Discarded events; the name of the column is that of release 1.2.0. */
@@ -47,7 +44,6 @@ export async function listEndpoints(db: Database): Promise<EndpointRow[]> {
   return db<EndpointRow>('webhook_endpoints').orderBy('webhook_endpoint_id');
 }
 
-/** Finds an endpoint; undefined when there is none. */
 export async function findEndpoint(db: Database, endpointId: number): Promise<EndpointRow | undefined> {
   return at(db, endpointId).first();
 }
@@ -97,7 +93,6 @@ export async function enableEndpoint(db: Database, endpointId: number): Promise<
   return (await at(db, endpointId).update({ ...healthy, disabled_at: null, disabled_reason: null })) > 0;
 }
 
-/** Records a delivered event. */
 export async function recordSuccess(db: Database, endpointId: number): Promise<void> {
   await at(db, endpointId).update(healthy);
 }
@@ -118,7 +113,6 @@ export async function recordFailure(db: Database, endpointId: number, reason: st
   );
 }
 
-/** Counts discarded events. */
 export async function countDiscarded(db: Database, endpointId: number, events: number): Promise<void> {
   await at(db, endpointId).increment('given_up', events);
 }

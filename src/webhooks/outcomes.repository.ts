@@ -3,13 +3,10 @@ import type { EventType } from '../events/outbox';
 
 /** For how many days an ended delivery can be listed and replayed. */
 export const webhookOutcomeDays = 7;
-/** Outcomes that one statement removes. */
 const removedPerStatement = 5_000;
 
-/** How a delivery ends. */
 export type DeliveryOutcome = 'delivered' | 'discarded';
 
-/** A pending or ended delivery. */
 interface ListedDelivery {
   message_id: string;
   event_type: EventType;
@@ -31,7 +28,6 @@ export interface ReplaySelection {
   outcomes: DeliveryOutcome[];
 }
 
-/** Lists the deliveries of an endpoint, the latest event first. */
 export async function listDeliveries(
   db: Database,
   endpointId: number,

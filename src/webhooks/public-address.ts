@@ -3,7 +3,6 @@ import { resolve4, resolve6 } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** A host has a private address. */
 export class PrivateAddressError extends Error {
   constructor(address: string) {
     super(`${address} is not a public address`);
@@ -13,17 +12,13 @@ export class PrivateAddressError extends Error {
 /** The only block of IPv6 with public unicast addresses (IANA). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
-/**
- * Tells whether an IP address is public: not loopback, private, link-local, multicast, or an embedded IPv4 address.
- * @param address - a valid address
- */
+/** Tells whether a valid IP address is public: not loopback, private, link-local, multicast, or an embedded IPv4. */
 export function isPublicAddress(address: string): boolean {
   // `process` turns an IPv4-mapped IPv6 address into IPv4.
   const ip = ipaddr.process(address);
   return ip.range() === 'unicast' && (ip.kind() === 'ipv4' || ip.match(globalUnicast));
 }
 
-/** Checks a host that is an IP address. @throws PrivateAddressError */
 export function requirePublicHost({ hostname }: URL): void {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) && !isPublicAddress(host)) throw new PrivateAddressError(host);

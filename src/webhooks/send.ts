@@ -18,7 +18,6 @@ interface Message {
 export interface SendOptions {
   /** Allows private addresses, and HTTP without TLS. */
   privateAddresses: boolean;
-  /** Aborts the request. */
   signal?: AbortSignal;
 }
 

@@ -14,7 +14,6 @@ const deliveryStopMilliseconds = 5_000;
 /** Interval of polling for due deliveries: not every pooler passes notifications on. */
 const pollMilliseconds = 500;
 const failurePauseMilliseconds = 2_000;
-/** Interval of `discardDeliveries`. */
 const discardMilliseconds = 10_000;
 
 interface WebhookWorker {
@@ -22,7 +21,6 @@ interface WebhookWorker {
   stop(): Promise<void>;
 }
 
-/** Starts to claim due deliveries and to make them concurrently. */
 export function startWebhookWorker(
   db: Database,
   {
@@ -55,7 +53,6 @@ export function startWebhookWorker(
           )
           .finally(() => {
             sending.delete(sent);
-            // Its endpoint has a free slot.
             task.wake();
           });
         sending.add(sent);
