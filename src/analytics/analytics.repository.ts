@@ -5,19 +5,19 @@ import { getWatermark, linesBeyond, linesOfChanges, salesDay, sumsOfChanges } fr
 export type Grain = 'daily' | 'monthly';
 
 /** Units and sales of one partner; amounts are decimal texts with two decimals. */
-export interface PartnerSalesRow {
+interface PartnerSalesRow {
   partner_name: string;
   units_sold: number;
   total_sales: string;
 }
 
-export interface PeriodSalesRow {
+interface PeriodSalesRow {
   sales_period: string;
   units_sold: number;
   total_sales: string;
 }
 
-export interface PartnerRevenueRow {
+interface PartnerRevenueRow {
   partner_name: string;
   total_revenue: string;
   /** A decimal text. */

@@ -14,7 +14,7 @@ import {
 import { findDifferences, verifyIfDue, type SalesDifference, type Verification } from './sales-verification';
 
 /** What a roll-up did. */
-export interface RollUpOutcome {
+interface RollUpOutcome {
   /** Whether it wrote sums. */
   wrote: boolean;
   /** What was found in case that the sums were verified; they are corrected by then. */

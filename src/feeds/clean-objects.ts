@@ -21,7 +21,7 @@ export interface CleaningResult {
 }
 
 /** How to clean. */
-export interface CleaningOptions {
+interface CleaningOptions {
   dryRun: boolean;
   /** Only what has not changed since is removed: an upload that goes on has its object, and no row yet. */
   before: Date;

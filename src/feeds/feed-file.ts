@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { invalidFeedFile, type ServiceError } from '../shared/errors';
+import { fileTooLarge, invalidFeedFile, notCsv, ServiceError } from '../shared/errors';
 import { readHeader, headerRowBytes } from '../feed-format/header';
+import { isCsvFile } from '../feed-format/csv-file-type';
 import { trimText } from '../feed-format/text';
+import { drain, type FilePart } from './upload-form';
 
 /**
  * Checks the content of an uploaded file while it streams through (specification, section 4, `POST /feeds/upload`,
@@ -76,4 +78,73 @@ export class FeedFile {
     if ('problem' in header) this.headerProblem = header.problem;
     return this.problem ? undefined : prefix;
   }
+}
+
+/** A file that an upload brought. */
+export interface ReceivedFile {
+  fileName: string;
+  contentType: string;
+  /** 32 bytes. */
+  sha256: Buffer;
+  sizeBytes: number;
+}
+
+/** Takes the bytes of an acceptable file, all of them. `partnerName` is undefined while its part has not come. */
+export type TakeFile = (
+  chunks: AsyncIterable<Buffer>,
+  file: Pick<ReceivedFile, 'fileName' | 'contentType'>,
+  partnerName: string | undefined,
+) => Promise<void>;
+
+/**
+ * Takes the file while it is being checked. A file that is refused is read to its end all the same: the size limit
+ * outranks everything, and the checks have their order.
+ * @param partnerName - undefined while its part has not come
+ * @returns the file, or why it is refused
+ * @throws too_large; whatever `takeFile` throws
+ */
+export async function receiveFile(
+  part: FilePart,
+  partnerName: string | undefined,
+  uploadBytesMax: number,
+  takeFile: TakeFile,
+): Promise<ReceivedFile | ServiceError> {
+  const file = { fileName: part.fileName, contentType: part.mediaType ?? 'text/csv' };
+  const content = new FeedFile();
+  const accepted = acceptedBytes(part.content, content, uploadBytesMax);
+  const isCsv = isCsvFile(part.fileName, part.mediaType);
+  try {
+    // Nothing comes before the header is known to be right; most refused files are never begun to be stored.
+    const first = isCsv ? await accepted.next() : await drain(accepted);
+    if (first && !first.done) await takeFile(startingWith(first.value, accepted), file, partnerName);
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'invalid_feed_file') throw error;
+    return isCsv ? error : notCsv();
+  }
+  return isCsv ? { ...file, sha256: content.sha256(), sizeBytes: content.bytes } : notCsv();
+}
+
+/**
+ * The bytes of an acceptable file, which `file` sees on the way. Of one that turns out not to be, no more bytes come, and
+ * the end is an error: whoever stores them then removes what is there.
+ * @throws invalid_feed_file at the end, too_large at once
+ */
+async function* acceptedBytes(
+  content: AsyncIterable<Buffer>,
+  file: FeedFile,
+  bytesMax: number,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of content) {
+    const bytes = file.take(chunk);
+    if (file.bytes > bytesMax) throw fileTooLarge(bytesMax);
+    if (bytes) yield bytes;
+  }
+  const rest = file.end();
+  if (rest) yield rest;
+  if (file.problem) throw file.problem;
+}
+
+async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* rest;
 }

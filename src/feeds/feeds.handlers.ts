@@ -11,8 +11,13 @@ import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
 import { feedBody, formatFeedId } from './feeds.body';
-import { getFeed, openFeedFile, type FeedReceipt } from './feeds.service';
-import { receiveFeedOnce, type ReceiveOnceContext } from './receive-once';
+import {
+  getFeed,
+  openFeedFile,
+  receiveFeedOnce,
+  type FeedReceipt,
+  type ReceiveOnceContext,
+} from './feeds.service';
 
 /** The operations of feeds and their raw files; `downloads` limits those of raw files. */
 export function feedHandlers(

@@ -3,7 +3,7 @@ import type { RunColumns } from '../jobs/jobs.service';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql } from '../events/outbox';
 
-export type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
+type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 
 /** A feed with its partner's name and what its validation job says. */
 export interface FeedRow extends RunColumns {
@@ -119,7 +119,7 @@ export async function partnerExists(db: Database, partnerName: string): Promise<
 }
 
 /** What an accepted upload stores of a feed. */
-export interface NewFeed {
+interface NewFeed {
   feed_id: number;
   partner_id: number;
   filename: string;

@@ -2,15 +2,22 @@ import type { Readable } from 'node:stream';
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { feedNotFound, fileTooLarge, notCsv, rawFileMissing, ServiceError } from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
+import type { MultipartBody } from '../http/multipart';
+import {
+  findAnswered,
+  isUnclaimed,
+  keepAnswer,
+  type IdempotencyKey,
+} from '../idempotency/idempotency.repository';
+import { digestRequest, replay, whileClaimed, type Outcome } from '../idempotency/idempotency.service';
 import { insertJobs } from '../jobs/jobs.repository';
 import type { PartnerScope } from '../shared/caller';
+import { feedNotFound, idempotentRequestInProgress, rawFileMissing, ServiceError } from '../shared/errors';
+import { formatId, parseId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
 import { cleanUpMilliseconds, StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
-import { isCsvFile } from '../feed-format/csv-file-type';
-import { FeedFile } from './feed-file';
+import { receiveFile, type ReceivedFile, type TakeFile } from './feed-file';
 import {
   drawFeedId,
   findDuplicate,
@@ -20,8 +27,8 @@ import {
   tellOfFeed,
   type FeedRow,
 } from './feeds.repository';
-import type { IncomingUpload } from './incoming-upload';
-import { drain, type FilePart } from './upload-form';
+import { admitUpload, requireRoom, type IncomingUpload, type UploadAdmission } from './incoming-upload';
+import { drain } from './upload-form';
 
 /** @throws feed_not_found */
 export async function getFeed(db: Database, id: string, scope: PartnerScope): Promise<FeedRow> {
@@ -51,7 +58,7 @@ export async function openFeedFile(
 }
 
 /** What receiving a feed needs. Sizes are in bytes. */
-export interface ReceiveContext {
+interface ReceiveContext {
   db: Database;
   objectStore: ObjectStore;
   uploadBytesMax: number;
@@ -70,17 +77,8 @@ export interface FeedReceipt {
   duplicateOf: number | null;
 }
 
-/** A file that an upload brought. */
-interface ReceivedFile {
-  fileName: string;
-  contentType: string;
-  /** 32 bytes. */
-  sha256: Buffer;
-  sizeBytes: number;
-}
-
 /** An acceptable upload. */
-export interface ReceivedUpload extends ReceivedFile {
+interface ReceivedUpload extends ReceivedFile {
   partnerName: string;
 }
 
@@ -90,17 +88,66 @@ interface StoredObject {
   key: string;
 }
 
-/** Takes the bytes of an acceptable file, all of them. `partnerName` is undefined while its part has not come. */
-type TakeFile = (
-  chunks: AsyncIterable<Buffer>,
-  file: Pick<ReceivedFile, 'fileName' | 'contentType'>,
-  partnerName: string | undefined,
-) => Promise<void>;
-
 /** The transaction to write a feed in, and what is written there besides. */
-export interface Claim {
+interface Claim {
   trx: Knex.Transaction;
   keep: (upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
+}
+
+/** What receiving a feed at most once needs. */
+export interface ReceiveOnceContext extends ReceiveContext, UploadAdmission {
+  /** A pool of its own for keys: an upload holds a connection for as long as it takes. */
+  claims: Database;
+}
+
+/**
+ * Receives an upload, unless the same one was received before with this key. An upload without a chance of a permit, or
+ * with a key that is claimed, is refused before anything of it is read; the key is claimed when its file begins.
+ *
+ * The transaction that claims it has no statement in progress meanwhile and holds no other lock; at the end the feed and
+ * the response are written in it: a claim that was lost on the way, with its connection, commits nothing. Whether an
+ * upload is the one that was received before shows at its end; nothing of it is stored then.
+ * @param describe - gives the body of the response
+ * @throws idempotent_request_in_progress, idempotency_key_used; whatever `admitUpload` and `receiveFeed` throw
+ */
+export async function receiveFeedOnce<T extends object>(
+  body: MultipartBody,
+  key: IdempotencyKey | undefined,
+  context: ReceiveOnceContext,
+  describe: (receipt: FeedReceipt) => T,
+): Promise<Outcome<T>> {
+  requireRoom(context);
+  if (key && !(await isUnclaimed(context.db, key))) throw idempotentRequestInProgress();
+  return admitUpload(body, context, async (upload) =>
+    key
+      ? receiveWithKey(upload, key, context, describe)
+      : { responseBody: describe(await receiveFeed(upload, context)), replayed: false },
+  );
+}
+
+function receiveWithKey<T extends object>(
+  upload: IncomingUpload,
+  key: IdempotencyKey,
+  context: ReceiveOnceContext,
+  describe: (receipt: FeedReceipt) => T,
+): Promise<Outcome<T>> {
+  return whileClaimed(context.claims, 'upload', key, async (trx) => {
+    const answered = await findAnswered(context.db, key);
+    if (answered) {
+      const received = await readUpload(upload, context.uploadBytesMax, drain);
+      return replay<T>(answered, digestUpload(received));
+    }
+    const receipt = await receiveFeed(upload, context, {
+      trx,
+      keep: (received, receipt) =>
+        keepAnswer(trx, key, { requestDigest: digestUpload(received), responseBody: describe(receipt) }),
+    });
+    return { responseBody: describe(receipt), replayed: false };
+  });
+}
+
+function digestUpload({ partnerName, fileName, contentType, sha256 }: ReceivedUpload): Buffer {
+  return digestRequest('uploadFeed', [partnerName, fileName, contentType, sha256.toString('hex')]);
 }
 
 /**
@@ -110,7 +157,7 @@ export interface Claim {
  * @param claim - absent: the transaction is one of its own
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever the upload throws
  */
-export async function receiveFeed(
+async function receiveFeed(
   upload: IncomingUpload,
   context: ReceiveContext,
   claim?: Claim,
@@ -144,7 +191,7 @@ export async function receiveFeed(
  * @param takeFile - not called for a file that is refused before its first bytes are known to be right
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever the upload and `takeFile` throw
  */
-export async function readUpload(
+async function readUpload(
   { form, file, readRest }: IncomingUpload,
   uploadBytesMax: number,
   takeFile: TakeFile,
@@ -153,59 +200,6 @@ export async function readUpload(
   await readRest();
   if (received instanceof ServiceError) throw received;
   return { partnerName: form.finish(), ...received };
-}
-
-/**
- * Takes the file while it is being checked. A file that is refused is read to its end all the same: the size limit
- * outranks everything, and the checks have their order.
- * @param partnerName - undefined while its part has not come
- * @returns the file, or why it is refused
- * @throws too_large; whatever `takeFile` throws
- */
-async function receiveFile(
-  part: FilePart,
-  partnerName: string | undefined,
-  uploadBytesMax: number,
-  takeFile: TakeFile,
-): Promise<ReceivedFile | ServiceError> {
-  const file = { fileName: part.fileName, contentType: part.mediaType ?? 'text/csv' };
-  const content = new FeedFile();
-  const accepted = acceptedBytes(part.content, content, uploadBytesMax);
-  const isCsv = isCsvFile(part.fileName, part.mediaType);
-  try {
-    // Nothing comes before the header is known to be right; most refused files are never begun to be stored.
-    const first = isCsv ? await accepted.next() : await drain(accepted);
-    if (first && !first.done) await takeFile(startingWith(first.value, accepted), file, partnerName);
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== 'invalid_feed_file') throw error;
-    return isCsv ? error : notCsv();
-  }
-  return isCsv ? { ...file, sha256: content.sha256(), sizeBytes: content.bytes } : notCsv();
-}
-
-/**
- * The bytes of an acceptable file, which `file` sees on the way. Of one that turns out not to be, no more bytes come, and
- * the end is an error: whoever stores them then removes what is there.
- * @throws invalid_feed_file at the end, too_large at once
- */
-async function* acceptedBytes(
-  content: AsyncIterable<Buffer>,
-  file: FeedFile,
-  bytesMax: number,
-): AsyncGenerator<Buffer> {
-  for await (const chunk of content) {
-    const bytes = file.take(chunk);
-    if (file.bytes > bytesMax) throw fileTooLarge(bytesMax);
-    if (bytes) yield bytes;
-  }
-  const rest = file.end();
-  if (rest) yield rest;
-  if (file.problem) throw file.problem;
-}
-
-async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* rest;
 }
 
 /** Gives an object that was stored before the partner's name had come its final key. */

@@ -14,7 +14,7 @@ export interface IncomingUpload {
 }
 
 /** Limits of uploads and inspections in progress. */
-export interface UploadLimits {
+interface UploadLimits {
   /** Of those whose file has not begun. Their partner is not known yet: they count for the API key. */
   forms: TransferLimit;
   /** Of those whose file has begun. */

@@ -36,7 +36,7 @@ const inspectRowsMax = 10;
 const inspectIssuesMax = 100;
 
 /** A cell of a header row, and what it stands for. */
-export interface InspectedHeader {
+interface InspectedHeader {
   columnNumber: number;
   header: string;
   column: ProductColumn | null;
@@ -44,7 +44,7 @@ export interface InspectedHeader {
 }
 
 /** A row that a run would load. */
-export interface InspectedRow {
+interface InspectedRow {
   line: number;
   row: number;
   values: LoadableValues;

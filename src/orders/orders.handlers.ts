@@ -1,17 +1,13 @@
 import type { Database } from '../db/database';
-import { orderWithoutItems } from '../shared/errors';
+import { invalidCursor, orderWithoutItems } from '../shared/errors';
+import { parseId } from '../shared/ids';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader, doOnce } from '../idempotency/idempotency.service';
-import { requirePartner } from '../shared/caller';
+import { requirePartner, type PartnerScope } from '../shared/caller';
 import { orderBody } from './orders.body';
-import {
-  createOrder,
-  getOrder,
-  listOrderPage,
-  createOrderBatcher,
-  resolveOrderCursor,
-} from './orders.service';
+import { getOrder, listOrders, orderExists } from './orders.repository';
+import { createOrder, createOrderBatcher } from './orders.service';
 
 declare module '../http/contract' {
   interface CheckResults {
@@ -55,7 +51,7 @@ export function orderHandlers(
     },
 
     async listOrders({ query, checked, caller, reply }) {
-      const page = await listOrderPage(db, {
+      const page = await listOrders(db, {
         scope: caller.partnerName,
         partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
         afterOrderId: checked,
@@ -79,4 +75,16 @@ export function orderChecks(db: Database) {
     },
     listOrders: ({ query, caller }) => resolveOrderCursor(db, query.cursor, caller.partnerName),
   } satisfies Checks;
+}
+
+/** The order that a cursor names. @throws invalid_query unless there is one */
+async function resolveOrderCursor(
+  db: Database,
+  cursor: unknown,
+  scope: PartnerScope,
+): Promise<number | undefined> {
+  if (cursor === undefined) return undefined;
+  const orderId = typeof cursor === 'string' ? parseId('OR', cursor) : undefined;
+  if (orderId === undefined || !(await orderExists(db, orderId, scope))) throw invalidCursor();
+  return orderId;
 }

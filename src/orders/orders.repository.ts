@@ -1,10 +1,13 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
+import { orderNotFound } from '../shared/errors';
+import { formatId, parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
+import { toPage, type Page } from '../shared/pagination';
 import { publishEventsSql } from '../events/outbox';
 
 /** An order. Amounts are decimal texts, exact. */
-export interface OrderRow {
+interface OrderRow {
   order_id: number;
   partner_name: string;
   customer_reference: string | null;
@@ -15,7 +18,7 @@ export interface OrderRow {
 }
 
 /** A line of an order. */
-export interface OrderItemRow {
+interface OrderItemRow {
   order_item_id: number;
   order_id: number;
   product_id: number;
@@ -147,6 +150,14 @@ export async function findOrder(
   return withItems!;
 }
 
+/** @throws order_not_found */
+export async function getOrder(db: Database, id: string, scope: PartnerScope): Promise<OrderWithItems> {
+  const orderId = parseId('OR', id);
+  const order = orderId === undefined ? null : await findOrder(db, orderId, scope);
+  if (!order) throw orderNotFound(id);
+  return order;
+}
+
 /** Whether there is an order with this number in the scope. */
 export async function orderExists(db: Database, orderId: number, scope: PartnerScope): Promise<boolean> {
   const order = await db<OrderRow>('orders')
@@ -160,7 +171,7 @@ function within(scope: PartnerScope): { partner_name?: string } {
 }
 
 /** Which orders to list, and from where on. */
-export interface OrderListing {
+interface OrderListing {
   scope: PartnerScope;
   partnerName?: string;
   /** The order after which the page starts. */
@@ -169,14 +180,15 @@ export interface OrderListing {
 }
 
 /** Orders by time of creation, newest first; of orders of the same moment the one with the higher number first. */
-export async function listOrders(db: Database, page: OrderListing): Promise<OrderWithItems[]> {
+export async function listOrders(db: Database, page: OrderListing): Promise<Page<OrderWithItems>> {
   const query = db<OrderRow>('orders')
     .where(within(page.scope))
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'order_id', order: 'desc' },
     ])
-    .limit(page.limit);
+    // One more than asked for, which tells whether more exist.
+    .limit(page.limit + 1);
   if (page.partnerName !== undefined) void query.where('partner_name', page.partnerName);
   if (page.afterOrderId !== undefined) {
     void query.whereRaw(
@@ -184,7 +196,10 @@ export async function listOrders(db: Database, page: OrderListing): Promise<Orde
       [page.afterOrderId],
     );
   }
-  return attachItems(db, await query);
+  const { items: orders, nextCursor } = toPage(await query, page.limit, ({ order_id }) =>
+    formatId('OR', order_id),
+  );
+  return { items: await attachItems(db, orders), nextCursor };
 }
 
 async function attachItems(db: Database, orders: OrderRow[]): Promise<OrderWithItems[]> {

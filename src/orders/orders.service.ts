@@ -1,27 +1,16 @@
 import { isOrderableAvailability } from '../feed-format/availability';
 import { isDatabaseUnavailable, type Database } from '../db/database';
-import {
-  invalidCursor,
-  mixedCurrencies,
-  orderNotFound,
-  orderedProductNotFound,
-  productNotAvailable,
-} from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
+import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../shared/errors';
+import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
-import { toPage, type Page } from '../shared/pagination';
 import { databaseWaiting } from '../db/dialect';
 import { createBatcher, type Settled } from '../shared/batcher';
 import {
-  findOrder,
   findProductsToOrder,
   insertOrders,
-  listOrders,
-  orderExists,
   type NewOrder,
   type NewOrderItem,
   type OrderableRow,
-  type OrderListing,
   type OrderWithItems,
 } from './orders.repository';
 
@@ -36,7 +25,7 @@ const ordersPerBatch = 50;
 const orderItemsPerBatch = 1_000;
 
 /** What to order; `productId` is an identifier as the caller wrote it. */
-export interface OrderRequest {
+interface OrderRequest {
   partnerName: string;
   customerReference: string | null;
   items: { productId: string; quantity: number }[];
@@ -140,30 +129,4 @@ function priceOrder(
 function isOrderable(product: OrderableRow): product is OrderableRow & { price: string } {
   const { price, availability } = product;
   return price !== null && isOrderableAvailability(availability);
-}
-
-/** @throws order_not_found */
-export async function getOrder(db: Database, id: string, scope: PartnerScope): Promise<OrderWithItems> {
-  const orderId = parseId('OR', id);
-  const order = orderId === undefined ? null : await findOrder(db, orderId, scope);
-  if (!order) throw orderNotFound(id);
-  return order;
-}
-
-/** Orders, newest first; those after `afterOrderId`, which `resolveOrderCursor` gives. */
-export async function listOrderPage(db: Database, page: OrderListing): Promise<Page<OrderWithItems>> {
-  const orders = await listOrders(db, { ...page, limit: page.limit + 1 });
-  return toPage(orders, page.limit, ({ order_id }) => formatId('OR', order_id));
-}
-
-/** The order that a cursor names. @throws invalid_query unless there is one */
-export async function resolveOrderCursor(
-  db: Database,
-  cursor: unknown,
-  scope: PartnerScope,
-): Promise<number | undefined> {
-  if (cursor === undefined) return undefined;
-  const orderId = typeof cursor === 'string' ? parseId('OR', cursor) : undefined;
-  if (orderId === undefined || !(await orderExists(db, orderId, scope))) throw invalidCursor();
-  return orderId;
 }

@@ -2,26 +2,13 @@ import type { components } from '../../generated/openapi';
 import type { Reads } from '../db/reads';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf } from '../http/caching';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type Handlers } from '../http/contract';
 import { formatId } from '../shared/ids';
 import { exactNumber } from '../shared/exact-json';
-import type { ProductRow } from './products.repository';
-import {
-  getProduct,
-  listCatalog,
-  listProductsOfFeed,
-  parseProductCursor,
-  requireProduct,
-  resolveListingOrder,
-  type ListingStart,
-  type ProductPage,
-} from './products.service';
-
-declare module '../http/contract' {
-  interface CheckResults {
-    listProducts: ListingStart;
-  }
-}
+import type { Page } from '../shared/pagination';
+import { parseProductCursor, requireProduct } from './products.checks';
+import { listProducts } from './products.listing';
+import { getProduct, type ProductRow } from './products.repository';
 
 type Product = components['schemas']['Product'];
 
@@ -37,7 +24,7 @@ export function productHandlers(
         if (isReplica) await requireProduct(db, checked.afterProductId, scope);
         const { partner_name } = filter;
         if (partner_name) filter.partner_name = await storedPartnerName(db, partner_name);
-        return listCatalog(db, { scope, filter, start: checked, limit: defaulted(limit) });
+        return listProducts(db, { scope, filter, ...checked, limit: defaulted(limit) });
       });
       return reply(200, toBodyPage(page));
     },
@@ -51,28 +38,23 @@ export function productHandlers(
 
     async listProductsByFeed({ path, query, headers, caller, reply }) {
       const afterProductId = query.cursor === undefined ? undefined : parseProductCursor(query.cursor);
-      const page = { limit: defaulted(query.limit), afterProductId };
+      const listing = {
+        scope: caller.partnerName,
+        filter: { feed_id: path.feed_id },
+        sort: { field: 'product_id', order: 'asc' } as const,
+        afterProductId,
+        limit: defaulted(query.limit),
+      };
       const products = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
-        if (isReplica) await requireProduct(db, afterProductId, caller.partnerName);
-        return listProductsOfFeed(db, path.feed_id, caller.partnerName, page);
+        if (isReplica) await requireProduct(db, afterProductId, listing.scope);
+        return listProducts(db, listing);
       });
       return reply(200, toBodyPage(products));
     },
   };
 }
 
-/** A wrong order of the list, or a wrong cursor, is 400. */
-export function productChecks(reads: Reads) {
-  return {
-    listProducts: ({ query, headers, caller }) =>
-      reads(ageSecondsMaxOf(headers), (db) => resolveListingOrder(db, query, caller.partnerName)),
-    listProductsByFeed({ query }) {
-      if (query.cursor !== undefined) parseProductCursor(query.cursor);
-    },
-  } satisfies Checks;
-}
-
-function toBodyPage({ items, nextCursor }: ProductPage): components['schemas']['ProductList'] {
+function toBodyPage({ items, nextCursor }: Page<ProductRow>): components['schemas']['ProductList'] {
   return {
     count: items.length,
     items: items.map((row) => withoutNulls(toBody(row))),

@@ -1,5 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
+import { formatId } from '../shared/ids';
+import { toPage, type Page } from '../shared/pagination';
 import { productColumns, type ProductListing, type ProductRow } from './products.repository';
 import { indexedCharacters, indexedKey, toSearch, type Condition, type Search } from './products.search';
 
@@ -42,8 +44,14 @@ function walkedRows({ sort: { field }, limit }: Search, matching: number): numbe
   return Math.max((isStoredSo ? 4 : 1) * (2_000 + 100 * limit), Math.ceil(matching / 2));
 }
 
-/** The products of a listing, at most `limit`. Nulls are last in both directions, ties are by product number. */
-export async function listProducts(db: Database, listing: ProductListing): Promise<ProductRow[]> {
+/** One page of products. Nulls are last in both directions, ties are by product number. */
+export async function listProducts(db: Database, listing: ProductListing): Promise<Page<ProductRow>> {
+  // One more than asked for, which tells whether more exist.
+  const rows = await readProducts(db, { ...listing, limit: listing.limit + 1 });
+  return toPage(rows, listing.limit, ({ product_id }) => formatId('PR', product_id));
+}
+
+async function readProducts(db: Database, listing: ProductListing): Promise<ProductRow[]> {
   const search = await toSearch(db, listing);
   if (!search) return [];
   if (search.isFew) return sort(db, search);

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
+import { productNotFound } from '../shared/errors';
+import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 
 /** A product with its partner's name. `price` is a decimal text, exact. */
@@ -28,7 +30,8 @@ export interface ProductListing {
   scope: PartnerScope;
   filter: {
     partner_name?: string;
-    feed_id?: number;
+    /** An identifier; an unknown one matches nothing. */
+    feed_id?: string;
     sku?: string;
     brand?: string;
     category?: string;
@@ -55,15 +58,19 @@ function ofProduct(productId: number, scope: PartnerScope): { sql: string; bindi
 }
 
 /** The product with this number; null when there is none in the scope. */
-export async function findProduct(
-  db: Database,
-  productId: number,
-  scope: PartnerScope,
-): Promise<ProductRow | null> {
+async function findProduct(db: Database, productId: number, scope: PartnerScope): Promise<ProductRow | null> {
   const { sql, bindings } = ofProduct(productId, scope);
   const select = `select ${productColumns} from products where ${sql}`;
   const [row] = await queryRows<ProductRow>(db, select, bindings, true);
   return row ?? null;
+}
+
+/** @throws product_not_found */
+export async function getProduct(db: Database, id: string, scope: PartnerScope): Promise<ProductRow> {
+  const productId = parseId('PR', id);
+  const product = productId === undefined ? null : await findProduct(db, productId, scope);
+  if (!product) throw productNotFound(id);
+  return product;
 }
 
 /** Whether there is a product with this number in the scope. */

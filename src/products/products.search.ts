@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
+import { parseId } from '../shared/ids';
 import type { ProductListing } from './products.repository';
 
 /** A condition on `products`. */
@@ -9,7 +10,7 @@ export interface Condition {
 }
 
 /** One value of what an index holds. */
-export interface IndexedValue {
+interface IndexedValue {
   key: string;
   value: Knex.Value;
 }
@@ -53,7 +54,9 @@ export async function toSearch(
 ): Promise<Search | undefined> {
   const partnerName = scope ?? filter.partner_name;
   if (filter.partner_name !== undefined && filter.partner_name !== partnerName) return undefined;
-  const partnerId = await findPartner(db, partnerName, filter.feed_id);
+  const feedId = filter.feed_id === undefined ? undefined : parseId('FD', filter.feed_id);
+  if (filter.feed_id !== undefined && feedId === undefined) return undefined;
+  const partnerId = await findPartner(db, partnerName, feedId);
   if (partnerId === null) return undefined;
 
   // Products of one brand, sorted by brand, are in the order of their numbers.
@@ -63,9 +66,9 @@ export async function toSearch(
 
   const filters = new Map<Filter, IndexedValue>();
   if (filter.sku !== undefined) filters.set('sku', { key: 'sku', value: filter.sku });
-  if (filter.feed_id !== undefined) filters.set('feed', { key: 'feed_id', value: filter.feed_id });
+  if (feedId !== undefined) filters.set('feed', { key: 'feed_id', value: feedId });
   // That of a feed says nothing new; but by time, there is an order within partners only.
-  if (partnerId !== undefined && (filter.feed_id === undefined || field === 'created_at')) {
+  if (partnerId !== undefined && (feedId === undefined || field === 'created_at')) {
     filters.set('partner', { key: 'partner_id', value: partnerId });
   }
   for (const name of ['brand', 'category', 'availability'] as const) {

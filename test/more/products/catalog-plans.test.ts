@@ -6,12 +6,9 @@ import {
 } from '../../../scripts/bench/catalog-combinations';
 import { fillCatalog, filterValues } from '../../../scripts/bench/catalog-data';
 import { openDatabase, type Database } from '../../../src/db/database';
-import {
-  getProduct,
-  listCatalog,
-  listProductsOfFeed,
-  resolveListingOrder,
-} from '../../../src/products/products.service';
+import { resolveListingOrder } from '../../../src/products/products.checks';
+import { listProducts } from '../../../src/products/products.listing';
+import { getProduct } from '../../../src/products/products.repository';
 import { afterFile } from '../../support/harness';
 import { createTestDatabase } from '../../support/databases';
 
@@ -106,7 +103,7 @@ function faultsOfNode(node: PlanNode): string[] {
 async function list({ query, scope }: Combination, cursor?: string) {
   const { sort_by, order, ...filter } = query;
   const start = await resolveListingOrder(db, { sort_by, order, cursor }, scope);
-  return listCatalog(db, { scope, filter, start, limit: 10 });
+  return listProducts(db, { scope, filter, ...start, limit: 10 });
 }
 
 /** The numbers of the same products by one plain statement, whatever that takes. */
@@ -193,7 +190,13 @@ describe('the plans of the catalog', () => {
     for (const scope of [null, values.partner_name]) {
       for (const afterProductId of [undefined, products / 2]) {
         const { statements } = await statementsOf(() =>
-          listProductsOfFeed(db, values.feed_id, scope, { limit: 100, afterProductId }),
+          listProducts(db, {
+            scope,
+            filter: { feed_id: values.feed_id },
+            sort: { field: 'product_id', order: 'asc' },
+            afterProductId,
+            limit: 100,
+          }),
         );
         expect(await faultsOf(statements)).toEqual([]);
       }
