@@ -1,6 +1,6 @@
 /**
- * Has five SDK generators make clients of the document in a temporary folder, compiles them under strict and checks their
- * names. test/contract/sdks.test.ts runs two of them against the service.
+ * Generates clients of the document with five SDK generators, compiles them under strict and checks their names.
+ * test/contract/sdks.test.ts runs two of them against the service.
  *
  * usage: check-sdks
  */
@@ -35,7 +35,6 @@ async function main(): Promise<void> {
   }
 }
 
-/** The names that the document gives, and those of them that a client has to have. */
 function namesOf({ paths, components, ...rest }: OpenAPIV3.Document): Names {
   const operationIds = Object.values(paths).flatMap((item) =>
     Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(
@@ -43,9 +42,9 @@ function namesOf({ paths, components, ...rest }: OpenAPIV3.Document): Names {
     ),
   );
   const schemas = Object.entries(components?.schemas ?? {});
-  // What is sent by a webhook is in no operation, and not every generator looks further.
+  // Not every generator reads `x-webhooks`.
   const sent = JSON.stringify(rest);
-  // A mere text, such as a style sheet, need not become a type.
+  // Plain text schemas need not become types.
   const shapes = schemas.filter(
     ([name, schema]) => ('properties' in schema || 'enum' in schema) && !sent.includes(`schemas/${name}"`),
   );

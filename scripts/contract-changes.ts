@@ -6,11 +6,11 @@ import type { OpenAPIV3 } from 'openapi-types';
 
 type Document = OpenAPIV3.Document;
 
-/** One change between two documents, as far as a client can notice it. */
+/** A change between two documents that a client can notice. */
 export interface Change {
   /** Breaking: a client of the old document may stop working or compiling. */
   impact: 'breaking' | 'additive';
-  /** What it happens to: an operation (`GET /orders`), or the name of a component. */
+  /** An operation (`GET /orders`) or the name of a component. */
   subject: string;
   message: string;
 }
@@ -18,8 +18,8 @@ export interface Change {
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 
 /**
- * What changes for a client from one document to another: what Redocly finds, and what it takes for harmless or does not
- * see. Texts and examples are no changes.
+ * Lists the changes for clients: those that Redocly finds, and those that it rates as harmless or does not see. Texts
+ * and examples do not count.
  */
 export function compareContracts(released: Document, revision: Document): Change[] {
   const { base, changes: movedOut } = withoutMovedOut(released, revision);
@@ -28,15 +28,15 @@ export function compareContracts(released: Document, revision: Document): Change
     ...redoclyChanges(base, revision),
     ...securityChanges(base, revision),
     ...pathParameterChanges(base, revision),
-    ...lostNames(base, revision),
+    ...removedSchemas(base, revision),
   ];
   const unique = new Map(changes.map((change) => [`${change.subject} ${change.message}`, change]));
   return [...unique.values()].sort((a, b) => (a.impact === b.impact ? 0 : a.impact === 'breaking' ? -1 : 1));
 }
 
 /**
- * The document without the operations that the revision serves outside of itself (`x-outside-contract`), and without the
- * schemas of these alone: the same request has the same response as before.
+ * Removes operations that the revision serves outside the document (`x-outside-contract`), and their schemas: the
+ * same request still has the same response.
  */
 function withoutMovedOut(released: Document, revision: Document): { base: Document; changes: Change[] } {
   const { 'x-outside-contract': outside = [] } = revision as { 'x-outside-contract'?: string[] };
@@ -59,7 +59,7 @@ function withoutMovedOut(released: Document, revision: Document): { base: Docume
   return { base, changes };
 }
 
-/** The schemas that operations and webhooks refer to, directly or not. */
+/** Finds the schemas that operations and webhooks refer to, directly or not. */
 function usedSchemas({ components = {}, ...rest }: Document): Set<string> {
   const used = new Set<string>();
   const look = (node: unknown) => {
@@ -84,17 +84,17 @@ interface RedoclyChange {
 }
 
 function redoclyChanges(base: Document, revision: Document): Change[] {
-  const plainBase = withWebhooksAsAnswers(withoutReferences(base));
-  return runRedocly(plainBase, withWebhooksAsAnswers(asOldClientsMeetIt(base, revision))).flatMap(
+  const plainBase = withWebhooksAsResponses(withoutReferences(base));
+  return runRedocly(plainBase, withWebhooksAsResponses(asSeenByOldClients(base, revision))).flatMap(
     (change): Change[] => {
       const { kind, property, verdicts } = change;
       const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
       const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
       const isBreaking =
         (change.impact === 'major' && !isOpenEnum(plainBase, change) && !admitsEmpty(change)) ||
-        // Who sends nothing gets something else.
+        // A new default changes the response to an old request.
         (property === 'default' && kind !== 'added');
-      // Tags order the documentation; no client has them.
+      // Tags only order the documentation.
       if ((!isBreaking && change.impact === 'patch') || change.path.startsWith('#/tags')) return [];
       const { subjects, rest } = placeOf(pointer, removed ? base : revision);
       const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
@@ -127,10 +127,7 @@ function runRedocly(base: unknown, revision: unknown): RedoclyChange[] {
   }
 }
 
-/**
- * The document with each reference replaced by what it refers to, so that a change of a shared schema shows at each
- * operation that it meets; of the components only the security schemes stay.
- */
+/** Resolves all references, so that a change of a shared schema shows at each operation. Keeps the security schemes. */
 function withoutReferences(document: Document): unknown {
   const expand = (node: unknown, open: readonly string[]): unknown => {
     if (Array.isArray(node)) return node.map((item) => expand(item, open));
@@ -138,7 +135,7 @@ function withoutReferences(document: Document): unknown {
     const reference = (node as { $ref?: unknown }).$ref;
     if (typeof reference === 'string') {
       if (open.includes(reference))
-        throw new Error(`${reference} refers to itself: teach this how to compare it.`);
+        throw new Error(`${reference} refers to itself: recursive schemas are not supported.`);
       return expand(at(document, reference), [...open, reference]);
     }
     return withKnownValues(
@@ -149,7 +146,7 @@ function withoutReferences(document: Document): unknown {
   return expand({ ...rest, components: { securitySchemes: components?.securitySchemes ?? {} } }, []);
 }
 
-/** An extensible enum as its known values: that any other text may come was announced. */
+/** Reduces an extensible enum to its known values. */
 function withKnownValues(node: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...rest } = node;
   if (node['x-extensible'] !== true || !Array.isArray(anyOf)) return node;
@@ -158,10 +155,10 @@ function withKnownValues(node: Record<string, unknown>): Record<string, unknown>
 }
 
 /**
- * The document, expanded, without the alternatives that only those meet who send a parameter that the old document does
- * not have (`x-only-with` names it): its clients do not send it.
+ * Resolves the document, without the alternatives for parameters that the old document lacks (`x-only-with`): old
+ * clients do not send them.
  */
-function asOldClientsMeetIt(base: Document, revision: Document): unknown {
+function asSeenByOldClients(base: Document, revision: Document): unknown {
   const plain = withoutReferences(revision) as Document;
   const plainBase = withoutReferences(base) as Document;
   for (const { before, after } of pairs(plainBase, plain)) {
@@ -182,11 +179,10 @@ function asOldClientsMeetIt(base: Document, revision: Document): unknown {
   return plain;
 }
 
-/** Below this, a webhook is compared. */
 const webhookPath = '/x-webhooks/';
 
-/** A client takes a message of ours as it takes an answer: one that has more to say than before breaks nothing. */
-function withWebhooksAsAnswers(plain: unknown): unknown {
+/** Treats a webhook body as a response: an added field breaks no client. */
+function withWebhooksAsResponses(plain: unknown): unknown {
   const { 'x-webhooks': webhooks = {}, ...rest } = plain as Document & {
     'x-webhooks'?: Record<string, { post: OpenAPIV3.OperationObject }>;
   };
@@ -201,7 +197,7 @@ function withWebhooksAsAnswers(plain: unknown): unknown {
   return { ...rest, paths: { ...rest.paths, ...Object.fromEntries(answers) } };
 }
 
-/** Where a pointer points to, for people. A path stands for all its operations. */
+/** Translates a pointer into text. A path stands for all its operations. */
 function placeOf(pointer: string, document: Document): { subjects: string[]; rest: string } {
   const [top, name, method, ...rest] = steps(pointer);
   if (top !== 'paths' || name === undefined) return { subjects: [method ?? top ?? ''], rest: rest.join('/') };
@@ -217,7 +213,7 @@ function placeOf(pointer: string, document: Document): { subjects: string[]; res
   };
 }
 
-/** An enum that was announced to grow (`x-extensible`): a client has to expect a value that it does not know. */
+/** Whether an enum is extensible (`x-extensible`): clients must accept unknown values. */
 function isOpenEnum(base: unknown, change: RedoclyChange): boolean {
   const grows = change.verdicts.every(({ ruleId }) => ruleId === 'enum-values-added');
   if (!grows || change.property !== 'enum' || !change.base) return false;
@@ -225,14 +221,14 @@ function isOpenEnum(base: unknown, change: RedoclyChange): boolean {
   return schema?.['x-extensible'] === true;
 }
 
-/** A pattern that only admits the empty text as well. */
+/** Whether a pattern only admits the empty text in addition. */
 function admitsEmpty({ property, verdicts }: RedoclyChange): boolean {
   const [, before, after] = /from '(.*)' to '(.*)'\.$/.exec(verdicts[0]?.message ?? '') ?? [];
   const [, inner] = /^\^(.+)\$$/.exec(before ?? '') ?? [];
   return property === 'pattern' && inner !== undefined && after === `^(${inner})?$`;
 }
 
-/** Redocly takes a key that is asked for, where none was, for a patch. */
+/** Redocly rates newly required security as a patch. */
 function securityChanges(base: Document, revision: Document): Change[] {
   return pairs(base, revision).flatMap(({ subject, before, after }): Change[] => {
     const old = before.security ?? base.security ?? [];
@@ -244,11 +240,11 @@ function securityChanges(base: Document, revision: Document): Change[] {
     );
     return isOpen || (old.length > 0 && kept)
       ? [{ impact: 'additive', subject, message: 'Other credentials, or none, are accepted too.' }]
-      : [{ impact: 'breaking', subject, message: 'The security changed: what was accepted no longer is.' }];
+      : [{ impact: 'breaking', subject, message: 'The security changed: credentials that were accepted are no longer accepted.' }];
   });
 }
 
-/** The same address, but generated clients take the value under its name. */
+/** Generated clients take path parameters by name. */
 function pathParameterChanges(base: Document, revision: Document): Change[] {
   return pairs(base, revision).flatMap(({ subject, path, revisionPath }): Change[] => {
     const [old, now] = [path, revisionPath].map((each) => each.match(/\{[^}]+\}/g)?.join() ?? '');
@@ -258,8 +254,8 @@ function pathParameterChanges(base: Document, revision: Document): Change[] {
   });
 }
 
-/** Generated clients make types of the named schemas, and their users import them. */
-function lostNames(base: Document, revision: Document): Change[] {
+/** Users of generated clients import types by schema name. */
+function removedSchemas(base: Document, revision: Document): Change[] {
   const now = revision.components?.schemas ?? {};
   return Object.keys(base.components?.schemas ?? {})
     .filter((name) => !(name in now))
@@ -278,7 +274,7 @@ interface Pair {
   after: OpenAPIV3.OperationObject;
 }
 
-/** The operations that both documents have, whatever the names of their path parameters. */
+/** Pairs operations of both documents, regardless of the names of path parameters. */
 function pairs(base: Document, revision: Document): Pair[] {
   const shape = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
   return Object.entries(base.paths).flatMap(([path, item]) => {

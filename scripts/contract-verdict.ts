@@ -4,22 +4,19 @@ import type { Change } from './contract-changes';
 interface Entry {
   version: string;
   date: string;
-  /** Its text, by the headings of its sections. */
+  /** Text by section heading. */
   sections: Record<string, string>;
 }
 
-/** What the versions and the changelog have to agree with. */
 export interface Contract {
-  /** The version of the last released document. */
   released: string;
-  /** `info.version` of the document. */
   version: string;
   changelog: string;
   /** From the released document to this one. */
   changes: readonly Change[];
 }
 
-/** What has to be put right before the changes can go out; each line says how. */
+/** Lists what must be corrected before a release, one instruction per line. */
 export function judge({ released, version, changelog, changes }: Contract): string[] {
   const entries = readChangelog(changelog);
   const newest = entries[0];
@@ -53,7 +50,7 @@ function sectionProblems({ version, sections }: Entry, breaking: readonly Change
     .map((subject) => `"### Breaking" of ${version} in spec/CHANGELOG.md does not name \`${subject}\`.`);
 }
 
-/** Whether the text has the subject as a whole: `GET /orders/{order_id}` does not name `GET /orders`. */
+/** Matches whole subjects: `GET /orders/{order_id}` does not name `GET /orders`. */
 function names(text: string, subject: string): boolean {
   const literal = subject.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?<![\\w/])${literal}(?![\\w/{-])`).test(text);
@@ -76,7 +73,7 @@ function orderProblems(entries: readonly Entry[]): string[] {
   });
 }
 
-/** Reads the entries, newest first as they stand there. */
+/** Reads the entries, newest first. */
 function readChangelog(text: string): Entry[] {
   const [, ...parts] = text.split(/^## /m);
   return parts.flatMap((part) => {

@@ -38,7 +38,7 @@ interface Column {
   default_value: string | null;
 }
 
-/** The tables of a database as SQL, for people to read and for comparison; without those of knex. */
+/** Describes the tables of a database as SQL, without those of knex. */
 export async function describeSchema(db: Knex): Promise<string> {
   const { rows: columns } = await db.raw<{ rows: Column[] }>(columnsSql);
   const { rows: constraints } = await db.raw<{

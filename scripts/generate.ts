@@ -1,8 +1,7 @@
 /**
- * Generates files from their sources: types and JSON of the contract, a description of the schema that the migrations build,
- * the reference pages of tables in the code, and `.env.example`.
+ * Generates files from their sources: types and JSON of the contract, schema dump, reference pages, `.env.example`.
  *
- * usage: generate [--check]    with --check: writes nothing, fails when something is not as it would be made
+ * usage: generate [--check]    with --check: writes nothing, fails if a file differs
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +48,6 @@ async function main(): Promise<void> {
   } else console.log(`written: ${stale.join(', ')}`);
 }
 
-/** Formats a page as `make format` does. */
 async function formatPage(text: string): Promise<string> {
   const { format, resolveConfig } = await import('prettier');
   const options = await resolveConfig(join(root, 'README.md'));

@@ -1,14 +1,14 @@
-/** What the clients of the load test do, and which answers they accept. */
+/** Actions of the clients of the load test, and the responses that they accept. */
 import { randomUUID } from 'node:crypto';
 
-/** One client's view of the service, and what all clients have done so far. */
+/** One client's state, and the shared tally. */
 export interface Load {
   url: string;
   key: string;
   tally: Tally;
 }
 
-/** Answers and violations of all clients, and what the database must hold at the end. */
+/** Responses and violations of all clients, and the expected content of the database. */
 export class Tally {
   /** By operation and status. */
   readonly answers = new Map<string, number>();
@@ -31,11 +31,11 @@ export class Tally {
 interface Answer {
   status: number;
   text: string;
-  /** Whether the service says that it has answered this before. */
+  /** Whether the response is marked as a replay. */
   isReplay: boolean;
 }
 
-/** Documented refusals that a busy service may give to anybody. */
+/** Documented refusals under load. */
 const busy = [503];
 
 async function send(
@@ -137,8 +137,8 @@ async function listProducts(load: Load): Promise<void> {
   load.tally.productIds = [...load.tally.productIds.slice(-1000), ...ids];
 }
 
-/** Sends half of an upload, and goes away. */
-async function leaveAmidUpload(load: Load): Promise<void> {
+/** Sends half of an upload and disconnects. */
+async function disconnectDuringUpload(load: Load): Promise<void> {
   const leaving = new AbortController();
   async function* body(): AsyncGenerator<Buffer> {
     yield Buffer.from(
@@ -173,7 +173,7 @@ const read = (operation: string, path: string, expected: number[], headers: Reco
   return async (load: Load): Promise<unknown> => send(load, operation, path, expected, { headers });
 };
 
-/** Actions, and how often each happens beside the others. */
+/** Actions with their relative frequency. */
 export const actions: [weight: number, action: (load: Load) => Promise<unknown>][] = [
   [30, listProducts],
   [
@@ -197,12 +197,12 @@ export const actions: [weight: number, action: (load: Load) => Promise<unknown>]
       }),
   ],
   [1, jobAction('planJob', '/plan', 'POST')],
-  // Of a job that is running again, or has another run meanwhile, nothing can be downloaded.
+  // A job whose run is in progress has no download.
   [2, jobAction('runJob again', '/run', 'POST')],
   [3, jobAction('getJob', '')],
   [3, jobAction('listJobIssues', '/issues?limit=10')],
   [2, jobAction('downloadJobRejects', '/rejects.csv')],
-  [3, leaveAmidUpload],
+  [3, disconnectDuringUpload],
   [5, read('getHealth', '/health', [200])],
   [2, read('listProducts', '/products', [401], { 'x-api-key': 'wrong' })],
   [1, read('unknown route', '/nowhere', [404])],

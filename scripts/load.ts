@@ -1,7 +1,6 @@
 /**
- * Keeps the whole service (embedded PostgreSQL, local files) busy with a mixture of everything for a while, and fails
- * when an answer is not what it should be, when something is lost, doubled or left behind, or when memory, file handles
- * or database connections grow.
+ * Sends a mixture of all requests to the service (embedded PostgreSQL, local files) for a while. Fails on an
+ * undocumented response, lost or duplicated data, leftovers, or growth of memory, file handles or connections.
  *
  * usage: load [minutes] [clients]      default 30 minutes, 12 clients
  */
@@ -17,7 +16,7 @@ const minutes = Number(process.argv[2] ?? 30);
 const clients = Number(process.argv[3] ?? 12);
 const key = 'key-of-the-load-test';
 const sampleMilliseconds = Math.min(5_000, (minutes * 60_000) / 60);
-/** What the process may have at the end more than before: a fifth, and what a few requests more take. */
+/** Allowed growth: 20 %, plus a constant for a few requests. */
 const growthMax = { rss: [1.2, 20], handles: [1.2, 10], connections: [1.2, 5] } as const;
 const rssMax = 200;
 
@@ -30,7 +29,7 @@ interface Sample {
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-load-'));
-  // As root, PostgreSQL runs under another account, which must be able to get there.
+  // As root, PostgreSQL runs under another account, which needs access.
   chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
   const service = await startServiceProcess(dataDir, { API_KEYS: key });
@@ -89,9 +88,9 @@ async function sample(pid: number, database: Client): Promise<Sample> {
   };
 }
 
-/** What was promised is there, once, and nothing else. */
+/** Checks that all acknowledged data exist exactly once, and nothing else. */
 async function checkResult(database: Client, dataDir: string, tally: Tally): Promise<void> {
-  // A client that has gone away may still be being cleaned up after.
+  // Clean-up after disconnected clients may be in progress.
   await sleep(2_000);
   const count = async (sql: string) => Number((await database.query<{ count: string }>(sql)).rows[0]!.count);
   const objects = readdirSync(join(dataDir, 'objects'), { recursive: true, withFileTypes: true })

@@ -1,8 +1,7 @@
 /**
- * Mends prices in a rejects.csv that are written with other separators than the format has. Never guesses and never
- * empties a cell, because an empty cell erases the stored value: a row that has any other fault, or whose price is not
- * written as declared, is left out and named on standard error. An example of what a partner may do with the file; the
- * result can be uploaded as it is.
+ * Converts prices in a rejects.csv from other separators to the feed format. Never guesses and never empties a cell,
+ * which would erase the stored value: a row with any other fault, or whose price is not written as declared, is
+ * omitted and named on standard error. An example for partners; the result can be uploaded as it is.
  *
  * usage: mend-rejects [--decimal=comma|point] [--thousands=point|space|apostrophe] < rejects.csv > mended.csv
  */
@@ -13,17 +12,17 @@ import { parse } from 'csv-parse';
 import { stringify } from 'csv-stringify';
 
 const decimalSigns: Record<string, string> = { comma: ',', point: '\\.' };
-/** What spreadsheets write, no-break spaces and the typographic apostrophe included. */
+/** As spreadsheets write them, including no-break spaces and the typographic apostrophe. */
 const thousandsSigns: Record<string, string> = {
   point: '\\.',
   space: '[ \\u00a0\\u202f]',
   apostrophe: "['’]",
 };
 
-/** Options or a file that the script cannot work with. */
+/** Unusable options or file. */
 export class UsageError extends Error {}
 
-/** How the file writes its prices: integral digits and decimals are groups of the expression. */
+/** The declared price syntax: integral digits and decimals are its groups. */
 function declaredPrice(args: string[]): RegExp {
   const options = { decimal: { type: 'string' }, thousands: { type: 'string' } } as const;
   const { decimal, thousands } = parseArgs({ args, options }).values;
@@ -44,7 +43,7 @@ function declaredPrice(args: string[]): RegExp {
   return new RegExp(`^(${unit} ?)?(${integral})(?:${decimalSign}(\\d{1,4}))?( ?${unit})?$`);
 }
 
-/** The price as the format writes it; undefined when it is not written as declared. */
+/** Converts a price; undefined if it is not written as declared. */
 function mendPrice(price: string, declared: RegExp): string | undefined {
   const found = declared.exec(price.trim());
   if (!found) return undefined;
@@ -55,7 +54,6 @@ function mendPrice(price: string, declared: RegExp): string | undefined {
 
 const columnsRead = ['_line', '_codes', 'price'] as const;
 
-/** Where these columns stand in the header. */
 function findColumns(header: string[]): Record<(typeof columnsRead)[number], number> {
   const names = header.map((name) => name.trim().toLowerCase());
   const missing = columnsRead.find((column) => !names.includes(column));
@@ -69,9 +67,9 @@ function findColumns(header: string[]): Record<(typeof columnsRead)[number], num
 }
 
 /**
- * Mends a rejects.csv.
- * @param args - the options, which say how the file writes its prices
- * @param say - takes a line for people
+ * Converts a rejects.csv.
+ * @param args - options that declare the separators
+ * @param say - receives one line per message
  * @throws UsageError
  */
 export async function mendRejects(
@@ -118,7 +116,7 @@ export async function mendRejects(
       yield row.with(at, price);
     }
   }
-  // The delimiter is that of the feed; it follows the first generated column.
+  // The first generated column is followed by the feed's delimiter.
   const delimiter = /^\uFEFF?_line([,;\t])/.exec(beginning)?.[1] ?? ',';
   const parser = parse({ bom: true, delimiter, relax_column_count: true, relax_quotes: true });
   await pipeline(input, parser, mend, stringify({ delimiter }), target);

@@ -1,17 +1,17 @@
-/** A request that Schemathesis sent, and what it was to show. */
+/** A recorded request of Schemathesis. */
 export interface RecordedRequest {
-  /** As Schemathesis names it, `POST /orders`; also with a method that the document does not have. */
+  /** As in Schemathesis, `POST /orders`; the method may be undocumented. */
   operation: string;
-  /** `right`: by the document; `wrong`: one part of it is not. */
+  /** `right`: valid; `wrong`: one part is invalid. */
   kind: 'right' | 'wrong';
   status: number;
   method: string;
   target: string;
-  /** Without the right key, which is sent with all but those that have `key`. */
+  /** Without the API key. */
   headers?: Record<string, string>;
-  /** Sent instead of the right one; null: none. */
+  /** Replaces the valid API key; null: none. */
   key?: string | null;
-  /** In base64 where it is no text. */
+  /** Base64 for binary bodies. */
   body?: string | { base64: string };
 }
 
@@ -36,17 +36,17 @@ interface Scenario {
   };
 }
 
-/** Enough for each way that an operation can go; the whole run has several times as many. */
+/** The whole run has several times as many. */
 const perOperation = 40;
 const boundary = 'boundary-of-the-form';
-/** Each operation refuses a wrong key in the same way. */
+/** Every operation rejects a wrong key in the same way. */
 const wrongKeysPerOperation = 3;
-/** Longer ones wait for what happens meanwhile, and in a replay nothing does. */
+/** Longer requests wait for events that a replay does not have. */
 const secondsMax = 1;
-/** Node 20 does not know it as a method, later ones do. */
+/** Unknown to Node 20, known to later versions. */
 const differing = 'QUERY';
 
-/** Picks from a report (NDJSON) requests that differ, of each operation as many, evenly from its start to its end. */
+/** Selects distinct requests from a report (NDJSON), evenly per operation. */
 export function recordedRequests(report: string, rightKey: string): RecordedRequest[] {
   const seen = new Set<string>();
   const wrongKeys = new Map<string, number>();
@@ -97,7 +97,7 @@ function requestsOf({ recorder }: Scenario, rightKey: string): RecordedRequest[]
   });
 }
 
-/** A body as a line of JSON can have it, with the same boundary in all recordings. */
+/** Encodes a body as JSON, with a fixed boundary. */
 function withBoundary(bytes: Buffer, used = boundary): RecordedRequest['body'] {
   const text = bytes.toString('latin1').replaceAll(`--${used}`, `--${boundary}`);
   const body = Buffer.from(text, 'latin1');

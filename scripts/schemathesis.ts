@@ -1,9 +1,9 @@
 /**
- * Has Schemathesis try the document on a service of its own, as `schemathesis.toml` says. It ends with its exit code.
+ * Runs Schemathesis (`schemathesis.toml`) against a new service, and exits with its code.
  *
  * usage: schemathesis [--record]      --record keeps a set of its requests for the tests to replay
  *
- * SCHEMATHESIS names the command, if it is not `schemathesis` in the search path.
+ * SCHEMATHESIS: the command, if it is not `schemathesis` in the search path.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,11 +18,11 @@ const recording = join(__dirname, '..', 'test', 'contract', 'schemathesis', 'req
 
 async function main(): Promise<number> {
   if ((await run(['--version'])) !== 0) {
-    console.error(`There is no command ${command}. Install Schemathesis: pip install 'schemathesis>=4.25'.`);
+    console.error(`Command not found: ${command}. Install Schemathesis: pip install 'schemathesis>=4.25'.`);
     return 1;
   }
   const folder = mkdtempSync(join(tmpdir(), 'catalog-schemathesis-'));
-  // As root, PostgreSQL runs under another account, which must be able to get there.
+  // As root, PostgreSQL runs under another account, which needs access.
   chmodSync(folder, 0o755);
   const service = await startServiceProcess(join(folder, 'data'), { API_KEYS: key, LOG_LEVEL: 'info' });
   try {
@@ -44,7 +44,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** @returns the exit code; 127 where there is no such command */
+/** @returns the exit code; 127 if the command does not exist */
 function run(args: string[]): Promise<number> {
   return new Promise((resolve) => {
     const env = { ...process.env, SCHEMATHESIS_API_KEY: key };

@@ -6,21 +6,21 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const modules = join(__dirname, '..', 'node_modules');
 
-/** An SDK generator, and how it is called in the folder of all clients. */
+/** An SDK generator and its command, called in the folder of all clients. */
 interface Generator {
   name: string;
   /** The folder of its client. */
   folder: string;
   command: string;
   arguments: string[];
-  /** A file that has to be there before. */
+  /** A file to create first. */
   file?: { path: string; content: string };
 }
 
-/** The document as the generators get it, a file beside their clients. */
+/** The document, beside the clients. */
 const specification = 'openapi.yaml';
 
-/** The generators that we vouch for, as their users would call them. All work without the internet. */
+/** The supported generators, called as their users call them. All work offline. */
 export const generators = {
   openapiFetch: {
     name: 'openapi-typescript + openapi-fetch',
@@ -77,7 +77,6 @@ export const connect = (baseUrl: string, key: string) =>
   },
 } satisfies Record<string, Generator>;
 
-/** What a generator made. */
 export interface Client {
   generator: Generator;
   seconds: number;
@@ -85,14 +84,14 @@ export interface Client {
   sources: Record<string, string>;
 }
 
-/** Makes a folder for clients of a document: its packages are ours. */
+/** Prepares a folder for clients of a document, with the packages of this project. */
 export async function prepareFolder(folder: string, document: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await symlink(modules, join(folder, 'node_modules'));
   await writeFile(join(folder, specification), document);
 }
 
-/** Has a client generated into a prepared folder. */
+/** Generates a client in a prepared folder. */
 export async function generate(generator: Generator, folder: string): Promise<Client> {
   const { file } = generator;
   await mkdir(join(folder, generator.folder), { recursive: true });
@@ -111,15 +110,14 @@ async function readSources(folder: string): Promise<Record<string, string>> {
   );
 }
 
-/** Names of the document. */
 export interface Names {
-  /** Chosen there, however they look. */
+  /** Names of the document, in any form. */
   given: readonly string[];
-  /** A client has to have them. */
+  /** Names that a client must have. */
   required: readonly string[];
 }
 
-/** What is wrong with a client's names: invented ones, and names of the document that are not there. */
+/** Lists invented names and missing names of a client. */
 export function nameProblems({ generator, sources }: Client, { given, required }: Names): string[] {
   const text = Object.values(sources).join('\n');
   const words = new Set(text.match(/\b[A-Za-z_$][\w$]*\b/g));
@@ -133,19 +131,19 @@ export function nameProblems({ generator, sources }: Client, { given, required }
   ];
 }
 
-/** The names that a client's user can import. */
+/** The names that users of a client can import. */
 export function exportedNames(sources: Record<string, string>): string[] {
   const declaration =
     /^export (?:declare |async |abstract )*(?:type|interface|const|function|class|enum) (\w+)/gm;
   return Object.values(sources).flatMap((text) => [...text.matchAll(declaration)].map((match) => match[1]!));
 }
 
-/** Whether nobody would choose the name: `Inline_response_200_3`, `Error_2`, `Response200`, `Body1`, `AnyOf`. */
+/** Whether a generator invented the name: `Inline_response_200_3`, `Error_2`, `Response200`, `Body1`, `AnyOf`. */
 export function isInvented(name: string): boolean {
   return /inline|anonymous|_\d+(_|$)|[a-z]\d+$|(any|one|all)of/i.test(name);
 }
 
-/** Compiles all clients of a folder as a strict project would. @throws with the compiler's words */
+/** Compiles all clients as a strict project. @throws Error with the output of the compiler */
 export async function compile(folder: string): Promise<void> {
   const options = {
     target: 'es2022',

@@ -1,57 +1,60 @@
 /**
- * Works out what larger catalogs take, from what was measured on one machine, and writes the table into docs/explanation/growing.md.
- * With --check it only says whether the page has it.
+ * Computes the requirements of larger catalogs from measured costs, and writes the table into
+ * docs/explanation/growing.md. With --check, checks the page only.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import measuredCosts from './growth-costs.json';
 
-/** What one machine was measured to do and to need: `make bench ONLY=growth,etl,catalog,orders`. */
+/** Measured costs of one machine: `make bench ONLY=growth,etl,catalog,orders`. */
 export type Costs = typeof measuredCosts;
 
-/** What is assumed of everybody's use, in shares of the catalog. */
+/** Assumed usage, as shares of the catalog. */
 export const use = {
   partners: 10_000,
-  /** Every partner sends its whole catalog so often a day, */
+  /** Full feeds per partner and day. */
   feedsPerDay: 1,
-  /** of which so much has changed, */
+  /** Share of changed rows. */
   changedShare: 0.1,
-  /** and it is to be loaded within these hours. */
+  /** Hours per day in which feeds are loaded. */
   etlHours: 6,
-  /** Raw files are kept so long. */
+  /** Retention of raw files. */
   rawFileDays: 30,
-  /** Pages of the catalog asked for, a day and product; at the busiest time, so many times the mean. */
+  /** Requested catalog pages per product and day; peak rate as a multiple of the mean. */
   pagesPerProductAndDay: 5,
   peak: 3,
-  /** Orders, a day and product. */
+  /** Orders per product and day. */
   ordersPerProductAndDay: 0.001,
 } as const;
 
 const secondsPerDay = 86_400;
 
-/** What a catalog of one size takes. Sizes in gigabytes (10^9 bytes), rates a second, machines as the measured one. */
+/**
+ * Requirements of one catalog size. Sizes in gigabytes (10^9 bytes), rates per second, in machines like the measured
+ * one.
+ */
 export interface Demand {
   products: number;
   databaseGigabytes: number;
   indexGigabytes: number;
   rawFileGigabytes: number;
   logGigabytesPerDay: number;
-  /** To load everything for the first time, by one machine. */
+  /** First load of everything, by one machine. */
   firstLoadHours: number;
-  /** To load what comes in a day, by one machine. */
+  /** Load of one day's feeds, by one machine. */
   etlHours: number;
   etlMachines: number;
   pagesPerSecond: number;
   pageMachines: number;
   ordersPerSecond: number;
   orderMachines: number;
-  /** How much of its memory one machine needs for its indexes, 1 being all of it. */
+  /** Share of one machine's memory that indexes need. */
   memoryShare: number;
 }
 
 /**
- * Everything grows with the number of products, but for what a run costs by itself: taken that PostgreSQL's memory grows with
- * its indexes.
+ * Scales linearly with the number of products, except for the fixed cost of a run. Assumes that PostgreSQL's memory
+ * grows with its indexes.
  */
 export function demandOf(products: number, costs: Costs): Demand {
   const gigabytes = (bytesPerProduct: number) => (products * bytesPerProduct) / 1e9;
@@ -81,7 +84,7 @@ export function demandOf(products: number, costs: Costs): Demand {
   };
 }
 
-/** What one machine runs out of first, and how many machines' worth of that it takes. */
+/** Finds the resource that one machine exhausts first, and the number of machines for it. */
 export function firstToSaturate({ etlMachines, pageMachines, orderMachines, memoryShare }: Demand): string {
   const shares = {
     'loading changed rows': etlMachines,
@@ -93,10 +96,8 @@ export function firstToSaturate({ etlMachines, pageMachines, orderMachines, memo
   return `${what}: ${shown(share)}`;
 }
 
-/** The sizes that are worked out. */
 export const sizes = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000] as const;
 
-/** The table, as Markdown. */
 export function tableOf(costs: Costs): string {
   const demands = sizes.map((products) => demandOf(products, costs));
   const line = (name: string, value: (demand: Demand) => string) => [name, ...demands.map(value)];
@@ -120,7 +121,7 @@ export function tableOf(costs: Costs): string {
   ]);
 }
 
-/** A table whose first row is its head, its columns as wide as they need, as prettier has it. */
+/** Makes a table with aligned columns, as prettier does. */
 function markdown(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const cells = (row: string[]) =>
@@ -132,7 +133,7 @@ function markdown(rows: string[][]): string {
   return [head!, rule, ...body].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** Two digits are all that such a figure can mean. */
+/** Rounds to two digits, the precision of these figures. */
 function shown(value: number): string {
   return Number(value.toPrecision(2)).toLocaleString('en', { maximumSignificantDigits: 2 });
 }
@@ -141,7 +142,7 @@ const page = join(__dirname, '..', 'docs', 'explanation', 'growing.md');
 const begin = '<!-- made by scripts/simulate-growth.ts -->';
 const end = '<!-- end -->';
 
-/** The page with the table that these costs give. @throws Error when the page has no place for it */
+/** Inserts the table into the page. @throws Error if the page has no marker for it */
 export function pageWithTable(text: string, costs: Costs): string {
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];

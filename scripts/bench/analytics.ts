@@ -18,9 +18,8 @@ const questions = {
 };
 
 /**
- * Every question over a history, while it has a tenth of its length, in full, and once more with as many orders that are
- * not in the sums yet as come in two busy seconds: the time must not grow with the history. From the request to the end
- * of the answer, through the service.
+ * Measures each analytics request with a tenth of the history, with all of it, and with as many orders outside the
+ * sums as two busy seconds create: the time must not grow with the history. Complete requests through the service.
  */
 export async function measureAnalytics({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const orders = quick ? 100_000 : 1_000_000;
@@ -58,7 +57,7 @@ export async function measureAnalytics({ quick, rounds, folder, log }: BenchCont
   }
 }
 
-/** The median of some, after one that warms up; in milliseconds. */
+/** The median in milliseconds, after one warm-up request. */
 async function measureOne(url: string): Promise<number> {
   const milliseconds: number[] = [];
   for (let time = 0; time <= 10; time++) {
@@ -70,7 +69,7 @@ async function measureOne(url: string): Promise<number> {
   return median(milliseconds);
 }
 
-/** Waits until the service has added up all orders. */
+/** Waits until the roll-up has added all orders. */
 async function sumsAreMade(database: Client): Promise<void> {
   const sql = `select not exists (
       select from orders, sales_rollup where orders.transaction_id >= pg_snapshot_xmax(seen)

@@ -1,4 +1,4 @@
-/** What `node:http` and `pg` alone can do: no key, no checks, no log, no way to fail but by its process. */
+/** Comparison server of `node:http` and `pg` only: no keys, checks, logs or error handling. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openReader, readOrder, reportPort, toPage, toProduct } from './comparison';

@@ -2,15 +2,13 @@ import type { OpenAPIV3 } from 'openapi-types';
 import document from '../../generated/openapi.json';
 import { filterValues, type FilterValues } from './catalog-data';
 
-/** One documented way to ask for products. */
+/** A documented combination of parameters. */
 export interface Combination {
-  /** The query, without the cursor. */
+  /** Without the cursor. */
   query: Record<string, string>;
-  /** Whether it takes a cursor. */
   hasLaterPages: boolean;
   /** The partner that the key is limited to. */
   scope: string | null;
-  /** What it asks for, for people. */
   name: string;
 }
 
@@ -23,15 +21,14 @@ const names = parameters.map(({ name }) => name);
 const filters = Object.keys(filterValues.frequent!) as Filter[];
 const { ProductSortField, SortOrder } = document.components.schemas;
 
-/** The parameters of `GET /products` that no combination knows: there must be none. */
+/** Parameters of `GET /products` that no combination uses: must be empty. */
 export const unknownParameters = names.filter(
   (name) => ![...filters, 'limit', 'cursor', 'sort_by', 'order'].includes(name),
 );
 
 /**
- * Every combination of filters, sort, direction and kind of key that the document has. The filters of a combination get
- * their values from one of the sets of `filterValues` in turn; single ones from each set, and two from some that match
- * nothing together besides.
+ * Lists all combinations of filters, sort, direction and kind of key. Filters take their values from the sets of
+ * `filterValues` in turn; single filters from each set, and two filters also from a set without matches.
  */
 export function combinations(): Combination[] {
   const sets = Object.keys(filterValues);

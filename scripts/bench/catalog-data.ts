@@ -1,16 +1,15 @@
-/** A catalog to measure and to explain: partners of very different sizes, in loads that lie side by side in the table. */
+/** A catalog to measure and explain: partners of very different sizes, whose loads are adjacent in the table. */
 
-/** Values of every filter of a listing, which belong together in some way. */
+/** Related values of all filters. */
 export type FilterValues = Record<
   'partner_name' | 'feed_id' | 'sku' | 'brand' | 'category' | 'availability',
   string
 >;
 
 /**
- * Shares of the loads, in the order of time; what is left over are tiny partners. Every value is independent of all
- * others, but for those whose names say otherwise: a brand and a category that one partner has alone, a brand of the
- * highest prices, a brand that is
- * never out of stock, and a sku that all tiny partners use.
+ * Shares of the loads, in chronological order; the rest are tiny partners. Values are independent, except those whose
+ * names say otherwise: a brand and a category of one partner, a brand with the highest prices, a brand that is never
+ * out of stock, and a sku of all tiny partners.
  */
 const fillSql = (products: number) => `
   insert into partners (partner_name)
@@ -64,16 +63,16 @@ const fillSql = (products: number) => `
 `;
 
 /**
- * Fills an empty database and has it analysed.
- * @param products - how many, a multiple of 1,000
- * @param query - runs statements without values
+ * Fills an empty database and runs ANALYZE.
+ * @param products - a multiple of 1,000
+ * @param query - runs statements without bindings
  */
 export async function fillCatalog(products: number, query: (sql: string) => Promise<unknown>): Promise<void> {
   await query(`begin; ${fillSql(products)} commit;`);
   await query('vacuum analyze products, partners, feeds');
 }
 
-/** Values to ask a filled catalog for. Feeds are numbered in the order of the loads. */
+/** Filter values for a filled catalog. Feeds are numbered in the order of the loads. */
 export const filterValues: Record<string, FilterValues> = {
   frequent: {
     partner_name: 'Large',

@@ -6,21 +6,21 @@ import { fillCatalog } from './catalog-data';
 import type { BenchContext, Measurement } from './report';
 
 const rounds = 3;
-/** So many of the slowest combinations are told. */
+/** Number of slowest combinations to report. */
 const shown = 10;
 const everybodysKey = 'key-of-the-benchmark';
 
-/** How long a combination took, in milliseconds, one value a round. */
+/** Milliseconds per combination, one value per round. */
 interface Timed {
   combination: Combination;
   first: number[];
-  /** Absent where there is one page only, or no cursor. */
+  /** Absent if there is one page only, or no cursor. */
   later?: number[];
 }
 
 /**
- * Asks the service for every documented combination of filters, sort, direction and kind of key, over HTTP, one at a
- * time: its first page, and one after a hundred products where there is one.
+ * Requests every documented combination of filters, sort, direction and kind of key, one at a time: the first page,
+ * and a page after 100 products.
  */
 export async function measureListing({ quick, folder, log }: BenchContext): Promise<Measurement[]> {
   const products = quick ? 100_000 : 1_000_000;
@@ -44,7 +44,7 @@ export async function measureListing({ quick, folder, log }: BenchContext): Prom
   }
 }
 
-/** Fills the catalog. @returns a key for each scope */
+/** Fills the catalog. @returns a key per scope */
 async function prepare(
   dataDir: string,
   products: number,

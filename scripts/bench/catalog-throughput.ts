@@ -10,15 +10,13 @@ import type { LoadOrder, LoadResult } from './http-load';
 import { ask } from './measure';
 import type { BenchContext, Measurement } from './report';
 
-/** A running service with a filled catalog. */
+/** A service with a filled catalog. */
 export interface CatalogService {
   url: string;
   dataDir: string;
-  /** A key of it. */
   key: string;
-  /** A connection to its database. */
   database: Client;
-  /** How many products it has, numbered from 1. */
+  /** Number of products, from 1. */
   products: number;
 }
 
@@ -32,9 +30,9 @@ const questions = [
 const servers = ['service', 'bare', 'prepared', 'fastify'] as const;
 
 /**
- * How many requests a second the service answers on 50 connections, beside servers of their own that send the same bytes
- * for the same SQL: `node:http` with pg and nothing else, also with prepared statements, and fastify with schemas. In each
- * round they are asked one after the other. Generator and PostgreSQL have the same processors as each of them.
+ * Measures requests per second on 50 connections, beside servers that send the same bytes for the same SQL:
+ * `node:http` with pg only, also with prepared statements, and fastify with schemas. All run one after the other in
+ * each round. Load generator and PostgreSQL use the same processors for each.
  */
 export async function measureThroughput(
   context: BenchContext,
@@ -84,10 +82,10 @@ async function measureQuestion(
   const rates = { service: [], bare: [], prepared: [], fastify: [] } as Record<keyof typeof ports, number[]>;
   const load = (port: number, milliseconds: number) =>
     runLoad({ port, connections, milliseconds, headers: { 'x-api-key': key }, path, numbers: products });
-  // What is compiled while it runs, and what is read from disk for the first time, is in no round.
+  // Warm-up: JIT and disk cache.
   for (const each of servers) await load(ports[each], quick ? 5_000 : 15_000);
   for (let round = 1; round <= rounds; round++) {
-    // Whoever comes first in one round comes last in another.
+    // The order rotates.
     for (let turn = 0; turn < servers.length; turn++) {
       const each = servers[(turn + round) % servers.length]!;
       const { requestsPerSecond, p99 } = await load(ports[each], quick ? 1_000 : 5_000);
@@ -112,7 +110,10 @@ async function measureQuestion(
   ];
 }
 
-/** The statement that the service sends for a path, as PostgreSQL saw it. @throws Error when it takes other than so many values */
+/**
+ * The statement that the service sends for a path, as seen by PostgreSQL. @throws Error for another number of
+ * bindings
+ */
 async function sqlOf({ url, key, database }: CatalogService, path: string, values: number): Promise<string> {
   await ask(url + path, { headers: { 'x-api-key': key } });
   const { rows } = await database.query<{ query: string }>(
@@ -122,11 +123,11 @@ async function sqlOf({ url, key, database }: CatalogService, path: string, value
   const sql = rows[0]?.query ?? '';
   const bindings = new Set(sql.match(/\$\d+/g));
   if (sql === '' || bindings.size !== values)
-    throw new Error(`GET ${path} sends another statement than was expected: ${sql}`);
+    throw new Error(`GET ${path} sends an unexpected statement: ${sql}`);
   return sql;
 }
 
-/** @throws Error unless all send the same, and something: an empty page is no measure */
+/** @throws Error unless all send the same, non-empty page */
 async function requireSameBytes({ key }: CatalogService, ports: number[], path: string): Promise<void> {
   const bodies = new Set<string>();
   for (const port of ports) {
@@ -147,18 +148,18 @@ function startServer(file: string, order: ComparisonOrder): { port: Promise<numb
     child.once('exit', () => reject(new Error(`${file} did not start`)));
     child.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString())));
   });
-  // Whoever waits for it is told.
+  // The caller awaits `port`, and gets its error.
   port.catch(() => undefined);
   return { port, stop: () => void child.kill() };
 }
 
-/** Asks for a while, from a process of its own. */
+/** Runs the load generator in a child process. */
 export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const { stdout } = await promisify(execFile)(process.execPath, scriptArguments('http-load.ts', order));
   return JSON.parse(stdout) as LoadResult;
 }
 
-/** A script of this folder in a process of its own. */
+/** Starts a script of this folder in a child process. */
 function scriptArguments(file: string, order: object): string[] {
   return ['--import', 'tsx', join(__dirname, file), JSON.stringify(order)];
 }

@@ -8,12 +8,12 @@ import type { BenchContext, Measurement } from './report';
 
 const key = 'key-of-the-benchmark';
 
-/** The catalog of the whole service (embedded PostgreSQL), filled by SQL. */
+/** Measures the catalog of a service (embedded PostgreSQL), filled by SQL. */
 export async function measureCatalog(context: BenchContext): Promise<Measurement[]> {
   return [...(await measureServers(context)), ...(await measureListing(context))];
 }
 
-/** The service beside other servers, on one catalog. */
+/** Measures the service beside other servers, on one catalog. */
 async function measureServers(context: BenchContext): Promise<Measurement[]> {
   const products = context.quick ? 100_000 : 1_000_000;
   const dataDir = join(context.folder, 'data');

@@ -1,30 +1,28 @@
 import { Pool, type ClientConfig } from 'pg';
 import type { ProductRow } from '../../src/products/products.repository';
 
-/** What a server to compare with is told: the same SQL, pool and headers as the service has. */
+/** Input of a comparison server: the SQL, pool size and headers of the service. */
 export interface ComparisonOrder {
   database: ClientConfig;
   connections: number;
-  /** Takes no value. */
+  /** Without bindings. */
   pageSql: string;
-  /** Takes the number of the product. */
+  /** Binding: the number of the product. */
   productSql: string;
-  /** Whether its connections keep the statements, as those of the service do. */
+  /** Whether statements are prepared, as by the service. */
   preparesStatements: boolean;
-  /** Of each response, besides type and length of its body. */
+  /** Headers of each response, besides type and length. */
   headers: Record<string, string>;
   key: string;
 }
 
-/** How many products a page has unless more are asked for. */
+/** Default page size. */
 const pageSize = 10;
 
-/** The order that the process was started with. */
 export function readOrder(): ComparisonOrder {
   return JSON.parse(process.argv[2]!) as ComparisonOrder;
 }
 
-/** Reads what the answers are made of. */
 export function openReader({
   database,
   connections,
@@ -45,12 +43,11 @@ export function openReader({
   };
 }
 
-/** Says where the server listens. */
+/** Reports the port to the parent process. */
 export function reportPort(port: number): void {
   process.stdout.write(`${port}\n`);
 }
 
-/** The body for one product. */
 export function toProduct(row: ProductRow) {
   const padded = (number: number) => String(number).padStart(5, '0');
   return {
@@ -69,7 +66,7 @@ export function toProduct(row: ProductRow) {
   };
 }
 
-/** The body for a page: fields without a value are left out. */
+/** Omits fields without a value. */
 export function toPage(rows: ProductRow[]) {
   const items = rows
     .slice(0, pageSize)

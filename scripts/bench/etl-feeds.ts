@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { productColumns } from '../../src/feed-format/columns';
 
-/** Files of the same skus in the same order. */
+/** Files with the same skus in the same order. */
 export interface Feeds {
-  /** How many, a multiple of ten. */
+  /** A multiple of ten. */
   rows: number;
   base: string;
-  /** Every tenth price is another one. */
+  /** Every tenth price is changed. */
   changed: string;
-  /** Every tenth price is none. */
+  /** Every tenth price is invalid. */
   bad: string;
 }
 
 const brands = ['Acme', 'Globex', 'Initech', 'Umbrella', 'Soylent', 'Hooli', 'Stark', 'Wayne'];
 const words = ['in stock', 'out of stock', 'preorder', 'limited_stock'];
 
-/** Writes feeds as partners send them: unique skus in no order, texts, quoted commas, prices, words of availability. */
+/** Writes realistic feeds: unique skus in no order, texts, quoted commas, prices, words of availability. */
 export async function writeFeeds(folder: string, rows: number): Promise<Feeds> {
   const write = async (name: string, tenthPrice: (price: number) => string) => {
     const file = join(folder, name);
@@ -35,7 +35,7 @@ export async function writeFeeds(folder: string, rows: number): Promise<Feeds> {
 function* lines(rows: number, tenthPrice: (price: number) => string): Generator<string> {
   yield `${productColumns.join(',')}\n`;
   for (let at = 0; at < rows; at++) {
-    // A prime step visits every number once and leaves no order that an index could profit from.
+    // A prime step visits every number once, in an order that no index profits from.
     const number = (at * 7_368_787) % rows;
     const price = 1 + (number % 99_999) / 100;
     yield (

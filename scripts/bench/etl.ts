@@ -13,25 +13,25 @@ import type { BenchContext, Measurement } from './report';
 
 const headers = { 'x-api-key': 'key-of-the-benchmark' };
 
-/** The service of one round, and what is known of it. */
+/** The service of one round, and its identifiers. */
 interface Round {
   url: string;
   pid: number;
   dataDir: string;
   database: Client;
   feeds: Feeds;
-  /** How long a watch lasts at least, in seconds: long enough for a p99. */
+  /** Minimum seconds of a measurement beside a run: enough for a p99. */
   watchSeconds: number;
   log: BenchContext['log'];
 }
 
-/** What one round has measured, by name. Seconds, megabytes (`memory: …`), milliseconds (`products: …`, `health: …`). */
+/** Figures of a round by name: seconds, megabytes (`memory: …`), milliseconds (`products: …`, `health: …`). */
 type Figures = Record<string, number>;
 
 /**
- * A large feed through the whole service (embedded PostgreSQL, local files). Each round has a data folder of its own: the
- * first load meets an empty table, as its limit does. Every timed step starts after a checkpoint, the re-runs with
- * statistics and a visibility map as autovacuum has long made them when the next day's feed comes.
+ * Measures a large feed through the whole service (embedded PostgreSQL, local files). Each round has a new data
+ * folder: the first load writes to an empty table, as its limit does. Every step starts after a checkpoint; re-runs
+ * have statistics and a visibility map, as after autovacuum.
  */
 export async function measureEtl(context: BenchContext): Promise<Measurement[]> {
   const rows = context.quick ? 100_000 : 1_000_000;
@@ -63,7 +63,7 @@ async function measureRound({ folder, quick, log }: BenchContext, feeds: Feeds):
   }
 }
 
-/** The steps one after the other, each with the service to itself. */
+/** Runs the steps one after the other, without other load. */
 async function measureSteps(round: Round): Promise<Figures> {
   const { database, feeds } = round;
   const { rows } = feeds;
@@ -95,7 +95,7 @@ async function measureSteps(round: Round): Promise<Figures> {
   return figures;
 }
 
-/** How quick the catalog and the health check are: with nothing else to do, and beside each kind of run. */
+/** Measures catalog and health latency, idle and beside each kind of run. */
 async function measureWhileBusy(round: Round): Promise<Figures> {
   const { rows } = round.feeds;
   const figures: Figures = {};
@@ -111,7 +111,7 @@ async function measureWhileBusy(round: Round): Promise<Figures> {
   };
   await upload(round, 'Another', round.feeds.base);
   await round.database.query('checkpoint');
-  // Code that has never run is slow at first, which is no matter of feeds.
+  // Warm-up.
   await watchAnswers({ ...round, watchSeconds: 2 }, () => sleep(2_000));
   await watch('idle', () => sleep(round.watchSeconds * 1000));
   await watch('first', () => work(round, 'JV00004', 'run', { inserted: rows }));
@@ -122,7 +122,7 @@ async function measureWhileBusy(round: Round): Promise<Figures> {
   return figures;
 }
 
-/** Asks at a pace, while `work` is done, and again until there is enough to tell. */
+/** Sends requests at a constant rate during `work`, and repeats it until there are enough values. */
 async function watchAnswers(
   { url, watchSeconds }: Round,
   work: () => Promise<unknown>,
@@ -155,7 +155,7 @@ async function upload({ url }: Round, partnerName: string, file: string): Promis
   if (response.status !== 201) throw new Error(await response.text());
 }
 
-/** Runs or plans a job. @throws Error unless the counters are those expected: what was measured is then not the work */
+/** Runs or plans a job. @throws Error if its counters are not those expected */
 async function work(
   { url }: Round,
   jobId: string,
@@ -185,8 +185,8 @@ async function downloadRejects({ url, feeds }: Round, jobId: string): Promise<vo
 const productsCopied = ['feed_id', 'partner_id', ...productColumns].join(', ');
 
 /**
- * Inserts what the first load has made of the feed into an empty table with the columns, checks and indexes of
- * `products`, and its own numbers; without its foreign keys and triggers, which `like` leaves out.
+ * Inserts the loaded rows into an empty table like `products`, with its columns, checks and indexes, but without
+ * foreign keys and triggers.
  * @returns seconds
  */
 async function measureInsert({ database, log }: Round): Promise<number> {
@@ -205,7 +205,7 @@ async function measureInsert({ database, log }: Round): Promise<number> {
   return seconds;
 }
 
-/** Copies the file as it is into a temporary table of texts, by psql where there is one. @returns seconds of that alone */
+/** Copies the file into a temporary table of texts, by psql if available. @returns seconds of the copy alone */
 async function copyIntoTextTable({ dataDir, database, feeds }: Round): Promise<number> {
   const create = `create temporary table bench_texts (${productColumns.map((name) => `${name} text`).join(', ')})`;
   if (psqlVersion() === undefined) {
@@ -230,7 +230,7 @@ async function copyIntoTextTable({ dataDir, database, feeds }: Round): Promise<n
   return Number(/Time: ([\d.]+) ms/.exec(output)![1]) / 1000;
 }
 
-/** The figures of all rounds as measurements, each beside its limit. */
+/** Combines the figures of all rounds with their limits. */
 function describe(rows: number, megabytes: number, rounds: readonly Figures[]): Measurement[] {
   const of = (name: string) => rounds.map((figures) => figures[name]!);
   const version = psqlVersion();

@@ -1,4 +1,4 @@
-/** The same with fastify, as it is meant to be used: schemas check what comes in and write what goes out. No log. */
+/** Comparison server: fastify with schemas for requests and responses, without a log. */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import document from '../../generated/openapi.json';
@@ -6,7 +6,7 @@ import { openReader, readOrder, reportPort, toPage, toProduct } from './comparis
 
 const order = readOrder();
 const read = openReader(order);
-// The document's schemas have examples, which are no keyword of Ajv.
+// `example` is not a keyword of Ajv.
 const app = Fastify({ ajv: { customOptions: { strict: false } } });
 
 app.addHook('onRequest', async (request, reply) => {
@@ -20,7 +20,7 @@ interface Parameter {
   schema: { $ref?: string };
 }
 
-/** The declared parameters of an operation in one place, as a schema. */
+/** Combines the declared parameters of an operation into a schema. */
 function parametersOf(operation: { parameters: object[] }, place: 'query' | 'path'): object {
   const declared = (operation.parameters as Parameter[]).filter((parameter) => parameter.in === place);
   return {

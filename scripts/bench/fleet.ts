@@ -6,22 +6,20 @@ import { connectTo, startServiceProcess, startWorkerProcess, type WorkerProcess 
 import { ask } from './measure';
 
 const headers = { 'x-api-key': 'key-of-the-benchmark' };
-/** How often the database is asked how far things are: that is what times are exact to. */
+/** Polling interval, the precision of measured times. */
 const lookMilliseconds = 10;
 const patienceMilliseconds = 300_000;
-/** What an API process takes at a time, and more than it needs to be busy. */
+/** Concurrent requests per API process: more than it needs to be busy. */
 const concurrentUploads = 4;
 const concurrentRequests = 8;
 
-/** A job in the queue. */
 export interface QueuedJob {
-  /** Its number. */
   jobId: number;
-  /** When it was asked for, by the clock of this machine. */
+  /** Request time, by the clock of this machine. */
   queuedAt: number;
 }
 
-/** An API process that leaves the queue alone, with an embedded PostgreSQL and local files, and workers beside it. */
+/** An API process without run slots, with embedded PostgreSQL and local files, and its workers. */
 export class Fleet {
   readonly workers: WorkerProcess[] = [];
 
@@ -31,7 +29,7 @@ export class Fleet {
     readonly database: Client,
   ) {}
 
-  /** Does `work` with one in a folder of its own, which is gone afterwards. */
+  /** Calls `work` with a fleet in a temporary folder. */
   static async with<T>(folder: string, work: (fleet: Fleet) => Promise<T>): Promise<T> {
     const dataDir = join(folder, 'data');
     mkdirSync(dataDir);
@@ -54,13 +52,13 @@ export class Fleet {
     }
   }
 
-  /** Starts or stops workers until there are so many. */
+  /** Starts or stops workers to reach this number. */
   async employ(count: number): Promise<void> {
     while (this.workers.length < count) this.workers.push(await startWorkerProcess(this.dataDir));
     await Promise.all(this.workers.splice(count).map((worker) => worker.end('SIGTERM')));
   }
 
-  /** Kills the worker that is amid a run. */
+  /** Kills the worker that executes a run. */
   async killWorkerAtWork(): Promise<void> {
     for (const [at, worker] of this.workers.entries()) {
       const { body } = await ask(`${worker.operatorUrl}/metrics`, {});
@@ -69,7 +67,7 @@ export class Fleet {
       await worker.end('SIGKILL');
       return;
     }
-    throw new Error('no worker is amid a run');
+    throw new Error('no worker executes a run');
   }
 
   /** @returns the number of the feed's validation job */
@@ -87,12 +85,12 @@ export class Fleet {
     return this.upload(partnerName, await openAsBlob(file, { type: 'text/csv' }));
   }
 
-  /** Uploads one feed for each of these partners. @returns their jobs, in that order */
+  /** Uploads one feed per partner. @returns their jobs, in that order */
   uploadAll(partnerNames: readonly string[], content: Blob): Promise<number[]> {
     return inTurns(concurrentUploads, partnerNames, (partnerName) => this.upload(partnerName, content));
   }
 
-  /** Asks for runs of these jobs, some at a time. */
+  /** Requests runs of these jobs concurrently. */
   queue(jobIds: readonly number[]): Promise<QueuedJob[]> {
     return inTurns(concurrentRequests, jobIds, async (jobId) => {
       const queuedAt = Date.now();
@@ -107,8 +105,8 @@ export class Fleet {
 
   /**
    * Waits until these jobs have completed.
-   * @returns the seconds from when each was asked for to its end
-   * @throws Error when one fails, or they seem never to end
+   * @returns seconds from each request to the end of its run
+   * @throws Error if a run fails, or on timeout
    */
   async completed(jobs: readonly QueuedJob[]): Promise<number[]> {
     const numbers = jobs.map(({ jobId }) => jobId);
@@ -119,17 +117,17 @@ export class Fleet {
         [numbers],
       );
       const failed = rows.find(({ status }) => status === 'failed');
-      if (failed) throw new Error(`the run of ${failed.job_id} has failed`);
+      if (failed) throw new Error(`run of ${failed.job_id} failed`);
       if (rows.every(({ status }) => status === 'completed')) {
         const ends = new Map(rows.map(({ job_id, finished_at }) => [job_id, finished_at.getTime()]));
         return jobs.map(({ jobId, queuedAt }) => (ends.get(jobId)! - queuedAt) / 1000);
       }
       await sleep(lookMilliseconds);
     }
-    throw new Error('the runs have not ended');
+    throw new Error('timeout waiting for the runs');
   }
 
-  /** Waits until this condition holds of the database. @throws Error when it never seems to: it may have held too shortly */
+  /** Waits until a condition holds in the database. @throws Error on timeout: a short-lived condition can be missed */
   async until(condition: string, bindings: unknown[] = []): Promise<void> {
     for (const deadline = performance.now() + patienceMilliseconds; performance.now() < deadline;) {
       const { rows } = await this.database.query<{ holds: boolean }>(
@@ -139,11 +137,11 @@ export class Fleet {
       if (rows[0]!.holds) return;
       await sleep(lookMilliseconds);
     }
-    throw new Error(`never seen: ${condition}`);
+    throw new Error(`timeout waiting for: ${condition}`);
   }
 }
 
-/** Does `work` for each, so many at a time. @returns what came of it, in their order */
+/** Calls `work` for each element with limited concurrency. @returns the results in order */
 async function inTurns<Item, T>(
   atATime: number,
   items: readonly Item[],

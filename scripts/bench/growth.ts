@@ -7,10 +7,10 @@ import { ask, timed } from './measure';
 import type { BenchContext, Measurement } from './report';
 
 const headers = { 'x-api-key': 'key-of-the-benchmark' };
-/** How often each page is asked for. */
+/** Requests per page. */
 const asked = 20;
 
-/** What is asked of a catalog at each size. */
+/** Requests at each catalog size. */
 const pages: Record<string, string> = {
   'default page': '/products',
   'one product': '/products/PR00007',
@@ -19,9 +19,8 @@ const pages: Record<string, string> = {
 };
 
 /**
- * How costs change while a catalog grows: partner after partner sends the same feed, and at some sizes the first one sends
- * it again, unchanged and with a tenth of its prices changed. Absolute values of one run: what a simulation of larger
- * catalogs begins with.
+ * Measures costs of a growing catalog: each partner sends the same feed; at some sizes the first one sends it again,
+ * unchanged and with a tenth of its prices changed. Absolute values of one run: the input of `simulate-growth`.
  */
 export async function measureGrowth({ quick, folder, log }: BenchContext): Promise<Measurement[]> {
   const rows = quick ? 50_000 : 1_000_000;
@@ -84,7 +83,7 @@ async function measureReruns(
   note('unchanged run', 's', (await logged(database, () => run(url, base))).seconds);
 }
 
-/** @returns how long the work took, and how many bytes PostgreSQL wrote ahead for it */
+/** @returns duration of the work, and bytes of WAL */
 async function logged(
   database: Client,
   work: () => Promise<unknown>,

@@ -1,31 +1,29 @@
 /**
- * A process that asks an HTTP server over and over, one request at a time on each connection, and prints what it got as
- * JSON. On bare sockets: it shares the machine with what it measures, and must take little of it.
+ * Load generator process: one request at a time per connection; prints its result as JSON. Uses plain sockets,
+ * because it shares the machine with the server.
  *
  * usage: http-load <JSON of LoadOrder>
  */
 import { connect, type Socket } from 'node:net';
 
-/** What to ask, of whom, and for how long. */
 export interface LoadOrder {
   port: number;
   connections: number;
   milliseconds: number;
   headers: Record<string, string>;
-  /** `#` stands for a number from 1 to `numbers`, another one in each request, padded as identifiers are. */
+  /** `#` is replaced by a number from 1 to `numbers`, another one in each request, padded like identifiers. */
   path: string;
   numbers: number;
-  /** Each request has a connection of its own. */
+  /** Opens a connection per request. */
   connectsAnew?: boolean;
 }
 
-/** What came of it. */
 export interface LoadResult {
   requestsPerSecond: number;
-  /** Of the time that a request took, in milliseconds. */
+  /** Latency in milliseconds. */
   median: number;
   p99: number;
-  /** Bytes of the last body: servers that are compared must send the same. */
+  /** Bytes of the last body: compared servers must send the same. */
   bodyBytes: number;
 }
 
@@ -36,7 +34,7 @@ async function main(order: LoadOrder): Promise<LoadResult> {
     .join('')}\r\n`;
   let number = 0;
   const nextRequest = () => {
-    // A step that is prime to the count visits every number, in no order that a cache could profit from.
+    // A step coprime to the count visits every number, in an order that no cache profits from.
     number = (number + 7_368_787) % numbers;
     return `GET ${path.replace('#', String(number + 1).padStart(5, '0'))}${rest}`;
   };
@@ -63,7 +61,7 @@ async function main(order: LoadOrder): Promise<LoadResult> {
         if (now < until) send();
         else resolve();
       });
-      socket.on('error', reject).on('end', () => reject(new Error('the server has closed a connection')));
+      socket.on('error', reject).on('end', () => reject(new Error('the server closed a connection')));
       send();
     });
   const askAnew = async () => {
@@ -84,12 +82,12 @@ async function main(order: LoadOrder): Promise<LoadResult> {
   return { requestsPerSecond: times.length / seconds, median: at(0.5), p99: at(0.99), bodyBytes };
 }
 
-/** @returns the length of the body of a whole answer; undefined while a part of it is missing */
+/** @returns the body length of a complete response; undefined while a part is missing */
 function bodyLength(answer: string): number | undefined {
   const head = answer.indexOf('\r\n\r\n');
   if (head === -1) return undefined;
   const length = /\r\ncontent-length: (\d+)/i.exec(answer)?.[1];
-  if (length === undefined) throw new Error(`an answer without a length: ${answer.slice(0, head)}`);
+  if (length === undefined) throw new Error(`response without Content-Length: ${answer.slice(0, head)}`);
   return answer.length - head - 4 >= Number(length) ? Number(length) : undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Measures what the service promises to be fast at, each beside its limit (PostgreSQL itself, or a bare server) in the
- * same rounds on the same machine. Prints a table, and writes it to bench-results/ as JSON and as an SVG plot. A target
- * that is missed is a result, not an error: the exit code is 1 only when a part could not be measured.
+ * Measures each performance target beside its limit (PostgreSQL itself, or a bare server), in the same rounds on the
+ * same machine. Prints a table, and writes JSON and an SVG plot to bench-results/. A missed target is a result, not
+ * an error: the exit code is 1 only if a part could not be measured.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   const results: Result[] = [];
   for (const part of only) {
     const folder = mkdtempSync(join(tmpdir(), `catalog-bench-${part}-`));
-    // As root, PostgreSQL runs under another account: where that cannot get at the folder, its data would be elsewhere.
+    // As root, PostgreSQL runs under another account: without access to the folder, its data would be elsewhere.
     chmodSync(folder, 0o755);
     const log = (line: string) => process.stderr.write(`${part.padEnd(9)} ${line}\n`);
     try {
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
   writeReport({ ...(await describeSetting()), quick, rounds }, results);
 }
 
-/** What the command line asks for; ends the process with the usage when it is wrong. */
+/** Parses the command line; exits with the usage if it is wrong. */
 function readOptions(): { quick: boolean; only: Part[]; rounds: number } {
   try {
     const { values } = parseArgs({

@@ -4,26 +4,26 @@ import { Agent, request } from 'node:http';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** @returns how long the work took, in seconds */
+/** @returns seconds */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();
   return (performance.now() - startedAt) / 1000;
 }
 
-/** The value that this share of the values (0.99 for p99) does not exceed. */
+/** The quantile of the values, for example 0.99 for p99. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(Math.ceil(sorted.length * share), sorted.length) - 1]!;
 }
 
-/** The version of the psql on the search path; undefined when there is none. */
+/** The version of psql in the search path; undefined if there is none. */
 export function psqlVersion(): string | undefined {
   const { status, stdout } = spawnSync('psql', ['--version'], { encoding: 'utf8' });
   return status === 0 ? /\d[\d.]*/.exec(stdout)?.[0] : undefined;
 }
 
-/** One request and its whole answer. Unlike fetch it waits for the answer as long as that takes. */
+/** Sends a request and reads its whole response, without the timeout of fetch. */
 export function ask(
   url: string,
   {
@@ -46,19 +46,19 @@ export function ask(
   });
 }
 
-/** Requests that are sent at a pace, whatever the answers take. */
+/** Open-loop load: requests at a constant rate. */
 export interface Pace {
   url: string;
   headers: Record<string, string>;
   connections: number;
-  /** Of all connections together. */
+  /** Over all connections. */
   requestsPerSecond: number;
 }
 
 /**
- * Sends GET requests at a pace until it is stopped. The pace stands for clients elsewhere: a request that has to wait
- * for its connection has been on its way since its turn, so that one long answer does not hide those behind it.
- * @returns what stops it, and gives how long each answer took, in milliseconds. It throws on an answer other than 200
+ * Sends GET requests at a constant rate until stopped. Latency counts from the scheduled time, so that one slow
+ * response does not hide those behind it (coordinated omission).
+ * @returns a stop function, which returns latencies in milliseconds. It throws on a status other than 200
  */
 export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
   const milliseconds: number[] = [];
@@ -71,7 +71,7 @@ export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
     let turn = startedAt + (number * betweenTurns) / pace.connections;
     for (; ; turn += betweenTurns) {
       const early = turn - performance.now();
-      // A timer that fires late is no fault of the service.
+      // A late timer is not latency of the service.
       if (early > 0) await sleep(early, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) break;
       const askedAt = early > 0 ? performance.now() : turn;
@@ -85,7 +85,7 @@ export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
   const sending = Promise.all(
     Array.from({ length: pace.connections }, (_, number) => sendOnConnection(number)),
   );
-  // Whoever stops it is told.
+  // The stop function throws this error.
   sending.catch(() => undefined);
   return {
     async stop() {
@@ -96,16 +96,13 @@ export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
   };
 }
 
-/**
- * Gives this process the processor first while `work` goes on, where the system lets it: it stands for clients on other
- * machines, who do not compete with the service.
- */
+/** Raises the priority of this process during `work`, if permitted: it stands for clients on other machines. */
 export async function withPriority<T>(work: () => Promise<T>): Promise<T> {
   const set = (priority: number) => {
     try {
       setPriority(priority);
     } catch {
-      // Only a privileged account may.
+      // Requires privileges.
     }
   };
   set(constants.priority.PRIORITY_HIGH);
@@ -117,8 +114,8 @@ export async function withPriority<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Forgets how much memory a process has had at most, and says later how much it has had since, in MB. Linux only.
- * @throws Error where the system does not keep that
+ * Resets the peak memory of a process. @returns a function that reads the peak since, in MB. Linux only.
+ * @throws Error on other systems
  */
 export function watchMemory(pid: number): { peakMegabytes(): number } {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');

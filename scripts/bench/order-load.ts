@@ -1,18 +1,17 @@
 import { connect, type Socket } from 'node:net';
 
-/** Orders to send, over and over, one at a time on each connection. */
+/** Orders to send, one at a time per connection. */
 export interface OrderLoad {
   url: string;
   apiKey: string;
   connections: number;
   milliseconds: number;
-  /** The body of the next order. */
   nextBody: () => string;
 }
 
 /**
- * Sends orders as fast as they are answered. On bare sockets: it shares the machine with what it measures, and must take
- * little of it. @returns how many a second. @throws Error on an answer other than 201
+ * Sends orders as fast as possible. Uses plain sockets, because it shares the machine with the service. @returns
+ * orders per second. @throws Error on a status other than 201
  */
 export async function sendOrders({
   url,
@@ -44,7 +43,7 @@ export async function sendOrders({
         if (performance.now() < startedAt + milliseconds) send();
         else resolve();
       });
-      socket.on('error', reject).on('end', () => reject(new Error('the service has closed a connection')));
+      socket.on('error', reject).on('end', () => reject(new Error('the service closed a connection')));
       send();
     });
   try {
@@ -59,7 +58,7 @@ function isWhole(answer: string): boolean {
   const headEnd = answer.indexOf('\r\n\r\n');
   if (headEnd < 0) return false;
   const length = /\r\ncontent-length: (\d+)/i.exec(answer.slice(0, headEnd));
-  if (!length) throw new Error(`an answer without its length: ${answer.slice(0, headEnd)}`);
+  if (!length) throw new Error(`response without Content-Length: ${answer.slice(0, headEnd)}`);
   return answer.length >= headEnd + 4 + Number(length[1]);
 }
 

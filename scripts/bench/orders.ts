@@ -11,19 +11,19 @@ const apiKey = 'key-of-the-benchmark';
 const connections = 16;
 const target = { kind: 'at least', value: 0.8 } as const;
 
-/** How popular products are: any of all, or the same three in every order. */
+/** Popularity: any product, or the same three in every order. */
 const kinds = [
   ['orders of any products', products],
   ['orders of the same three products', 3],
 ] as const;
 
 /**
- * Orders of three items through the service, and the same inserts by pgbench: one prepared statement, with the values in
- * it, on the same tables. Both with 16 connections, in turns. Without pgbench there is no limit to show.
+ * Measures orders of three items through the service, and the same inserts by pgbench: one prepared statement on the
+ * same tables. Both with 16 connections, in turns. Without pgbench there is no limit.
  */
 export async function measureOrders({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const pgbench = findPgbench();
-  if (!pgbench) log('pgbench was not found (Debian: postgresql-contrib): its rate is left out');
+  if (!pgbench) log('pgbench not found (Debian: postgresql-contrib), rate omitted');
   const seconds = quick ? 3 : 15;
   const dataDir = join(folder, 'data');
   const service = await startServiceProcess(dataDir, { API_KEYS: apiKey });
@@ -33,7 +33,7 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
     await fillOrders(database, { orders: quick ? 20_000 : 200_000, days: 365 });
     const send = (count: number, milliseconds: number) =>
       sendOrders({ url: service.url, apiKey, connections, milliseconds, nextBody: () => randomOrder(count) });
-    // Code and caches are warm in a service.
+    // Warm-up.
     await send(products, quick ? 1_000 : 5_000);
     const measured = kinds.map(([name, count]) => ({
       name,
@@ -63,7 +63,7 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
   }
 }
 
-/** The body of an order of three items. @param count - of the first so many products */
+/** An order of three items. @param count - number of products to choose from */
 export function randomOrder(count: number): string {
   return JSON.stringify({
     partner_name: `Partner ${random(partners)}`,
@@ -74,7 +74,7 @@ export function randomOrder(count: number): string {
 
 const random = (count: number) => 1 + Math.floor(Math.random() * count);
 
-/** The one on the search path, or Debian's newest. */
+/** In the search path, or Debian's newest. */
 function findPgbench(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];

@@ -4,22 +4,22 @@ const rowHeight = 26;
 const top = 64;
 const bottom = 48;
 const plotWidth = 520;
-/** Room for what was reached and wanted. */
+/** Width of the text of value and target. */
 const right = 170;
-/** About what a character of a label takes. */
+/** Average width of a character. */
 const characterWidth = 6.7;
 const gap = 14;
 const colours = { met: '#1a7f4b', missed: '#c0392b', text: '#1f2430', faint: '#6b7280', grid: '#e3e6ea' };
-/** Those that an axis can have; it reaches over as many as it needs. */
+/** Possible ticks; the axis spans as many as it needs. */
 const ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
 
-/** Where things are, in pixels. */
+/** In pixels. */
 interface Frame {
   left: number;
   width: number;
   height: number;
   ticks: readonly number[];
-  /** Of a share of a target. What is off the axis is at its end. */
+  /** Position of a share of a target, clamped to the axis. */
   x: (share: number) => number;
 }
 
@@ -30,8 +30,8 @@ interface Row {
 }
 
 /**
- * The results that have a target as a dot plot in SVG: how much of its target each takes, on a logarithmic axis, 1 being
- * the target. A dot is the median, the line through it reaches from the best round to the worst.
+ * Draws results with a target as a dot plot in SVG: the share of the target on a logarithmic axis, 1 being the
+ * target. A dot is the median; its line spans the best to the worst round.
  */
 export function plotResults(results: readonly Result[], caption: string): string {
   const rows = results.flatMap((result): Row[] => {
@@ -52,7 +52,7 @@ export function plotResults(results: readonly Result[], caption: string): string
   ].join('\n');
 }
 
-/** Everything fits between the ticks, and the target has some room on both sides. */
+/** All values fit between the ticks; the target has room on both sides. */
 function fitFrame(rows: readonly Row[]): Frame {
   const least = Math.min(0.5, ...rows.map(({ share }) => share.min));
   const most = Math.max(2, ...rows.map(({ share }) => share.max));

@@ -1,10 +1,9 @@
 import type { Client } from 'pg';
 
-/** What the service sells in these measurements. */
 export const partners = 500;
 export const products = 100_000;
 
-/** Products that can be ordered, of one feed that was never uploaded, and partners to order for. */
+/** Creates orderable products of one feed without a file, and partners. */
 export async function fillCatalog(database: Client): Promise<void> {
   await database.query(`
     insert into partners (partner_name) select 'Partner ' || number from generate_series(1, ${partners}) as number;
@@ -17,8 +16,8 @@ export async function fillCatalog(database: Client): Promise<void> {
 }
 
 /**
- * Orders of three items each, spread evenly over the days before `untilDaysAgo` and over all partners, a tenth of them in
- * another currency.
+ * Creates orders of three items each, spread evenly over the days before `untilDaysAgo` and over all partners, a
+ * tenth of them in another currency.
  */
 export async function fillOrders(
   database: Client,

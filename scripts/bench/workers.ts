@@ -6,16 +6,16 @@ import { Fleet } from './fleet';
 import { quantile, timed } from './measure';
 import type { BenchContext, Measurement } from './report';
 
-/** What one round has measured, by name. */
+/** Figures of a round by name. */
 type Figures = Record<string, number>;
 
 interface Sizes {
-  /** Of each of the feeds that are loaded together. */
+  /** Rows of each feed that is loaded concurrently. */
   rowsTogether: number;
   feedsTogether: number;
-  /** Of the feed whose worker is killed. */
+  /** Rows of the feed whose worker is killed. */
   rowsKilled: number;
-  /** Of the large feed, and how many small ones are queued with it. */
+  /** Rows of the large feed, and the number of small feeds queued with it. */
   rowsLarge: number;
   smallFeeds: number;
 }
@@ -38,8 +38,8 @@ const rowsSmall = 10;
 const feedsPerPartner = 10;
 
 /**
- * Queued runs in worker processes beside an API process that leaves them alone: what a second worker adds, how long it takes
- * until another worker has done what a killed one was at, and how long small feeds wait behind a large one.
+ * Measures queued runs in worker processes beside an API process without run slots: the gain of a second worker, the
+ * time until another worker completes the run of a killed one, and the wait of small feeds behind a large one.
  */
 export async function measureWorkers(context: BenchContext): Promise<Measurement[]> {
   const sizes = context.quick ? quickly : full;
@@ -72,7 +72,7 @@ export async function measureWorkers(context: BenchContext): Promise<Measurement
   return describe(sizes, rounds);
 }
 
-/** Feeds of as many partners, queued together: first loads, and then the same again, which changes nothing. */
+/** Loads feeds of several partners concurrently: first loads, then the same again, unchanged. */
 async function measureThroughput(
   fleet: Fleet,
   { base }: Feeds,
@@ -80,7 +80,7 @@ async function measureThroughput(
   round: number,
   figures: Figures,
 ): Promise<void> {
-  // Whoever comes second meets a larger catalog.
+  // The catalog grows: the order alternates.
   const counts = round % 2 === 1 ? [1, 2] : [2, 1];
   for (const workers of counts) {
     const partners = Array.from({ length: feedsTogether }, (_, at) => `Throughput ${workers} ${at}`);
@@ -96,11 +96,11 @@ async function measureThroughput(
   }
 }
 
-/** Whether a statement like this goes on in the connections of the ETL. */
+/** Whether the ETL executes a statement like this now. */
 const isDoing = (pattern: string) =>
   `exists (select from pg_stat_activity where application_name = 'etl' and state = 'active' and query ~* '${pattern}')`;
 
-/** Where a run is when its worker is killed, and how that is seen. */
+/** Phases at which the worker is killed, and the condition that shows each. */
 const phases = [
   { name: 'reading', sees: isDoing('^copy feed_rows') },
   { name: 'comparing', sees: isDoing('create temporary table feed_changes') },
@@ -108,7 +108,7 @@ const phases = [
   { name: 'loading a first feed', sees: isDoing('^copy products') },
 ];
 
-/** A tenth of the prices changes in each run, but for the first loads. */
+/** A tenth of the prices changes in each run after the first load. */
 async function measureTakeover(fleet: Fleet, { base, changed }: Feeds, figures: Figures): Promise<void> {
   const jobs = [await fleet.uploadFile('Takeover', base), await fleet.uploadFile('Takeover', changed)];
   await fleet.employ(2);
@@ -139,7 +139,7 @@ async function measureTakeover(fleet: Fleet, { base, changed }: Feeds, figures: 
   }
 }
 
-/** Small feeds of many partners: by themselves, and queued right after a large one. */
+/** Small feeds of many partners: alone, and queued right after a large one. */
 async function measureFairness(
   fleet: Fleet,
   { base }: Feeds,
@@ -171,7 +171,7 @@ async function measureFairness(
   }
 }
 
-/** The figures of all rounds as measurements. */
+/** Combines the figures of all rounds. */
 function describe(sizes: Sizes, rounds: readonly Figures[]): Measurement[] {
   const of = (name: string) => rounds.map((figures) => figures[name]!);
   const count = (number: number) => number.toLocaleString('en');

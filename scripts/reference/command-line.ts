@@ -3,7 +3,6 @@ import { adminProgram } from '../../src/admin/program';
 import { exitCodeMeanings, feedProgram } from '../../src/cli/program';
 import { code, page, table } from './markdown';
 
-/** The reference page of the commands. */
 export function commandLinePage(): string {
   const feed = feedProgram({ npm_lifecycle_event: 'feed' }, () => Promise.resolve());
   return page(
@@ -39,7 +38,7 @@ export function commandLinePage(): string {
 const describeOption = (command: Command, option: Option) =>
   `${capitalize(command.createHelp().optionDescription(option))}.`;
 
-/** A table of the commands of a program that are not hidden, with their arguments and options. */
+/** Makes a table of a program's visible commands, arguments and options. */
 function describeProgram(program: Command): string {
   const rows = leavesOf(program).map(({ names, command }) => {
     const help = command.createHelp();
@@ -61,7 +60,7 @@ function describeProgram(program: Command): string {
   return table(['Command', 'What it does'], rows);
 }
 
-/** The commands below a command that have none below themselves, with their names from the top. */
+/** Lists the commands without subcommands, with their full names. */
 function leavesOf(command: Command, above: string[] = []): { names: string[]; command: Command }[] {
   const below = command.createHelp().visibleCommands(command);
   return below

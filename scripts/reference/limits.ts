@@ -46,7 +46,6 @@ import { bytesPerSecondMin } from '../../src/shared/stall-detector';
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
 
-/** A limit: what it limits, its value, what happens beyond it, and why it exists. */
 type Row = [what: string, value: string, beyond: string, reason: string];
 
 /** The default of a setting, with its name. */
@@ -148,7 +147,7 @@ const groups: Record<string, Row[]> = {
     [
       'Uploads and inspections',
       setting('MAX_CONCURRENT_UPLOADS', String(capacity.MAX_CONCURRENT_UPLOADS.default)),
-      '503 before the body is read; a file that begins when others have taken all waits for 5 s',
+      '503 before the body is read; a file that begins when all slots are in use waits for 5 s',
       'With S3, each holds parts of 5 MiB in memory.',
     ],
     [
@@ -199,7 +198,7 @@ const groups: Record<string, Row[]> = {
       'Requests that wait for a connection; their time',
       `${databaseWaiting}; ${duration(databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
       'They wait; 503',
-      'Clients that wait longer have gone.',
+      'Clients that wait longer have disconnected.',
     ],
     [
       'Statement of a request; its wait for a lock',
@@ -225,7 +224,7 @@ const groups: Record<string, Row[]> = {
       'Connect; idle connection; response; attempts',
       `${duration(s3ConnectMilliseconds)}; ${duration(s3IdleMilliseconds)}; ${duration(s3AnswerMilliseconds)}; ${s3Attempts}`,
       '503',
-      'A frozen store must hold neither a request nor a place. An idle connection is not tried again.',
+      'A frozen store must occupy neither a request nor a slot. A stalled connection is not retried.',
     ],
     [
       'Throughput of an object that is read, at least',
@@ -268,11 +267,11 @@ const groups: Record<string, Row[]> = {
   ],
 };
 
-const half = (places: number) => String(Math.max(1, Math.floor(places / 2)));
+const half = (slots: number) => String(Math.max(1, Math.floor(slots / 2)));
 const uploads = capacity.MAX_CONCURRENT_UPLOADS.default;
 const downloads = capacity.MAX_CONCURRENT_DOWNLOADS.default;
 
-/** How the places of transfers are shared: transfers, places, those of one caller, and what becomes of an evicted one. */
+/** How slots are shared: transfers, slots, slots per caller, and the response to an evicted one. */
 const shares: string[][] = [
   ['Uploads and inspections, from their file on', String(uploads), half(uploads), '408'],
   [
@@ -286,22 +285,21 @@ const shares: string[][] = [
     'Downloads of rejects',
     String(concurrentRejectsMax),
     half(concurrentRejectsMax),
-    'The connection is closed; ask again',
+    'The connection is closed; request it again',
   ],
   ['Waiting downloads of rejects', String(waitingRejectsMax), half(waitingRejectsMax), '503 for the newest'],
 ];
 
 const sharesText = [
-  'A caller has at most half of the places of each kind of transfer in a process, at least one. The caller is the partner' +
+  'A caller has at most half of the slots of each kind of transfer in a process, at least one. The caller is the partner' +
     ' that the API key is limited to, or else the key together with the partner that the request names or concerns. An' +
     ' upload whose `partner_name` comes after its file counts for its key alone.',
-  'When all places are taken and a caller without one asks, the slowest transfer of the caller with most places ends, and' +
-    ' the new caller gets its place. A key without a place takes one from the key with most places, whichever partners' +
-    ' these are for. The only place of a caller is not taken for another partner of its key, nor the only place of a key' +
-    ' for another key. The speed of a transfer is that of its last ten seconds.',
+  'When all slots are in use and a caller without one sends a request, the slowest transfer of the caller with most slots' +
+    ' is evicted, and the new caller gets its slot. A key without a slot gets one from the key with most slots, whichever' +
+    ' partners these are for. The only slot of a caller is not given to another partner of its key, nor the only slot of a' +
+    ' key to another key. The speed of a transfer is that of its last ten seconds.',
 ];
 
-/** The reference page of the limits that users meet. */
 export function limitsPage(): string {
   return page(
     'Limits',
@@ -315,6 +313,6 @@ export function limitsPage(): string {
     ]),
     '## Shares of one caller',
     ...sharesText,
-    table(['Transfers', 'Places by default', 'Of one caller', 'When evicted'], shares),
+    table(['Transfers', 'Slots by default', 'Of one caller', 'When evicted'], shares),
   );
 }

@@ -1,10 +1,10 @@
-/** A page that is generated, and must not be edited. */
+/** Makes a generated page. */
 export function page(title: string, source: string, ...blocks: string[]): string {
   const notice = `<!-- Generated from ${source} by \`make generate\`; edit that instead. -->`;
   return `${[notice, `# ${title}`, ...blocks].join('\n\n')}\n`;
 }
 
-/** A Markdown table. Line breaks and bars in cells are escaped. */
+/** Makes a table; escapes line breaks and bars. */
 export function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
@@ -18,7 +18,7 @@ export const codeBlock = (language: string, text: string): string =>
 
 export const count = (value: number): string => value.toLocaleString('en');
 
-/** A size in the largest binary unit of which it is a whole number. */
+/** Formats a size in the largest unit that gives a whole number. */
 export function bytes(value: number): string {
   const [unit, size] = largestUnit(value, [
     ['GiB', 1024 ** 3],
@@ -29,7 +29,7 @@ export function bytes(value: number): string {
   return value === 1 ? '1 byte' : `${count(value / size)} ${unit}`;
 }
 
-/** A duration in the largest unit of which it is a whole number; seconds up to two minutes. */
+/** Formats a duration in the largest unit that gives a whole number; seconds up to two minutes. */
 export function duration(milliseconds: number): string {
   const [unit, size] = largestUnit(milliseconds, [
     ['h', 3_600_000],

@@ -1,10 +1,9 @@
 import { issueCodes, type IssueCode } from '../../src/feed-format/issue-codes';
 import { code, codeBlock, page, table } from './markdown';
 
-/** Longer examples, and those with control characters, explain nothing. */
+/** Longer examples, and those with control characters, are omitted. */
 const exampleCharactersMax = 120;
 
-/** The reference page of the codes that row issues have. */
 export function rowIssuesPage(): string {
   const issues = Object.entries<IssueCode>(issueCodes);
   return page(

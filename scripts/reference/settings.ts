@@ -9,7 +9,6 @@ const groups = Object.entries(settingGroups).map(
   ([title, group]) => [title, Object.entries<Setting>(group)] as const,
 );
 
-/** The reference page of all settings. */
 export function settingsPage(): string {
   const tables = groups.flatMap(([title, settings]) => [
     `## ${title}`,
@@ -33,7 +32,7 @@ export function settingsPage(): string {
   );
 }
 
-/** Forms of text, by format. */
+/** Descriptions of formats. */
 const forms: Record<string, string> = {
   currency: 'ISO 4217 code',
   'http-url': 'URL',
@@ -53,7 +52,7 @@ function describeValue(name: string, setting: Setting): string {
   return requires ? `${form}; needs ${code(requires)}` : form;
 }
 
-/** Ports are names, which have no separators. */
+/** Ports have no thousands separators. */
 const numberOf = (name: string, value: number) => (name.endsWith('PORT') ? String(value) : count(value));
 
 function linkTo({ page: path }: Setting): string {
@@ -62,7 +61,7 @@ function linkTo({ page: path }: Setting): string {
   return ` See [${title}](../${path}).`;
 }
 
-/** `.env.example`: what compose.yaml asks for, and all settings as comments. */
+/** Makes `.env.example`: the settings that compose.yaml requires, and all others as comments. */
 export function envExample(): string {
   const lines = groups.flatMap(([title, settings]) => [
     '',

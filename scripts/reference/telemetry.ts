@@ -3,7 +3,6 @@ import { requestLogFields, requestOutcomes } from '../../src/http/request-log';
 import { serviceMetrics } from '../../src/telemetry/metrics';
 import { code, codeBlock, page, table } from './markdown';
 
-/** The reference page of metrics and probes. */
 export function metricsPage(): string {
   return page(
     'Metrics and probes',
@@ -55,7 +54,6 @@ export function metricsPage(): string {
   );
 }
 
-/** The reference page of the log. */
 export function logPage(): string {
   return page(
     'Log fields',

@@ -6,11 +6,11 @@ import { defaulted, type Handlers } from '../http/contract';
 import type { Caller } from '../shared/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 
-/** The operations of the sales figures. */
+/** Handles sales figures. */
 export function analyticsHandlers(
   reads: Reads,
 ): Pick<Handlers, 'getSalesByPartner' | 'getSalesOverTime' | 'getRevenueShare'> {
-  /** Reads figures of one moment, which is as recent as the request wants it. */
+  /** Reads figures from one snapshot, as recent as the request requires. */
   const readFigures = <T>(
     headers: { 'Cache-Control'?: string },
     read: (trx: Knex.Transaction) => Promise<T>,

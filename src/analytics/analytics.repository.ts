@@ -4,7 +4,7 @@ import { getWatermark, linesBeyond, linesOfChanges, salesDay, sumsOfChanges } fr
 
 export type Grain = 'daily' | 'monthly';
 
-/** Units and sales of one partner; amounts are decimal texts with two decimals. */
+/** Amounts are decimal texts with two decimals. */
 interface PartnerSalesRow {
   partner_name: string;
   units_sold: number;
@@ -24,27 +24,26 @@ interface PartnerRevenueRow {
   revenue_pct: string;
 }
 
-/** Which orders count. */
 export interface SalesFilter {
   scope: PartnerScope;
-  /** Absent: every currency. */
+  /** Absent: all currencies. */
   currency?: string;
 }
 
 const inCurrency = 'and (cast(:currency as text) is null or currency = :currency)';
 const ofPartner = 'and (cast(:scope as text) is null or partner_name = :scope)';
 
-/** Which sums are read, and by what they are grouped. */
+/** A table of sums and its grouping. */
 interface Source {
   sums: string;
   key: string;
-  /** What `key` is of an order. */
+  /** The expression of `key` for an order. */
   value: string;
 }
 
 /**
- * The sales that count: the sums by a key, those of the orders that are not in them, and corrections of the days that are
- * noted as changed. Lines are added up per source: PostgreSQL can do so in parallel while there are no sums yet.
+ * Sales by key: the sums, orders after the watermark, and corrections of changed days. Orders are summed per source:
+ * PostgreSQL can run that in parallel as long as there are no sums.
  */
 const salesFrom = ({ sums, key, value }: Source, hasChanges: boolean) => {
   const linesFrom = (lines: string) => `
@@ -61,7 +60,7 @@ const salesFrom = ({ sums, key, value }: Source, hasChanges: boolean) => {
   `;
 };
 
-/** Corrections may leave nothing of a partner or period. */
+/** Corrections can cancel out. */
 const isAny = 'sum(units_sold) <> 0';
 
 const partnerSales: Source = {
@@ -78,7 +77,7 @@ const amount = (sum: string) => `cast(round(${sum}, 2) as text)`;
 
 const unitsSold = 'cast(sum(units_sold) as bigint) as units_sold';
 
-/** Runs a statement over `salesFrom`. Where sums end and orders begin is looked up before, as a value that can be planned with. */
+/** Runs a statement over `salesFrom`. Reads the watermark first, as values that the planner can use. */
 async function selectSales<Row>(
   trx: Knex.Transaction,
   source: Source,
@@ -88,7 +87,7 @@ async function selectSales<Row>(
 ): Promise<Row[]> {
   const watermark = await getWatermark(trx);
   const hasChanges = watermark.changedPartners.length > 0;
-  // Few rows then: to start workers or to compile takes longer than to read them, and is planned by a guess.
+  // Few rows: parallel workers and JIT cost more than they save.
   if (watermark.hasSums) await trx.raw('set local max_parallel_workers_per_gather = 0; set local jit = off');
   const { rows } = await trx.raw<{ rows: Row[] }>(toSql(salesFrom(source, hasChanges)), {
     ...watermark,
@@ -99,7 +98,7 @@ async function selectSales<Row>(
   return rows;
 }
 
-/** Units and sales of each partner, by sales, highest first. @param trx - one that sees one moment, see `inSnapshot` */
+/** Units and sales per partner, by sales descending. @param trx - a snapshot, see `inSnapshot` */
 export function salesByPartner(trx: Knex.Transaction, filter: SalesFilter): Promise<PartnerSalesRow[]> {
   return selectSales(
     trx,
@@ -115,8 +114,8 @@ export function salesByPartner(trx: Knex.Transaction, filter: SalesFilter): Prom
 const formatOfGrain: Record<Grain, string> = { daily: 'YYYY-MM-DD', monthly: 'YYYY-MM' };
 
 /**
- * Units and sales of each period that has any, earliest first. Periods are of UTC.
- * @param trx - one that sees one moment, see `inSnapshot`
+ * Units and sales per UTC period, in chronological order; periods without sales are omitted.
+ * @param trx - a snapshot, see `inSnapshot`
  */
 export function salesOverTime(
   trx: Knex.Transaction,
@@ -137,8 +136,8 @@ export function salesOverTime(
 }
 
 /**
- * The share of each partner in the revenue that counts. Where that is zero, every share is zero.
- * @param trx - one that sees one moment, see `inSnapshot`
+ * Revenue per partner and its share; 0 if the total is 0.
+ * @param trx - a snapshot, see `inSnapshot`
  */
 export function revenueShare(trx: Knex.Transaction, filter: SalesFilter): Promise<PartnerRevenueRow[]> {
   return selectSales(

@@ -4,15 +4,12 @@ import { startPeriodicTask } from '../shared/periodic-task';
 import { rollUpSales } from './sales-rollup';
 import type { Verification } from './sales-verification';
 
-/**
- * How often orders are added to the sums of sales. Until then their items are counted when figures are asked for, which
- * takes 5 ms for a thousand orders.
- */
+/** Roll-up interval. Reading orders that are not in the sums takes 5 ms per thousand. */
 const salesRollupMilliseconds = 2_000;
 
 /**
- * Adds orders to the sums of sales, now and then, until it is stopped; each process does, of several on one port the
- * first. On a connection of its own: the first time takes longer than a request's statements may.
+ * Starts the periodic sales roll-up; the first of several API processes runs it. It has a connection of its own: the
+ * first roll-up exceeds the statement timeout of requests.
  */
 export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): Promise<void> } {
   const db = openDatabase(address, { applicationName: 'sales rollup', connectionsMax: 1 });

@@ -13,20 +13,18 @@ import {
 } from './sales-watermark';
 import { findDifferences, verifyIfDue, type SalesDifference, type Verification } from './sales-verification';
 
-/** What a roll-up did. */
 interface RollUpOutcome {
-  /** Whether it wrote sums. */
   wrote: boolean;
-  /** What was found in case that the sums were verified; they are corrected by then. */
+  /** Present if the sums were verified; differences are corrected by then. */
   verification?: Verification;
 }
 
 /**
- * Adds the orders that are not in the sums yet, and rebuilds the sums that are wrong.
+ * Adds new orders to the sums, and rebuilds wrong sums (of changed days, or all).
  *
- * Those are the sums of days that are noted as changed, or all of them. Safe at any time, in any number of processes: one
- * works, and its transaction applies completely or not at all. Not to be called in a transaction that has created orders.
- * @param restMilliseconds - how long ago the last time must be
+ * Safe to call concurrently: one process works, in one transaction. Must not be called in a transaction that has
+ * created orders.
+ * @param restMilliseconds - minimum time since the last roll-up
  */
 export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpOutcome> {
   return inTransaction(db, 'bulk', async (trx) => {
@@ -44,7 +42,7 @@ export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpO
 }
 
 /**
- * Rebuilds all sums from the orders. Waits for a roll-up in progress; orders and readers do not wait for it.
+ * Rebuilds all sums from the orders. Waits for a roll-up in progress; blocks neither orders nor readers.
  * @returns the sums that were wrong, at most 1,000
  */
 export function rebuildSales(db: Database): Promise<SalesDifference[]> {
@@ -67,8 +65,8 @@ const insertRollupSql = `
 `;
 
 /**
- * Skips the roll-up while another process has the row. An order of a transaction that has not begun was copied from another
- * server past the trigger.
+ * Skips the roll-up if another process has locked the row. An order with the id of a future transaction was copied
+ * from another server, without the trigger.
  */
 const lockSql = `
   select ${isOwnSql} as "isOwn",
@@ -88,7 +86,7 @@ async function lockRollup(
   return rows[0];
 }
 
-/** 1 is before all transactions. The sums of the orders' days are then rebuilt. */
+/** 1 precedes all transactions. Marks the days of these orders as changed. */
 const stampForeignSql = `
   with stamped as (
     update orders set transaction_id = '1' where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
@@ -103,8 +101,8 @@ const line = (source: string, sign = '') => `
 `;
 
 /**
- * The snapshot that is kept must see what is added. It does, except for an order with the id of a transaction in progress that
- * was copied past the trigger: it stays beyond the watermark.
+ * The stored snapshot must see all added orders. It does not see a copied order (without the trigger) with the id of
+ * a transaction in progress: that order stays after the watermark.
  */
 const isSeen = 'pg_visible_in_snapshot(orders.transaction_id, (select pg_current_snapshot()))';
 
@@ -131,7 +129,7 @@ const keepSnapshot = `
   update sales_rollup set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), rolled_up_at = now()
 `;
 
-/** One statement: the orders that it adds are those that the snapshot sees which it leaves. */
+/** One statement, so that the stored snapshot sees exactly the orders that it adds. */
 const addSalesSql = (hasChanges: boolean) => `
   with sale as materialized (
     select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
@@ -149,11 +147,11 @@ const addSalesSql = (hasChanges: boolean) => `
   ${hasChanges ? '' : 'where exists (select from sale)'}
 `;
 
-/** @returns whether there was anything to add */
+/** @returns whether anything was added */
 async function addSales(trx: Knex.Transaction, watermark: Watermark): Promise<boolean> {
   const hasChanges = watermark.changedPartners.length > 0;
   const { rowCount } = await trx.raw<{ rowCount: number }>(addSalesSql(hasChanges), watermark as never);
-  // Every line has a quantity above zero.
+  // Every item has a quantity above zero.
   if (hasChanges) for (const [table] of tables) await trx.raw(`delete from ${table} where units_sold = 0`);
   return rowCount > 0;
 }
@@ -177,7 +175,7 @@ const rebuildTable = (table: string, key: string) => `
   )
 `;
 
-/** Writes only what differs. */
+/** Writes differences only. */
 const rebuildAllSql = `
   with sale as materialized (
     select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
@@ -188,7 +186,7 @@ const rebuildAllSql = `
 `;
 
 async function rebuildAll(trx: Knex.Transaction, isOwn: boolean): Promise<void> {
-  // Ids of another server's transactions would be mistaken for those of this one.
+  // Transaction ids of another server have no meaning here.
   if (!isOwn) await trx.raw(`update orders set transaction_id = '1' where transaction_id <> '1'`);
   else await trx.raw(stampForeignSql);
   await trx.raw(rebuildAllSql);

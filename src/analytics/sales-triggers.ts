@@ -1,22 +1,22 @@
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 
-/** A trigger that notes changes of orders for the sums of sales. */
+/** A trigger that records changes of orders for the sales sums. */
 export interface SalesTrigger {
   trigger: string;
   table: string;
 }
 
-/** How many there are; each is enabled `always`. */
+/** Expected number of triggers, each enabled `always`. */
 export const salesTriggers = 8;
 
-/** The triggers of orders and their items that are ours. */
+/** The sales triggers of orders and their items. */
 export const fromSalesTriggers = `
   from pg_trigger
   where tgrelid = any (cast(array['orders', 'order_items'] as regclass[])) and not tgisinternal
 `;
 
-/** Lists those that are not enabled `always`, as after `ALTER TABLE … ENABLE TRIGGER ALL`. */
+/** Lists triggers that are not enabled `always`, as after `ALTER TABLE … ENABLE TRIGGER ALL`. */
 export async function listDisabledTriggers(db: Database): Promise<SalesTrigger[]> {
   const { rows } = await db.raw<{ rows: SalesTrigger[] }>(
     `select tgname as trigger, cast(cast(tgrelid as regclass) as text) as table ${fromSalesTriggers} and tgenabled <> 'A'
@@ -26,9 +26,9 @@ export async function listDisabledTriggers(db: Database): Promise<SalesTrigger[]
 }
 
 /**
- * Enables those that are not. For an account that owns the tables.
- * @returns the triggers that it has enabled
- * @throws what the database throws, also after 8 s of waiting for other transactions
+ * Enables these triggers. Requires the owner of the tables.
+ * @returns the triggers that were enabled
+ * @throws errors of the database, also after waiting 8 s for a lock
  */
 export function enableSalesTriggers(db: Database): Promise<SalesTrigger[]> {
   return inTransaction(db, 'request', async (trx) => {

@@ -11,21 +11,20 @@ import {
   type Watermark,
 } from './sales-watermark';
 
-/** A sum that differs from its orders. A partner or day of null: the sum is over all of them. */
+/** A sum that differs from its orders. Null partner or day: the sum is over all. */
 export interface SalesDifference {
   partner_name: string | null;
   /** `YYYY-MM-DD`. */
   sales_day: string | null;
   currency: string;
-  /** What readers count; null: nothing. Amounts are decimal texts. */
+  /** What readers get; null: nothing. Amounts are decimal texts. */
   counted_units: number | null;
   counted_sales: string | null;
-  /** The sum of the orders; null: there are none. */
+  /** The sum of the orders; null: no orders. */
   actual_units: number | null;
   actual_sales: string | null;
 }
 
-/** Differences that are listed at most. */
 const differencesMax = 1_000;
 
 const tables = [
@@ -34,7 +33,7 @@ const tables = [
   { table: 'sales_by_partner_and_day', key: ['partner_name', 'sales_day', 'currency'] },
 ];
 
-/** Compares, per key of a table of sums, what readers count with the lines of all orders. */
+/** Compares the figures of one table of sums with all orders. */
 function differencesOf({ table, key }: (typeof tables)[number]): string {
   const keys = key.join(', ');
   const shown = (name: string) => (key.includes(name) ? `cast(${name} as text)` : 'null');
@@ -75,7 +74,7 @@ const findDifferencesSql = `
   limit ${differencesMax}
 `;
 
-/** Compares what readers count with the lines of all orders. @returns the sums that differ, at most 1,000 */
+/** Compares the figures that readers get with all orders. @returns the differences, at most 1,000 */
 export async function findDifferences(
   trx: Knex.Transaction,
   watermark: Watermark,
@@ -84,8 +83,8 @@ export async function findDifferences(
 }
 
 /**
- * Compares the sales figures with the lines of all orders, at one moment. Reads only.
- * @returns the sums that differ, at most 1,000; none when every figure is right
+ * Compares the figures with all orders, in one snapshot. Reads only.
+ * @returns the differences, at most 1,000; empty if all figures are right
  */
 export async function verifySales(db: Database): Promise<SalesDifference[]> {
   const trx = await beginTransaction(db, 'bulk', 'repeatable read');
@@ -97,8 +96,8 @@ export async function verifySales(db: Database): Promise<SalesDifference[]> {
 }
 
 /**
- * Changes whenever a trigger may have missed something: with the server's counts of updated and deleted rows, the files of the
- * tables (truncate), the triggers (disabled and enabled again), the server's start (a crash loses the counts), and each minute
+ * Changes whenever a trigger may have missed a change: row counts of updates and deletes, files of the tables
+ * (truncate), triggers (disabled and re-enabled), start of the server (a crash loses the counts), and each minute
  * while a trigger is not enabled `always`.
  */
 const fingerprintSql = `
@@ -118,9 +117,9 @@ const fingerprintSql = `
   )) as fingerprint
 `;
 
-/** Between verifications, this many times the duration of the last one passes: they take at most 5 % of the time. */
+/** Rest after a verification, as a multiple of its duration: at most 5 % of the time is spent. */
 const restPerSecond = 20;
-/** Without any known change, the sums are verified this often. */
+/** Interval of verifications without any known change. */
 const verificationHours = 24;
 
 const isDueSql = `
@@ -130,18 +129,16 @@ const isDueSql = `
   from (${fingerprintSql}) as now_known left join sales_verification as verified on true
 `;
 
-/** What a verification found. */
 export interface Verification {
-  /** The sums that differ from their orders, at most 1,000. */
+  /** At most 1,000. */
   differences: SalesDifference[];
-  /** The triggers that are not enabled `always`. */
   disabledTriggers: SalesTrigger[];
 }
 
 /**
- * Compares the sums with the orders if something may have changed unnoticed since the last time, or that was a day ago. The
- * caller holds the roll-up's row.
- * @returns undefined when it was not due
+ * Verifies the sums if a change may have been missed since the last verification, or after a day. The caller has
+ * locked the roll-up row.
+ * @returns undefined if not due
  */
 export async function verifyIfDue(
   trx: Knex.Transaction,

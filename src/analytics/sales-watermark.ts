@@ -3,23 +3,23 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 
 /**
- * Which orders the sums of sales contain. A reader adds the others.
+ * The watermark of the sales sums: which orders they contain. Readers add the others.
  *
- * Neither a clock nor order numbers can tell, as orders commit in any order: each order has the id of its transaction, and
- * beside the sums is the snapshot of the statement that made them. The sums contain exactly the orders whose transaction that
- * snapshot sees. A reader sees sums, snapshot and orders of one moment.
+ * Orders commit in any order, so neither time nor order number can be a watermark. Each order has the id of its
+ * transaction, and the sums have the snapshot of the statement that wrote them: they contain exactly the orders that
+ * this snapshot sees. Readers see sums, snapshot and orders in one snapshot.
  *
- * Triggers note the partner and day of every other change of orders: readers replace these sums by their orders until the
- * next roll-up has rebuilt them.
+ * Triggers record partner and day of all other changes of orders. Readers compute these days from the orders until
+ * the next roll-up has rebuilt them.
  */
 export interface Watermark {
-  /** False: the sums do not count. They were never made, come from another server, or too much has changed. */
+  /** False: the sums are unusable. They do not exist yet, come from another server, or too many days have changed. */
   hasSums: boolean;
-  /** The sums contain no order of this transaction and all later ones, */
+  /** The first transaction id whose orders are not in the sums. */
   from: string;
-  /** nor of these earlier ones, which were in progress. */
+  /** Earlier transactions that were in progress: their orders are not in the sums either. */
   open: string[];
-  /** The partners and days that are noted as changed: pairs at the same index. */
+  /** Changed days: pairs of partner and day at the same index. */
   changedPartners: string[];
   changedDays: string[];
 }
@@ -28,8 +28,8 @@ export interface Watermark {
 const changesMax = 1_000;
 
 /**
- * The row was written here: a copy of it, by a dump for example, is written by a transaction with another number. The ids of
- * another server mean nothing.
+ * Whether this server wrote the row: a restored copy has another `xmin`. Transaction ids of another server have no
+ * meaning here.
  */
 export const isOwnSql = 'sales_rollup.xmin = cast(sales_rollup.transaction_id as xid)';
 
@@ -51,7 +51,7 @@ const watermarkSql = `
   ) as rollup
 `;
 
-/** Reads which orders are in the sums, in the snapshot of the transaction. */
+/** Reads the watermark in the snapshot of the transaction. */
 export async function getWatermark(trx: Knex.Transaction): Promise<Watermark> {
   const { rows } = await trx.raw<{ rows: [Watermark] }>(watermarkSql);
   return rows[0];
@@ -60,20 +60,20 @@ export async function getWatermark(trx: Knex.Transaction): Promise<Watermark> {
 const isBeyond = `
   (orders.transaction_id >= cast(:from as xid8) or orders.transaction_id = any (cast(:open as xid8[])))`;
 
-/** The lines of the orders that are not in the sums. Its bindings, as those of what follows, are a watermark's. */
+/** Items of orders after the watermark. Bindings of this and the following: a `Watermark`. */
 export const linesBeyond = `from orders join order_items using (order_id) where ${isBeyond}`;
 
-/** The partners and days that are noted as changed. */
+/** The changed days. */
 export const changedSql = 'unnest(cast(:changedPartners as text[]), cast(:changedDays as date[]))';
 
-/** The lines that should be in the sums of the days that are noted as changed. */
+/** Items that the sums of the changed days should contain. */
 export const linesOfChanges = `
   from ${changedSql} as change (partner_name, changed_day)
   join orders using (partner_name) join order_items using (order_id)
   where orders.created_at >= cast(changed_day as timestamp) at time zone 'UTC'
     and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isBeyond}`;
 
-/** The sums of the days that are noted as changed. */
+/** The current sums of the changed days. */
 export const sumsOfChanges = `
   from ${changedSql} as change (partner_name, sales_day)
   join sales_by_partner_and_day using (partner_name, sales_day)
@@ -82,7 +82,7 @@ export const sumsOfChanges = `
 /** The UTC day of an order. */
 export const salesDay = `cast(orders.created_at at time zone 'UTC' as date)`;
 
-/** Measures how far the sums are behind: the age in seconds of the oldest order that is not in them; 0 when all are. */
+/** Measures the roll-up lag: age in seconds of the oldest order that is not in the sums; 0 if all are. */
 export function measureSalesLag(db: Database): Promise<number> {
   return inTransaction(db, 'request', async (trx) => {
     const { rows } = await trx.raw<{ rows: [{ seconds: number }] }>(

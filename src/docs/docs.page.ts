@@ -1,9 +1,9 @@
-/** All that the page may do: load its own files, read the document, and send requests to this service. */
+/** Allows the page to load its own files, read the document, and send requests to this service. */
 export const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // The icons of the styles are part of them.
+  // Icons in the style sheet.
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
@@ -12,9 +12,8 @@ export const contentSecurityPolicy = [
 ].join('; ');
 
 /**
- * What starts the program of the page. Addresses are relative: the page works behind a proxy that puts a path before ours.
- * The program would fill every field with its parameter's example, cursor and all filters, and then find nothing: those
- * of optional parameters are shown beside the field instead.
+ * Starts Swagger UI. Addresses are relative, for proxies that add a path prefix. Swagger UI would fill optional
+ * fields with their examples (cursor and all filters), and find nothing: these examples are shown beside the field.
  */
 export const initializer = `const methods = ['get', 'put', 'post', 'patch', 'delete'];
 
@@ -55,8 +54,8 @@ window.addEventListener('load', () => {
 `;
 
 /**
- * The page itself, without any script or style in it.
- * @param entityTags - of the files that it loads; a new content gets a new address
+ * Renders the page, without inline scripts or styles.
+ * @param entityTags - of the loaded files: the address changes with the content
  */
 export function renderPage(entityTags: { styles: string; script: string; initializer: string }): string {
   const version = (entityTag: string) => entityTag.slice(1, 17);

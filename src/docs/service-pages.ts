@@ -5,13 +5,10 @@ import { contentSecurityPolicy, initializer, renderPage } from './docs.page';
 
 /** The address stays when the content changes. */
 const revalidated = { 'Cache-Control': 'no-cache' };
-/** The address changes with the content: the page names its digest. */
+/** The address contains the digest of the content. */
 const immutable = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
-/**
- * Makes the pages outside the contract: the document, and a page that shows it. `Cache-Control`: a cache has to
- * revalidate the document and the page, and may keep the files that the page loads.
- */
+/** Makes the pages outside the contract: the document, and a page that shows it. */
 export function servicePages(): StaticFiles {
   const styles = swaggerUi('swagger-ui.css', 'text/css');
   const script = swaggerUi('swagger-ui-bundle.js', 'text/javascript');
@@ -39,7 +36,7 @@ export function servicePages(): StaticFiles {
   ]);
 }
 
-/** One of the files of the npm package that the page loads; no other one is served. */
+/** Serves one file of the npm package. */
 function swaggerUi(name: 'swagger-ui.css' | 'swagger-ui-bundle.js', mediaType: string): StaticFile {
   return staticFile(readFileSync(require.resolve(`swagger-ui-dist/${name}`)), mediaType, immutable);
 }

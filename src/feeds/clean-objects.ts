@@ -4,37 +4,36 @@ import { feedIdOfKey, isStagingKey, keyPrefixes } from '../storage/object-key';
 import type { ListedObject, ObjectStore } from '../storage/object-store';
 import { findNamedKeys, lastFeedId } from './feeds.repository';
 
-/** Keys that are looked up in the database at once, as many as S3 lists at once. */
+/** As many keys as S3 lists per request. */
 const objectsPerLookUp = 1_000;
 
-/** What cleaning has found; in a dry run nothing was removed. */
+/** Counts of a clean-up. A dry run removes nothing. */
 export interface CleaningResult {
-  /** Objects of ours in the store. */
+  /** Objects that uploads to this database created. */
   seen: number;
-  /** Of those, the ones that no row names: removed, or too young. */
+  /** Objects without a feed row: removed, or too young to be removed. */
   removed: number;
   young: number;
-  /** Objects under our prefixes that this database cannot have created; they are left alone. */
+  /** Objects that this database cannot have created; they are kept. */
   foreign: number;
-  /** Uploads that were begun, and not written to for too long. */
+  /** Unfinished writes older than `before`. */
   unfinishedRemoved: number;
 }
 
-/** How to clean. */
 interface CleaningOptions {
   dryRun: boolean;
-  /** Only what has not changed since is removed: an upload that goes on has its object, and no row yet. */
+  /** Only objects last modified before this are removed: an upload in progress has an object and no row yet. */
   before: Date;
-  /** Told each thing that is removed. */
+  /** Receives one line per removed object. */
   report: (line: string) => void;
 }
 
 /**
- * Removes what uploads have left behind whose process was killed: objects that no feed's row names, those that waited for
- * their final key, and those that were begun and never completed. Safe to call while the service works, and again.
+ * Removes objects of interrupted uploads: without a feed row, without a final key, or not completed. Safe to call
+ * during uploads, and again.
  *
- * A feed number that this database has never given out tells that the object is another's: what a wrong setting would
- * otherwise destroy.
+ * Keeps objects whose feed number this database has never assigned: with a wrong setting, they belong to another
+ * service.
  * @throws StorageError
  */
 export async function cleanObjects(

@@ -6,30 +6,26 @@ import { trimText } from '../feed-format/text';
 import { drain, type FilePart } from './upload-form';
 
 /**
- * Checks the content of an uploaded file while it streams through (specification, section 4, `POST /feeds/upload`,
- * steps 2 to 4): not empty, UTF-8 all of it, a header row with the required columns. Measures it on the way.
+ * Checks an uploaded file while it streams through: not empty, UTF-8, required headers (specification, section 4,
+ * `POST /feeds/upload`, steps 2 to 4). Measures size and digest.
  */
 export class FeedFile {
-  /** The size of the file so far. */
   bytes = 0;
   private readonly hash = createHash('sha256');
   private readonly utf8 = new TextDecoder('utf-8', { fatal: true });
   private isUtf8 = true;
   private isBlank: boolean;
-  /** The beginning of the file until it is long enough to read the header from. */
+  /** The beginning of the file, until the header can be read. */
   private prefix: Buffer | undefined = Buffer.allocUnsafe(headerRowBytes);
   private prefixBytes = 0;
   private headerProblem: string | undefined;
 
-  /** @param textFollows - whether text is known to follow all that it will be given */
+  /** @param textFollows - whether the file is known to contain more than white space */
   constructor(textFollows = false) {
     this.isBlank = !textFollows;
   }
 
-  /**
-   * Takes the next chunk.
-   * @returns the bytes that can be stored by now; undefined while the header is not known, and once the file is refused
-   */
+  /** @returns bytes to store; undefined until the header is valid, and after a rejection */
   take(chunk: Buffer): Buffer | undefined {
     this.bytes += chunk.length;
     this.hash.update(chunk);
@@ -40,18 +36,18 @@ export class FeedFile {
     return undefined;
   }
 
-  /** Takes the end of the file. @returns the bytes that are left to store, if any */
+  /** Ends the file. @returns the remaining bytes to store */
   end(): Buffer | undefined {
     this.decode(undefined);
     return this.decideHeader();
   }
 
-  /** The SHA-256 of the whole file, 32 bytes. To be called once, after its end. */
+  /** SHA-256 of the file, 32 bytes. Call once, after `end`. */
   sha256(): Buffer {
     return this.hash.digest();
   }
 
-  /** Why the file is refused, by the first check that fails. It may still change until the end of the file. */
+  /** The first failing check. It can change until the end of the file. */
   get problem(): ServiceError | undefined {
     if (this.isBlank) return invalidFeedFile('Uploaded file is empty.');
     if (!this.isUtf8) return invalidFeedFile('CSV file must be UTF-8 encoded.');
@@ -80,7 +76,6 @@ export class FeedFile {
   }
 }
 
-/** A file that an upload brought. */
 export interface ReceivedFile {
   fileName: string;
   contentType: string;
@@ -89,7 +84,7 @@ export interface ReceivedFile {
   sizeBytes: number;
 }
 
-/** Takes the bytes of an acceptable file, all of them. `partnerName` is undefined while its part has not come. */
+/** Stores all bytes of an acceptable file. `partnerName` is undefined if its part comes after the file. */
 export type TakeFile = (
   chunks: AsyncIterable<Buffer>,
   file: Pick<ReceivedFile, 'fileName' | 'contentType'>,
@@ -97,11 +92,10 @@ export type TakeFile = (
 ) => Promise<void>;
 
 /**
- * Takes the file while it is being checked. A file that is refused is read to its end all the same: the size limit
- * outranks everything, and the checks have their order.
- * @param partnerName - undefined while its part has not come
- * @returns the file, or why it is refused
- * @throws too_large; whatever `takeFile` throws
+ * Checks a file and passes its bytes to `takeFile`. Reads a rejected file to its end: 413 precedes every other error,
+ * and the checks have an order.
+ * @returns the file, or the reason for its rejection
+ * @throws too_large; errors of `takeFile`
  */
 export async function receiveFile(
   part: FilePart,
@@ -114,7 +108,7 @@ export async function receiveFile(
   const accepted = acceptedBytes(part.content, content, uploadBytesMax);
   const isCsv = isCsvFile(part.fileName, part.mediaType);
   try {
-    // Nothing comes before the header is known to be right; most refused files are never begun to be stored.
+    // Most rejected files fail here, before anything is stored.
     const first = isCsv ? await accepted.next() : await drain(accepted);
     if (first && !first.done) await takeFile(startingWith(first.value, accepted), file, partnerName);
   } catch (error) {
@@ -125,8 +119,7 @@ export async function receiveFile(
 }
 
 /**
- * The bytes of an acceptable file, which `file` sees on the way. Of one that turns out not to be, no more bytes come, and
- * the end is an error: whoever stores them then removes what is there.
+ * Yields the bytes of a file. Throws at the end if a check fails, so that the store discards the object.
  * @throws invalid_feed_file at the end, too_large at once
  */
 async function* acceptedBytes(

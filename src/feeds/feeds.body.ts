@@ -3,7 +3,7 @@ import { formatId } from '../shared/ids';
 import { validationMessage } from '../jobs/jobs.service';
 import type { FeedRow } from './feeds.repository';
 
-/** A feed as the document has it. */
+/** Maps a feed to its resource. */
 export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
   return {
     feed_id: formatId('FD', feed.feed_id),
@@ -23,5 +23,4 @@ export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
   };
 }
 
-/** The id of a feed; null for none. */
 export const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));

@@ -19,7 +19,7 @@ import {
   type ReceiveOnceContext,
 } from './feeds.service';
 
-/** The operations of feeds and their raw files; `downloads` limits those of raw files. */
+/** Handles uploads, inspections and downloads of feeds. `downloads` limits raw files. */
 export function feedHandlers(
   context: Omit<ReceiveOnceContext, 'caller' | 'log'>,
   downloads: TransferLimit,

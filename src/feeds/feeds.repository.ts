@@ -5,7 +5,7 @@ import { publishEventsSql } from '../events/outbox';
 
 type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 
-/** A feed with its partner's name and what its validation job says. */
+/** A feed with its partner and the last run of its validation job. */
 export interface FeedRow extends RunColumns {
   feed_id: number;
   partner_name: string;
@@ -22,14 +22,13 @@ export interface FeedRow extends RunColumns {
   duplicate_of: number | null;
 }
 
-/** Computed whenever it is read: an upload with a smaller number may have ended later. */
+/** Not stored: an upload with a smaller number may commit later. */
 const duplicateOf = `
   (select min(earlier.feed_id) from feeds as earlier
    where earlier.partner_id = feeds.partner_id
      and earlier.sha256 = feeds.sha256
      and earlier.feed_id < feeds.feed_id) as duplicate_of`;
 
-/** The feed with this number; null when there is none in the scope. */
 export async function findFeed(db: Database, feedId: number, scope: PartnerScope): Promise<FeedRow | null> {
   const row = await db('feeds')
     .join('partners', 'partners.partner_id', 'feeds.partner_id')
@@ -60,7 +59,6 @@ export async function findFeed(db: Database, feedId: number, scope: PartnerScope
   return row ?? null;
 }
 
-/** The first feed of the same partner with the same bytes, if it has a smaller number. */
 export async function findDuplicate(db: Database, feedId: number): Promise<number | null> {
   const row = await db('feeds')
     .where('feed_id', feedId)
@@ -68,7 +66,7 @@ export async function findDuplicate(db: Database, feedId: number): Promise<numbe
   return row?.duplicate_of ?? null;
 }
 
-/** The highest number that was drawn for a feed; 0 when there was none. */
+/** Finds the highest feed number drawn so far; 0 if none was. */
 export async function lastFeedId(db: Database): Promise<number> {
   const { rows } = await db.raw<{ rows: [{ last: number }] }>(
     `select coalesce(pg_sequence_last_value(cast(pg_get_serial_sequence('feeds', 'feed_id') as regclass)), 0) as last`,
@@ -76,7 +74,7 @@ export async function lastFeedId(db: Database): Promise<number> {
   return rows[0].last;
 }
 
-/** Those of the keys in the bucket that a feed's row names. */
+/** Filters the keys that a feed row names. */
 export async function findNamedKeys(db: Database, bucket: string, keys: string[]): Promise<Set<string>> {
   const named = await db('feeds')
     .where('raw_file_bucket', bucket)
@@ -85,7 +83,7 @@ export async function findNamedKeys(db: Database, bucket: string, keys: string[]
   return new Set(named);
 }
 
-/** Draws the number of a feed that is about to be stored. A refused upload leaves a gap. */
+/** Draws the number of a feed. A rejected upload leaves a gap. */
 export async function drawFeedId(db: Database): Promise<number> {
   const { rows } = await db.raw<{ rows: { feed_id: number }[] }>(
     "select nextval(pg_get_serial_sequence('feeds', 'feed_id')) as feed_id",
@@ -93,7 +91,7 @@ export async function drawFeedId(db: Database): Promise<number> {
   return rows[0]!.feed_id;
 }
 
-/** The partner with this name, created if it is new, and locked against its removal. Safe at once from several processes. */
+/** Finds or creates a partner, and locks its row against removal. Safe to call concurrently. */
 export async function getOrInsertPartner(db: Database, partnerName: string): Promise<number> {
   const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
     `with created as (
@@ -109,16 +107,14 @@ export async function getOrInsertPartner(db: Database, partnerName: string): Pro
      select partner_id from existing`,
     { partnerName },
   );
-  // Created or merged into another partner by another transaction during the statement: the next one sees that.
+  // Another transaction created or merged the partner meanwhile: the next statement sees that.
   return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
 }
 
-/** Whether a feed of a partner with this name was ever accepted. */
 export async function partnerExists(db: Database, partnerName: string): Promise<boolean> {
   return (await db('partners').where('partner_name', partnerName).first('partner_id')) !== undefined;
 }
 
-/** What an accepted upload stores of a feed. */
 interface NewFeed {
   feed_id: number;
   partner_id: number;
@@ -131,12 +127,11 @@ interface NewFeed {
   size_bytes: number;
 }
 
-/** Creates a feed's row; its number was drawn, its object is stored. */
 export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {
   await db('feeds').insert(feed);
 }
 
-/** Has the endpoints that want it told of a feed that has come: a row of `findFeed`, its digest in hexadecimal digits. */
+/** Publishes feed.uploaded. The content is a row of `findFeed`, its digest in hexadecimal. */
 export async function tellOfFeed(db: Database, feedId: number): Promise<void> {
   await db.raw(tellOfFeedSql, [feedId]);
 }

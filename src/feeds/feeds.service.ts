@@ -39,8 +39,8 @@ export async function getFeed(db: Database, id: string, scope: PartnerScope): Pr
 }
 
 /**
- * Opens a feed's raw file, or a range of it. The caller reads the stream to its end or destroys it.
- * @throws raw_file_missing; StorageError when the store fails
+ * Opens a raw file, or a range of it. The caller must read or destroy the stream.
+ * @throws raw_file_missing, StorageError
  */
 export async function openFeedFile(
   objectStore: ObjectStore,
@@ -57,7 +57,6 @@ export async function openFeedFile(
   }
 }
 
-/** What receiving a feed needs. Sizes are in bytes. */
 interface ReceiveContext {
   db: Database;
   objectStore: ObjectStore;
@@ -65,7 +64,6 @@ interface ReceiveContext {
   log: Log;
 }
 
-/** The identifiers that an accepted upload created, and what is known of its file. */
 export interface FeedReceipt {
   feedId: number;
   submissionJobId: number;
@@ -77,38 +75,34 @@ export interface FeedReceipt {
   duplicateOf: number | null;
 }
 
-/** An acceptable upload. */
 interface ReceivedUpload extends ReceivedFile {
   partnerName: string;
 }
 
-/** Where the file of an upload is. */
 interface StoredObject {
   feedId: number;
   key: string;
 }
 
-/** The transaction to write a feed in, and what is written there besides. */
+/** A transaction with an idempotency key, and what to write before it commits. */
 interface Claim {
   trx: Knex.Transaction;
   keep: (upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
 }
 
-/** What receiving a feed at most once needs. */
 export interface ReceiveOnceContext extends ReceiveContext, UploadAdmission {
-  /** A pool of its own for keys: an upload holds a connection for as long as it takes. */
+  /** A pool of its own: an upload holds a connection for its whole duration. */
   claims: Database;
 }
 
 /**
- * Receives an upload, unless the same one was received before with this key. An upload without a chance of a permit, or
- * with a key that is claimed, is refused before anything of it is read; the key is claimed when its file begins.
+ * Receives an upload once per idempotency key. Without capacity, or if the key is in use, it fails before reading the
+ * body.
  *
- * The transaction that claims it has no statement in progress meanwhile and holds no other lock; at the end the feed and
- * the response are written in it: a claim that was lost on the way, with its connection, commits nothing. Whether an
- * upload is the one that was received before shows at its end; nothing of it is stored then.
- * @param describe - gives the body of the response
- * @throws idempotent_request_in_progress, idempotency_key_used; whatever `admitUpload` and `receiveFeed` throw
+ * The transaction locks the key when the file begins, and is idle until feed and response are written. If its
+ * connection is lost, nothing is committed. A repeated upload is read to compare its digest, and not stored.
+ * @param describe - makes the response body
+ * @throws idempotent_request_in_progress, idempotency_key_used; errors of `admitUpload` and `receiveFeed`
  */
 export async function receiveFeedOnce<T extends object>(
   body: MultipartBody,
@@ -151,11 +145,10 @@ function digestUpload({ partnerName, fileName, contentType, sha256 }: ReceivedUp
 }
 
 /**
- * Receives an upload: streams the file through the checks into the object store, then writes the feed and both its jobs
- * in one transaction. Nothing remains of an upload that is refused or cut off; a crash leaves at most an object that no
- * row names.
- * @param claim - absent: the transaction is one of its own
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever the upload throws
+ * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted
+ * upload leaves nothing; a crash leaves at most an object without a row.
+ * @param claim - absent: a new transaction
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body
  */
 async function receiveFeed(
   upload: IncomingUpload,
@@ -175,7 +168,7 @@ async function receiveFeed(
     const write = async (trx: Knex.Transaction) => {
       const receipt = await writeFeed(trx, received, kept.object!, context);
       await claim?.keep(received, receipt);
-      // From here on only the commit is left. If that fails, the feed may exist all the same, and needs its object.
+      // If the commit fails, its outcome is unknown: the feed may exist and needs its object.
       kept.object = undefined;
       return receipt;
     };
@@ -187,9 +180,9 @@ async function receiveFeed(
 }
 
 /**
- * Reads the rest of an upload, and checks it and its file.
- * @param takeFile - not called for a file that is refused before its first bytes are known to be right
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; whatever the upload and `takeFile` throw
+ * Reads the rest of an upload and checks its form.
+ * @param takeFile - called only if the header is valid
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body and of `takeFile`
  */
 async function readUpload(
   { form, file, readRest }: IncomingUpload,
@@ -202,7 +195,7 @@ async function readUpload(
   return { partnerName: form.finish(), ...received };
 }
 
-/** Gives an object that was stored before the partner's name had come its final key. */
+/** Moves an object that was stored before `partner_name` was known. */
 async function moveToFinalKey(
   { partnerName, fileName }: ReceivedUpload,
   object: StoredObject,

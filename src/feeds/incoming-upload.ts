@@ -5,51 +5,50 @@ import { holderOf, type Caller } from '../shared/caller';
 import { TransferLimit } from '../shared/transfer-limit';
 import { drain, UploadForm, type FilePart } from './upload-form';
 
-/** An upload that has come in up to its file. */
+/** An upload, read up to the beginning of its file. */
 export interface IncomingUpload {
   form: UploadForm;
   file: FilePart;
-  /** Reads the parts after the file. @throws partner_not_allowed; whatever the body throws */
+  /** @throws partner_not_allowed; errors of the body */
   readRest: () => Promise<void>;
 }
 
-/** Limits of uploads and inspections in progress. */
+/** Concurrency limits of uploads and inspections. */
 interface UploadLimits {
-  /** Of those whose file has not begun. Their partner is not known yet: they count for the API key. */
+  /** Requests before their file, counted per API key. */
   forms: TransferLimit;
-  /** Of those whose file has begun. */
+  /** Requests whose file has begun, counted per partner. */
   files: TransferLimit;
 }
 
-/** Forms are short and small beside files: half a megabyte of memory at most. */
+/** Forms are small: half a megabyte of memory at most. */
 export const formsPerFile = 4;
 
-/** @param capacity - how many files are received at a time */
+/** @param capacity - maximum number of files in progress */
 export function createUploadLimits(capacity: number): UploadLimits {
   const forms = new TransferLimit({ capacity: formsPerFile * capacity, what: 'forms of uploads' });
-  // Whose form has come in can wait for a place.
+  // A request whose form was read can wait for a slot.
   const maxWaiting = formsPerFile * capacity;
   const files = new TransferLimit({ capacity, maxWaiting, what: 'uploads and inspections' });
   return { forms, files };
 }
 
-/** Who uploads, and how many may at a time. */
 export interface UploadAdmission {
   db: Database;
   caller: Caller;
   uploadLimits: UploadLimits;
 }
 
-/** Refuses an upload that cannot get a permit, whichever partner it names. @throws unavailable */
+/** Rejects an upload for which there is no slot, whichever partner it names. @throws unavailable */
 export function requireRoom({ caller, uploadLimits }: Omit<UploadAdmission, 'db'>): void {
   uploadLimits.files.requireRoom(holderOf(caller).group);
 }
 
 /**
- * Takes a permit when the file of an upload begins, or waits for one, and does `work` with it. Of an upload whose partner_name comes after
- * the file, the permit counts for the API key alone.
- * @throws request_timeout when another caller gets the permit; unavailable, invalid_shape, partner_not_allowed; whatever
- *   the body and `work` throw
+ * Waits for a slot when the file begins, then calls `work`. If `partner_name` comes after the file, the slot counts
+ * for the API key.
+ * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; errors of
+ *   the body and of `work`
  */
 export async function admitUpload<T>(
   body: MultipartBody,

@@ -19,23 +19,21 @@ import type { MultipartBody } from '../http/multipart';
 import type { FilePart } from './upload-form';
 
 /**
- * How much of a file an inspection looks at: whether a header row of the largest size ends is seen in the byte after it,
- * also when up to three bytes of a character that is cut are left out.
+ * The longest header row, the byte after it (which shows that it ends), and up to three bytes of an incomplete
+ * character.
  */
 const inspectBytes = 256 * 1024 + 4;
 
-/** An inspection reads this much at once, and then lets others have a turn: all of it takes up to a second. */
+/** Bytes parsed before yielding to the event loop: all of them take up to a second. */
 const inspectPieceBytes = 16 * 1024;
 
-/** How many of the first headers an inspection shows: a header row of commas alone would make an answer of 17 MB. */
+/** A header row of commas alone would make a response of 17 MB. */
 const inspectHeadersMax = 1_000;
 
-/** How many of the first cleaned rows, and of the issues, an inspection shows. */
 const inspectRowsMax = 10;
 
 const inspectIssuesMax = 100;
 
-/** A cell of a header row, and what it stands for. */
 interface InspectedHeader {
   columnNumber: number;
   header: string;
@@ -43,31 +41,28 @@ interface InspectedHeader {
   suggestion: ProductColumn | null;
 }
 
-/** A row that a run would load. */
 interface InspectedRow {
   line: number;
   row: number;
   values: LoadableValues;
 }
 
-/** What the rows that were looked at are like. */
 interface InspectedRows {
   rowCount: number;
   rows: InspectedRow[];
   issues: RowIssue[];
   issueCounts: RowIssueCount[];
-  /** Why a run would fail. */
   runFailure: string | null;
 }
 
-/** What a file looks like, as far as `inspectBytes` show. */
+/** Result of an inspection, from the first `inspectBytes` bytes. */
 export interface FeedInspection extends InspectedRows {
-  /** What an upload would answer; null when it would take the file. */
+  /** The error of an upload; null if it would accept the file. */
   refusal: string | null;
-  /** What the file is that is no CSV in UTF-8, and what to do about it. */
+  /** Detected format of a file that is not CSV in UTF-8, with the way out. */
   hint: FileHint | null;
   inspectedBytes: number;
-  /** Whether that is the whole file. */
+  /** Whether the whole file was inspected. */
   complete: boolean;
   encoding: 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
   byteOrderMark: boolean;
@@ -77,8 +72,8 @@ export interface FeedInspection extends InspectedRows {
 }
 
 /**
- * Looks at the file of an upload's form, and keeps nothing.
- * @throws invalid_shape, too_large; whatever `admitUpload` throws
+ * Inspects the file of an upload form without storing it.
+ * @throws invalid_shape, too_large; errors of `admitUpload`
  */
 export async function inspectFeed(
   body: MultipartBody,
@@ -122,8 +117,7 @@ async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedIn
 const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
 
 /**
- * Reads the content to its end, and keeps its beginning.
- * @returns also whether all of it, to its end, is white space
+ * Reads the content to its end and keeps its beginning. `isBlank` concerns the whole content.
  * @throws too_large
  */
 async function readBeginning(
@@ -145,7 +139,7 @@ async function readBeginning(
   return { beginning: Buffer.concat(chunks), complete: bytes === kept, isBlank };
 }
 
-/** Where the last whole UTF-8 character ends in bytes that were cut off somewhere. */
+/** Finds the end of the last complete UTF-8 character. */
 function lastCharacterEnd(bytes: Buffer): number {
   let start = bytes.length - 1;
   while (start > bytes.length - 4 && (bytes[start]! & 0xc0) === 0x80) start--;
@@ -185,16 +179,15 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
   });
 }
 
-/** The rows of several files would be in memory together; one is no slower than several. */
+/** Bounds memory: one inspection parses at a time. */
 const oneAtATime = pLimit(1);
 
-/** What a row comes to, and where it stands. */
 type PlacedOutcome = RowOutcome & { place: RecordPlace };
 
-/** Reads the rows as a run would. Of a file that was cut off, the last one may be half, and is left out. */
+/** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
 async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
   const log = new RowIssueLog();
-  /** By sku, in the order of the file. */
+  /** By sku, in file order. */
   const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
   const superseded: { place: RecordPlace; sku: string }[] = [];
   let rowCount = 0;
@@ -221,7 +214,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
     },
   );
   const runFailure = await failureOf(extractor, bytes);
-  // Behind it a quote opens: it is whole.
+  // An unclosed quote begins after this row: the row is complete.
   const isWhole = complete || runFailure !== null;
   if (isWhole && held) look(held);
   const columnNumber = header.positions.sku! + 1;
@@ -235,7 +228,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
       .map(({ place: { line, row }, values }) => ({ line, row, values })),
     issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
     issueCounts: log.countsByCode,
-    // A quote that is still open where the file was cut off may yet be closed.
+    // In a truncated file, the rest may close the quote.
     runFailure: complete ? runFailure : null,
   };
 }

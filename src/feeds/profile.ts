@@ -6,7 +6,7 @@ import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '..
 
 type FeedProfile = components['schemas']['FeedProfile'];
 
-/** The feed format as data. @param fileBytesMax - the largest accepted file */
+/** Describes the feed format. @param fileBytesMax - the largest accepted file */
 export function feedProfile(fileBytesMax: number): FeedProfile {
   return {
     encoding: 'utf-8',
@@ -34,7 +34,6 @@ export function feedProfile(fileBytesMax: number): FeedProfile {
   };
 }
 
-/** The codes that a column's definition lets it raise. */
 function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCode[] {
   const codes = new Set<RowIssueCode>(['invalid_character']);
   if (required) codes.add('missing_required');
@@ -46,7 +45,7 @@ function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCod
   return rowIssueCodes.filter((code) => codes.has(code));
 }
 
-/** A feed with all the columns and one row. */
+/** Makes a feed with all columns and one example row. */
 export function feedTemplate(): string {
   return stringify([feedColumns.map(({ example }) => example)], {
     header: true,

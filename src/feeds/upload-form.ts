@@ -5,23 +5,23 @@ import { requirePartner, type PartnerScope } from '../shared/caller';
 import { parsePartnerName } from '../partners/partner-name';
 import { storedPartnerName } from '../partners/stored-partner-name';
 
-/** The file of a form: its content is still to be read. */
+/** The file part of a form; its content is not read yet. */
 export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };
 
-/** Keeps account of the form's two parts, which may come in any order, and of what is wrong with them. */
+/** Collects the two parts of the form, in any order, and their errors. */
 export class UploadForm {
   private readonly seen = new Set<string>();
   private readonly errors: ShapeError[] = [];
-  /** Known as soon as its part has come, and is valid. */
+  /** Set once its part was read and is valid. */
   partnerName: string | undefined;
 
-  /** @param scope - whose feed it may be */
+  /** @param scope - the partner that the form may name */
   constructor(
     private readonly db: Database,
     private readonly scope: PartnerScope,
   ) {}
 
-  /** Notes the part. @returns it if it is the file, to be received now. @throws partner_not_allowed */
+  /** Adds a part. @returns the file part, whose content the caller reads. @throws partner_not_allowed */
   async take(part: FormPart): Promise<FilePart | undefined> {
     if (part.name !== 'partner_name' && part.name !== 'file') return undefined;
     const loc = ['body', part.name];
@@ -32,7 +32,7 @@ export class UploadForm {
     }
     this.seen.add(part.name);
     if (part.name === 'file') {
-      // PostgreSQL keeps no NUL.
+      // PostgreSQL cannot store NUL.
       const fileName = part.kind === 'file' && part.fileName?.replaceAll('\0', '');
       if (fileName) return { ...part, fileName };
       this.errors.push({
@@ -54,7 +54,7 @@ export class UploadForm {
     return undefined;
   }
 
-  /** Why the form is refused; undefined when both parts have come, once each, and are right. */
+  /** The errors of the form; undefined if both parts are valid. */
   refusal(): ServiceError | undefined {
     const missing = ['partner_name', 'file']
       .filter((name) => !this.seen.has(name))
@@ -71,7 +71,7 @@ export class UploadForm {
   }
 }
 
-/** Reads content that nobody wants to its end. */
+/** Reads content to its end and discards it. */
 export async function drain(chunks: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of chunks);
 }

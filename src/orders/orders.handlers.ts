@@ -16,7 +16,7 @@ declare module '../http/contract' {
   }
 }
 
-/** The operations of orders. @param defaultCurrency - what a product without a currency counts as */
+/** Handles orders. @param defaultCurrency - the currency of products without one */
 export function orderHandlers(
   db: Database,
   defaultCurrency: string,
@@ -30,7 +30,7 @@ export function orderHandlers(
         items: body.items.map(({ product_id, quantity }) => ({ productId: product_id, quantity })),
         scope: caller.partnerName,
       };
-      // Outranks what became of the key.
+      // 403 precedes the errors of the idempotency key.
       requirePartner(caller.partnerName, request.partnerName);
       const outcome = await doOnce(
         db,
@@ -66,7 +66,7 @@ export function orderHandlers(
   };
 }
 
-/** An order without items, and a cursor that names no order, are 400. */
+/** Checks that precede the 422s: an order without items, an unknown cursor (400). */
 export function orderChecks(db: Database) {
   return {
     createOrder({ body }) {
@@ -77,7 +77,7 @@ export function orderChecks(db: Database) {
   } satisfies Checks;
 }
 
-/** The order that a cursor names. @throws invalid_query unless there is one */
+/** @throws invalid_query if the cursor is not the id of an order */
 async function resolveOrderCursor(
   db: Database,
   cursor: unknown,

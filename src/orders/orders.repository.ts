@@ -6,7 +6,7 @@ import type { PartnerScope } from '../shared/caller';
 import { toPage, type Page } from '../shared/pagination';
 import { publishEventsSql } from '../events/outbox';
 
-/** An order. Amounts are decimal texts, exact. */
+/** Amounts are exact decimal texts. */
 interface OrderRow {
   order_id: number;
   partner_name: string;
@@ -17,7 +17,6 @@ interface OrderRow {
   created_at: Date;
 }
 
-/** A line of an order. */
 interface OrderItemRow {
   order_item_id: number;
   order_id: number;
@@ -29,13 +28,13 @@ interface OrderItemRow {
   line_total: string;
 }
 
-/** An order with its lines, in the order in which they were given. */
+/** Items are in the order of the request. */
 export type OrderWithItems = OrderRow & { items: OrderItemRow[] };
 
-/** What an order needs to know of a product. */
+/** The columns of a product that an order copies or checks. */
 export interface OrderableRow {
   product_id: number;
-  /** Of its supplier. */
+  /** The partner that supplied it. */
   partner_name: string;
   sku: string;
   product_name: string;
@@ -44,7 +43,7 @@ export interface OrderableRow {
   availability: string | null;
 }
 
-/** The products with these numbers; numbers that are unknown are left out. */
+/** Finds products by number; unknown numbers are omitted. */
 export async function findProductsToOrder(db: Database, productIds: number[]): Promise<OrderableRow[]> {
   const sql = `
     select product_id, partner_name, sku, product_name, price, currency, availability
@@ -54,13 +53,12 @@ export async function findProductsToOrder(db: Database, productIds: number[]): P
   return queryRows<OrderableRow>(db, sql, [productIds], true);
 }
 
-/** A line to create; `unit_price` is a decimal text. */
+/** `unit_price` is a decimal text. */
 export type NewOrderItem = Pick<
   OrderItemRow,
   'product_id' | 'sku' | 'product_name' | 'quantity' | 'unit_price'
 >;
 
-/** An order to create. */
 export interface NewOrder {
   partnerName: string;
   customerReference: string | null;
@@ -69,9 +67,8 @@ export interface NewOrder {
 }
 
 /**
- * One statement for any number of orders, so that an order without its items cannot exist. Line totals and their sum are
- * exact decimals. Each order's number is drawn before its row: it tells whose the items are. The events go into the queue
- * because the end asks how many they were.
+ * Inserts any number of orders with their items in one statement, so that no order can exist without items. Draws
+ * order numbers first: items refer to them. The final `where` runs the insert of the events.
  */
 const insertOrdersSql = `
   with line as materialized (
@@ -113,7 +110,7 @@ const insertOrdersSql = `
   order by order_item_id
 `;
 
-/** Creates orders with their lines, all of them or none. @returns them in the order given */
+/** Inserts orders with their items, all or none. @returns them in the given order */
 export async function insertOrders(db: Database, orders: NewOrder[]): Promise<OrderWithItems[]> {
   const items = orders.flatMap((order) => order.items);
   const bindings = [
@@ -136,7 +133,6 @@ export async function insertOrders(db: Database, orders: NewOrder[]): Promise<Or
   return created;
 }
 
-/** The order with this number and its lines; null when there is none in the scope. */
 export async function findOrder(
   db: Database,
   orderId: number,
@@ -158,7 +154,6 @@ export async function getOrder(db: Database, id: string, scope: PartnerScope): P
   return order;
 }
 
-/** Whether there is an order with this number in the scope. */
 export async function orderExists(db: Database, orderId: number, scope: PartnerScope): Promise<boolean> {
   const order = await db<OrderRow>('orders')
     .where({ order_id: orderId, ...within(scope) })
@@ -170,16 +165,14 @@ function within(scope: PartnerScope): { partner_name?: string } {
   return scope === null ? {} : { partner_name: scope };
 }
 
-/** Which orders to list, and from where on. */
 interface OrderListing {
   scope: PartnerScope;
   partnerName?: string;
-  /** The order after which the page starts. */
   afterOrderId?: number;
   limit: number;
 }
 
-/** Orders by time of creation, newest first; of orders of the same moment the one with the higher number first. */
+/** Lists orders, newest first; ties by number, descending. */
 export async function listOrders(db: Database, page: OrderListing): Promise<Page<OrderWithItems>> {
   const query = db<OrderRow>('orders')
     .where(within(page.scope))
@@ -187,7 +180,7 @@ export async function listOrders(db: Database, page: OrderListing): Promise<Page
       { column: 'created_at', order: 'desc' },
       { column: 'order_id', order: 'desc' },
     ])
-    // One more than asked for, which tells whether more exist.
+    // One more row shows whether there is a next page.
     .limit(page.limit + 1);
   if (page.partnerName !== undefined) void query.where('partner_name', page.partnerName);
   if (page.afterOrderId !== undefined) {

@@ -14,28 +14,25 @@ import {
   type OrderWithItems,
 } from './orders.repository';
 
-/**
- * Concurrent statements that create orders; an order that arrives meanwhile joins the next batch. With 16 clients and two cores,
- * one order by one took twice the time.
- */
+/** Concurrent batch statements. With 16 clients on two cores, one statement per order takes twice the time. */
 const orderStatements = 2;
 
-/** Orders that one statement creates, and their items: none waits much longer than for a statement of its own. */
+/** Maximum batch size: a task waits little longer than for a statement of its own. */
 const ordersPerBatch = 50;
 const orderItemsPerBatch = 1_000;
 
-/** What to order; `productId` is an identifier as the caller wrote it. */
+/** `productId` is the identifier as sent. */
 interface OrderRequest {
   partnerName: string;
   customerReference: string | null;
   items: { productId: string; quantity: number }[];
-  /** Whose products can be ordered. */
+  /** The partner whose products can be ordered. */
   scope: PartnerScope;
 }
 
 /**
- * Creates an order at the prices of this moment. The items are checked in the order given, existence before
- * availability; the first that fails decides.
+ * Creates an order at current prices. Checks items in the given order, existence before availability; the first
+ * failing item decides.
  * @throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
  */
 export async function createOrder(
@@ -49,8 +46,8 @@ export async function createOrder(
 }
 
 /**
- * Creates orders that come at the same time with one statement for their products and one for those that can be created.
- * Each is created or refused by itself, as `createOrder` does.
+ * Batches concurrent orders: one statement reads their products, one inserts the valid orders. Each order succeeds or
+ * fails on its own, as with `createOrder`.
  */
 export function createOrderBatcher(
   db: Database,
@@ -91,13 +88,13 @@ async function createOrders(
   return checked.map((one) => ('result' in one ? created[next++]! : one));
 }
 
-/** All at once; if the database refuses that, one by one: then only the one that it minds is refused. */
+/** Inserts all orders in one statement; if it fails, one by one, so that only the failing order is rejected. */
 async function insertEach(db: Database, orders: NewOrder[]): Promise<Settled<OrderWithItems>[]> {
   if (orders.length === 0) return [];
   try {
     return (await insertOrders(db, orders)).map((result) => ({ result }));
   } catch (error) {
-    // Nobody knows what became of them, and others would meet the same.
+    // The outcome is unknown, and a retry would fail too.
     if (isDatabaseUnavailable(error)) throw error;
     if (orders.length === 1) return [{ error }];
   }
@@ -106,7 +103,7 @@ async function insertEach(db: Database, orders: NewOrder[]): Promise<Settled<Ord
   return settled;
 }
 
-/** The order with what it needs to know of its products. @throws as `createOrder` does */
+/** @throws as `createOrder` */
 function priceOrder(
   { partnerName, customerReference, items, scope }: OrderRequest,
   products: ReadonlyMap<number, OrderableRow>,

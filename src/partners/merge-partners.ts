@@ -1,27 +1,27 @@
 import type { Knex } from 'knex';
 
-/** How many rows a merge of two partners changes. */
+/** Rows that a merge changes. */
 export interface PartnerMerge {
   feeds: number;
   /** Products that only the merged partner had. */
   products: number;
-  /** Products that both had: one of the two is removed. */
+  /** Products that both had; one of them is removed. */
   duplicates: number;
-  /** Those of them that get the values of the merged partner's product. */
+  /** Duplicates that get the values of the merged partner's product. */
   replaced: number;
   orders: number;
   keys: number;
   webhooks: number;
 }
 
-/** How long the merge waits for runs of the two partners. */
+/** Lock timeout: runs of both partners may be in progress. */
 const lockSeconds = 30;
 
 const lockSql = `
   select partner_id, partner_name from partners where partner_name in (:from, :into) order by partner_id for update
 `;
 
-/** What `products` contains besides its keys: a product keeps its number and the time of its creation. */
+/** All columns that a feed loads: number and `created_at` of a product never change. */
 const values = [
   'feed_id',
   'product_name',
@@ -51,7 +51,7 @@ const steps: Record<string, string> = {
     delete from products where product_id in (select removed.product_id from ${duplicates})`,
   products: 'update products set partner_id = :intoId where partner_id = :fromId',
   feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
-  // Runs of one partner keep their order.
+  // Keeps the order of one partner's runs.
   queuedRuns: `
     update validation_jobs set run_partner_id = :intoId
     where run_partner_id = :fromId and run_requested_at is not null and status in ('queued', 'running')`,
@@ -68,12 +68,13 @@ const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
 };
 
 /**
- * Merges a partner into another one: its feeds, products, orders, keys and webhooks. Without the other one, renames it.
+ * Merges a partner into another: feeds, products, orders, keys and webhooks. Renames it if there is no other.
  *
- * Of two products with one sku, the one of the other partner stays, with its number. It has the values of the product that
- * the later feed wrote, and the items of orders for either name it. Holds both partners' locks: runs wait, and a run of the
- * merged partner that is in progress fails. Sales figures follow by the triggers of orders.
- * @throws for an unknown partner; what the database throws, also after 30 s of waiting for runs; the transaction must end then
+ * Of two products with one sku, the other partner's stays, with its number. It gets the values that the later feed
+ * wrote; order items refer to it. Holds both partner locks: runs wait, and a run of the merged partner that is in
+ * progress fails. Triggers of orders update the sales sums.
+ * @throws Error for an unknown partner; errors of the database, also after waiting 30 s for runs. The transaction
+ *   must then end.
  */
 export async function mergePartners(
   trx: Knex.Transaction,

@@ -6,8 +6,8 @@ const { maxLength: charactersMax, pattern } = document.components.schemas.Partne
 const allowed = new RegExp(pattern, 'u');
 
 /**
- * The name of a partner as a form sends it, trimmed: by the document's rule, as the validator has it for JSON bodies.
- * @returns the name, or what is wrong with it
+ * Validates the partner name of a form, trimmed, by the document's rule, as for JSON bodies.
+ * @returns the name, or the error
  */
 export function parsePartnerName(text: string): string | ShapeError {
   const name = text.trim();

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 
-/** What contains the names of partners. */
+/** All columns with partner names. */
 const named = [
   'select partner_name from partners',
   'select partner_name from orders',
@@ -13,8 +13,8 @@ const isStoredSql = `
 `;
 
 /**
- * The name under which a partner is stored: in NFC (Unicode), whatever form the request has. A name that was stored in another
- * form before that was the rule stays a name of its own: exactly that form names it.
+ * Resolves a partner name to the stored one: its NFC form (Unicode). A name that was stored in another form earlier
+ * is matched exactly.
  */
 export async function storedPartnerName(db: Database, name: string): Promise<string> {
   const composed = name.normalize('NFC');
@@ -23,7 +23,7 @@ export async function storedPartnerName(db: Database, name: string): Promise<str
   return rows[0].isStored ? name : composed;
 }
 
-/** Orders have an index by partner: one step for each name, not for each order. */
+/** Loose index scan over orders: one step per name. */
 const namesOutsideNfcSql = `
   with recursive ordering as (
     select (select partner_name from orders order by partner_name limit 1) as partner_name
@@ -39,7 +39,7 @@ const namesOutsideNfcSql = `
   order by partner_name
 `;
 
-/** Lists the names that are stored in another form than NFC. */
+/** Lists stored names that are not in NFC. */
 export async function listNamesOutsideNfc(db: Database): Promise<string[]> {
   const { rows } = await db.raw<{ rows: { partner_name: string }[] }>(namesOutsideNfcSql);
   return rows.map(({ partner_name }) => partner_name);

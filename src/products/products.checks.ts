@@ -20,7 +20,7 @@ declare module '../http/contract' {
   }
 }
 
-/** A wrong order of the list, or a wrong cursor, is 400. */
+/** Checks that precede the 422s: sort, order and cursor (400). */
 export function productChecks(reads: Reads) {
   return {
     listProducts: ({ query, headers, caller }) =>
@@ -31,18 +31,17 @@ export function productChecks(reads: Reads) {
   } satisfies Checks;
 }
 
-/** How a listing is ordered and where it starts, as the caller asks for it. */
+/** As sent by the caller. */
 interface ListingOrder {
   sort_by?: unknown;
   order?: unknown;
   cursor?: unknown;
 }
 
-/** The order of a listing and the product it starts after, as the repository wants them. */
 type ListingStart = Pick<ProductListing, 'sort' | 'afterProductId'>;
 
 /**
- * The order of a listing and the product it starts after. `sort_by` is looked at first, then `order`, then `cursor`.
+ * Validates `sort_by`, then `order`, then `cursor`.
  * @throws invalid_query
  */
 export async function resolveListingOrder(
@@ -60,7 +59,8 @@ export async function resolveListingOrder(
 
   if (sort_by !== undefined && sort_by !== 'product_id') throw cursorNeedsProductIdSort();
   const afterProductId = parseProductCursor(cursor);
-  // By id a cursor is a position; in the default order it is a product, whose time of creation counts.
+  // With `sort_by=product_id`, a cursor is a position; in the default order it is a product, whose `created_at`
+  // counts.
   if (sort_by === undefined && !(await productExists(db, afterProductId, scope))) throw invalidCursor();
   return { sort, afterProductId };
 }
@@ -73,8 +73,7 @@ export function parseProductCursor(cursor: unknown): number {
 }
 
 /**
- * A replica may not have the product yet that a page starts after, when the page before came from the database itself: its
- * list would end there.
+ * Checks that a replica has the product of the cursor: without it, the page would be empty.
  * @throws invalid_query
  */
 export async function requireProduct(

@@ -12,7 +12,7 @@ import { getProduct, type ProductRow } from './products.repository';
 
 type Product = components['schemas']['Product'];
 
-/** The operations of the catalog. */
+/** Handles catalog queries. */
 export function productHandlers(
   reads: Reads,
 ): Pick<Handlers, 'listProducts' | 'getProduct' | 'listProductsByFeed'> {
@@ -79,7 +79,7 @@ function toBody(row: ProductRow): Product {
   };
 }
 
-/** A list leaves out the fields that have no value; none of the required ones can be null. */
+/** Omits fields without a value, as lists do; required fields are never null. */
 function withoutNulls(product: Product): Product {
   return Object.fromEntries(Object.entries(product).filter(([, value]) => value !== null)) as Product;
 }

@@ -6,47 +6,45 @@ import { productColumns, type ProductListing, type ProductRow } from './products
 import { indexedCharacters, indexedKey, toSearch, type Condition, type Search } from './products.search';
 
 /**
- * How a page of the catalog is read. Each order has an index, and two orders have one within some filters: such a page is
- * read from it (`follow`). Other filters first tell between which product numbers their products lie (`findSpan`), which
- * is not far where they came in one load; then there are two ways:
+ * Reads a page of the catalog. Each order has an index, and two orders have one within some filters: such a page is
+ * an index scan (`readInOrder`). For other filters, `findIdRange` first bounds the product numbers, which are close
+ * together if one load inserted them. Then there are two ways:
  *
- * - `walk` follows the order within that span and leaves out what does not match, for so many rows: right where much
- *   matches;
- * - `gather` finds what matches by the indexes of the filters, and sorts it: right where little does.
+ * - `scanFiltered` scans the index of the order and filters a bounded number of rows: fast if many match;
+ * - `bitmapSort` finds matching rows by bitmap scans and sorts them: fast if few match.
  *
- * The walk is tried, and gathering follows where it does not fill the page. The planner, which would choose one by its
- * estimate, walks through the whole catalog where filters exclude each other, or the order (a brand that is never out of
- * stock, a category that is all cheap): no statistics tell that of every combination. What is left slow is a filter that
- * much of the catalog matches, but little of the beginning of the order: all of that is sorted.
+ * The scan comes first; the sort follows if the scan does not fill the page. The planner's own choice scans the whole
+ * catalog if filters exclude each other or the order (a brand that is never in stock): statistics do not cover every
+ * combination. Slow case: a filter that matches many products, but few at the beginning of the order.
  */
 
-/** Rows that an index has in one piece, in the order that is wanted. */
+/** A range of an index, in the requested order. */
 interface Stretch {
   where: Condition;
   orderBy: string;
 }
 
-/** The lowest and the highest number of a product. */
+/** First and last product number. */
 interface Span {
   from: number;
   to: number;
 }
 
-/** So many products are sorted without a look at other ways. */
+/** With fewer products than this, sorting needs no comparison with a scan. */
 const fewProducts = 5_000;
 
 /**
- * How many rows are walked: enough for a page where one in a hundred matches; or half as many as are thought to match, for
- * to gather those takes longer. Rows are stored by time and by number: in these orders each takes a tenth of the time.
+ * Bounds a filtered scan: enough rows for a page if 1 % match, or half of the estimated matches, as a sort of those
+ * takes longer. Rows are stored by time and number: in these orders a row costs a tenth.
  */
 function walkedRows({ sort: { field }, limit }: Search, matching: number): number {
   const isStoredSo = field === 'created_at' || field === 'product_id';
   return Math.max((isStoredSo ? 4 : 1) * (2_000 + 100 * limit), Math.ceil(matching / 2));
 }
 
-/** One page of products. Nulls are last in both directions, ties are by product number. */
+/** Lists one page of products. Nulls come last in both directions; ties are by product number. */
 export async function listProducts(db: Database, listing: ProductListing): Promise<Page<ProductRow>> {
-  // One more than asked for, which tells whether more exist.
+  // One more row shows whether there is a next page.
   const rows = await readProducts(db, { ...listing, limit: listing.limit + 1 });
   return toPage(rows, listing.limit, ({ product_id }) => formatId('PR', product_id));
 }
@@ -60,13 +58,13 @@ async function readProducts(db: Database, listing: ProductListing): Promise<Prod
       ? follow(db, search, stretches(search, isCut))
       : inTransaction(db, 'request', (trx) => find(trx, search, isCut));
   const rows = await read(false);
-  // Texts that an index has no room for may begin alike and end differently.
+  // The index contains only the beginning of long texts, which do not determine the order.
   const mayBeCut = ({ [search.sort.field]: value }: ProductRow) =>
     typeof value === 'string' && value.length >= indexedCharacters;
   return rows.some(mayBeCut) ? read(true) : rows;
 }
 
-/** Reads a page with filters that the index of its order does not have. */
+/** Reads a page with filters that the index of the order does not contain. */
 async function find(trx: Database, search: Search, isCut: boolean): Promise<ProductRow[]> {
   await trx.raw(walkSettingsSql(isCut));
   const span = await findSpan(trx, search);
@@ -80,7 +78,7 @@ async function find(trx: Database, search: Search, isCut: boolean): Promise<Prod
   return sort(trx, search, span.to - span.from < fewProducts ? span : undefined);
 }
 
-/** Between which numbers all products lie that match; undefined when none does. */
+/** Bounds the numbers of matching products; undefined if none matches. */
 async function findSpan(trx: Database, { numbered }: Search): Promise<Span | undefined> {
   if (numbered.length === 0) return { from: 0, to: Number.MAX_SAFE_INTEGER };
   const ends = numbered.map(({ key }, at) => {
@@ -99,7 +97,7 @@ async function findSpan(trx: Database, { numbered }: Search): Promise<Span | und
   return all && from! <= to! ? { from: from!, to: to! } : undefined;
 }
 
-/** How many products match, as far as the statistics tell: about right for one filter, anything for several. */
+/** Estimates the matches from statistics: about right for one filter, unreliable for several. */
 async function estimate(trx: Database, search: Search): Promise<number> {
   const { sql, bindings } = conjunction(search.filters);
   const [row] = await select<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
@@ -111,8 +109,8 @@ async function estimate(trx: Database, search: Search): Promise<number> {
 }
 
 /**
- * The order as indexes have it: nulls are last in them, hence first when they are read backwards.
- * @param isCut - whether the index may hold only the beginning of a value
+ * Conditions and order as in the index, where nulls are last: a backward scan reads them first.
+ * @param isCut - whether the index contains only the beginning of a value
  */
 function stretches(search: Search, isCut: boolean, span?: Span): Stretch[] {
   const { range, sort } = search;
@@ -132,8 +130,8 @@ function stretches(search: Search, isCut: boolean, span?: Span): Stretch[] {
 }
 
 /**
- * Where the range ends, and where it begins unless the page starts within it. For `key = ?` the planner would take an
- * order by the key away, and might then follow the order through all products instead of the range.
+ * Bounds of the range. With `key = ?` the planner drops the key from the order, and may scan all products instead of
+ * the range.
  */
 function ends({ range, sort: { order }, afterProductId }: Search): Condition[] {
   if (!range) return [];
@@ -144,7 +142,7 @@ function ends({ range, sort: { order }, afterProductId }: Search): Condition[] {
   return conditions;
 }
 
-/** After the product that the page starts after: one comparison of all that the index has, which is sought in it. */
+/** Starts after the cursor's product, by one row comparison on all index columns. */
 function start({ range, sort: { field, order }, afterProductId }: Search): Condition[] {
   if (afterProductId === undefined) return [];
   const last = '(select created_at from products as last where last.product_id = ?)';
@@ -166,25 +164,21 @@ function inSpan(span: Span | undefined): Condition[] {
   return span ? [{ sql: 'product_id between ? and ?', bindings: [span.from, span.to] }] : [];
 }
 
-/**
- * True of every product that can be seen, and where an index is begun at: behind it are those of loads that go on. It says
- * nothing where another load that began later has ended since.
- */
+/** Starts the scan below the products of loads in progress. Has no effect if a load that began later has committed. */
 function beforeHorizon({ sort: { field } }: Search): Condition[] {
   if (field !== 'created_at') return [];
   return [{ sql: 'created_at <= (select max(created_at) from product_horizons)', bindings: [] }];
 }
 
-/** Those of a page, by default and at most, and the one that tells whether more exist. */
+/** Page sizes, plus one row: the default and the maximum. */
 const usualLimits = [11, 101];
 
-/** The first rows. */
 async function follow(db: Database, { limit, range }: Search, order: Stretch[]): Promise<ProductRow[]> {
   const rows: ProductRow[] = [];
   for (const { where, orderBy } of order) {
     const rowsMax = limit - rows.length;
     const sql = `select ${productColumns} from products where ${where.sql} order by ${orderBy} limit`;
-    // The planner keeps a plan for a limit that it knows, and thinks a tenth of all rows of one that it does not.
+    // Prepared statements get a generic plan: it assumes that an unknown limit is a tenth of all rows.
     const next =
       range === undefined && usualLimits.includes(rowsMax)
         ? await queryRows<ProductRow>(db, `${sql} ${rowsMax}`, where.bindings, true)
@@ -196,8 +190,8 @@ async function follow(db: Database, { limit, range }: Search, order: Stretch[]):
 }
 
 /**
- * Only an index has the order then.
- * @param isCut - whether it has but the beginning of it, and those that begin alike are still to be sorted
+ * Allows index scans only.
+ * @param isCut - whether rows with equal beginnings must be sorted
  */
 const walkSettingsSql = (isCut: boolean) => `
   set local enable_sort = off;
@@ -208,7 +202,7 @@ const walkSettingsSql = (isCut: boolean) => `
   set local jit = off;
 `;
 
-/** @returns undefined when there may be more than was found */
+/** @returns undefined if the page is not full and more rows may match */
 async function walk(
   trx: Database,
   search: Search,
@@ -228,7 +222,7 @@ async function walk(
   return rows;
 }
 
-/** The rows that match among the first ones of a stretch, and whether it has no others. */
+/** Filters the first rows of a range. `isWhole`: the range has no more rows. */
 async function pick(
   trx: Database,
   rest: Condition[],
@@ -253,10 +247,7 @@ async function pick(
   };
 }
 
-/**
- * Has the planner take every index of a filter that spares it pages of the table, whatever it makes of the filters taken
- * together: pages are all that counts.
- */
+/** Makes the planner use every index that saves table pages, whatever it estimates for combined filters. */
 const gatherSettingsSql = `
   set local enable_sort = on;
   set local enable_bitmapscan = on;
@@ -266,12 +257,11 @@ const gatherSettingsSql = `
   set local work_mem = '16MB';
 `;
 
-/** Finds all that matches, and sorts it. */
 function sort(db: Database, search: Search, span?: Span): Promise<ProductRow[]> {
   const { field, order } = search.sort;
   const filters = conjunction([...search.filters, ...inSpan(span)]);
   const after = conjunction(start({ ...search, range: undefined }));
-  // `offset 0`: the filters decide how rows are found, and neither the order nor the start does.
+  // `offset 0` makes the filters alone decide how rows are found.
   return select(
     db,
     `select ${productColumns}

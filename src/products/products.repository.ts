@@ -4,7 +4,7 @@ import { productNotFound } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 
-/** A product with its partner's name. `price` is a decimal text, exact. */
+/** `price` is an exact decimal text. */
 export interface ProductRow {
   product_id: number;
   feed_id: number;
@@ -25,7 +25,6 @@ export type SortField = (typeof sortFields)[number];
 export const sortOrders = ['asc', 'desc'] as const;
 export type SortOrder = (typeof sortOrders)[number];
 
-/** Which products to list, in which order, and from where on. */
 export interface ProductListing {
   scope: PartnerScope;
   filter: {
@@ -38,26 +37,24 @@ export interface ProductListing {
     availability?: string;
   };
   sort: { field: SortField; order: SortOrder };
-  /** The product after which the page starts; only for `product_id` and `created_at`. */
+  /** Start of the page; only for `product_id` and `created_at`. */
   afterProductId?: number;
   limit: number;
 }
 
-/** What a `ProductRow` is made of, to select from something called `products`. */
+/** The columns of a `ProductRow`, from a table or query named `products`. */
 export const productColumns = `
   product_id, feed_id,
   (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name,
   sku, product_name, description, brand, category, price, currency, availability, created_at
 `;
 
-/** The product with this number, in the scope. */
 function ofProduct(productId: number, scope: PartnerScope): { sql: string; bindings: Knex.Value[] } {
   if (scope === null) return { sql: 'product_id = ?', bindings: [productId] };
   const ofPartner = 'partner_id = (select partner_id from partners where partner_name = ?)';
   return { sql: `product_id = ? and ${ofPartner}`, bindings: [productId, scope] };
 }
 
-/** The product with this number; null when there is none in the scope. */
 async function findProduct(db: Database, productId: number, scope: PartnerScope): Promise<ProductRow | null> {
   const { sql, bindings } = ofProduct(productId, scope);
   const select = `select ${productColumns} from products where ${sql}`;
@@ -73,7 +70,6 @@ export async function getProduct(db: Database, id: string, scope: PartnerScope):
   return product;
 }
 
-/** Whether there is a product with this number in the scope. */
 export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
   const { sql, bindings } = ofProduct(productId, scope);
   return (await queryRows(db, `select from products where ${sql}`, bindings, true)).length > 0;

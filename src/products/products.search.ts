@@ -3,51 +3,48 @@ import type { Database } from '../db/database';
 import { parseId } from '../shared/ids';
 import type { ProductListing } from './products.repository';
 
-/** A condition on `products`. */
 export interface Condition {
   sql: string;
   bindings: Knex.Value[];
 }
 
-/** One value of what an index holds. */
+/** An index key and its value. */
 interface IndexedValue {
   key: string;
   value: Knex.Value;
 }
 
-/** A listing as the indexes have it. */
+/** A listing in terms of the indexes. */
 export interface Search {
   sort: ProductListing['sort'];
   afterProductId?: number;
   limit: number;
-  /** An index has the order within this. */
+  /** The index contains the order within this value. */
   range?: IndexedValue;
-  /** The filters that this index does not have. */
+  /** Filters that this index does not contain. */
   rest: Condition[];
-  /** All filters. */
   filters: Condition[];
-  /** Those whose index has the product number next. */
+  /** Filters whose index continues with the product number. */
   numbered: IndexedValue[];
-  /** So little matches that it can be sorted. */
+  /** Few enough matches to sort. */
   isFew: boolean;
 }
 
 type Filter = 'partner' | 'feed' | 'sku' | 'brand' | 'category' | 'availability';
 
-/** The filters within which an index has an order; of several, the first one leaves the fewest products. */
+/** Filters within which an index has an order, the most selective first. */
 const ranges: Partial<Record<ProductListing['sort']['field'], readonly Filter[]>> = {
   created_at: ['partner'],
   product_id: ['feed', 'category', 'brand', 'partner'],
 };
 
-/** An index has no room for more characters of a text that can be longer. */
+/** Indexes contain only the beginning of longer texts. */
 export const indexedCharacters = 600;
 
-/** What an index holds of a field. */
 export const indexedKey = (field: string) =>
   field === 'product_name' || field === 'category' ? `left(${field}, ${indexedCharacters})` : field;
 
-/** What a listing looks for; undefined when nothing can match. */
+/** Translates a listing; undefined if nothing can match. */
 export async function toSearch(
   db: Database,
   { scope, filter, sort, afterProductId, limit }: ProductListing,
@@ -59,7 +56,7 @@ export async function toSearch(
   const partnerId = await findPartner(db, partnerName, feedId);
   if (partnerId === null) return undefined;
 
-  // Products of one brand, sorted by brand, are in the order of their numbers.
+  // Within one brand or category, that order is the order by number.
   const isOneValue =
     (sort.field === 'brand' || sort.field === 'category') && filter[sort.field] !== undefined;
   const field = isOneValue ? 'product_id' : sort.field;
@@ -67,7 +64,7 @@ export async function toSearch(
   const filters = new Map<Filter, IndexedValue>();
   if (filter.sku !== undefined) filters.set('sku', { key: 'sku', value: filter.sku });
   if (feedId !== undefined) filters.set('feed', { key: 'feed_id', value: feedId });
-  // That of a feed says nothing new; but by time, there is an order within partners only.
+  // The partner of a feed is no further filter, but only indexes by partner contain the order by time.
   if (partnerId !== undefined && (feedId === undefined || field === 'created_at')) {
     filters.set('partner', { key: 'partner_id', value: partnerId });
   }
@@ -92,7 +89,7 @@ export async function toSearch(
       .concat(more),
     filters: [...filters.values()].map(equal).concat(more),
     numbered: ranges.product_id!.flatMap((name) => filters.get(name) ?? []),
-    // One for each partner at most.
+    // At most one product per partner has a sku.
     isFew: filters.has('sku'),
   };
 }
@@ -102,8 +99,8 @@ function equal({ key, value }: IndexedValue): Condition {
 }
 
 /**
- * The partner of this name, or of this feed.
- * @returns null when there is none, or they are not the same; undefined when neither is asked for
+ * Finds the partner by name or feed.
+ * @returns null if there is none, or if they differ; undefined if neither is given
  */
 async function findPartner(
   db: Database,
