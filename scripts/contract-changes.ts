@@ -240,7 +240,13 @@ function securityChanges(base: Document, revision: Document): Change[] {
     );
     return isOpen || (old.length > 0 && kept)
       ? [{ impact: 'additive', subject, message: 'Other credentials, or none, are accepted too.' }]
-      : [{ impact: 'breaking', subject, message: 'The security changed: credentials that were accepted are no longer accepted.' }];
+      : [
+          {
+            impact: 'breaking',
+            subject,
+            message: 'The security changed: credentials that were accepted are no longer accepted.',
+          },
+        ];
   });
 }
 

@@ -100,6 +100,6 @@ function compare(a: string, b: string): number {
 
 function numbers(version: string): [number, number, number] {
   const match = /^(\d+)\.(\d+)\.(\d+)$/.exec(version);
-  if (!match) throw new Error(`${version} is no version of the form 1.0.0.`);
+  if (!match) throw new Error(`${version} is not a version of the form 1.0.0.`);
   return [Number(match[1]), Number(match[2]), Number(match[3])];
 }

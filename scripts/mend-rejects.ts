@@ -57,7 +57,7 @@ const columnsRead = ['_line', '_codes', 'price'] as const;
 function findColumns(header: string[]): Record<(typeof columnsRead)[number], number> {
   const names = header.map((name) => name.trim().toLowerCase());
   const missing = columnsRead.find((column) => !names.includes(column));
-  if (missing) throw new UsageError(`This is no rejects.csv with prices: it has no column ${missing}.`);
+  if (missing) throw new UsageError(`Not a rejects.csv with prices: missing column ${missing}.`);
   const [_line, _codes, price] = columnsRead.map((column) => names.indexOf(column)) as [
     number,
     number,

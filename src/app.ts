@@ -46,7 +46,7 @@ interface AppDependencies {
   db: Database;
   /** Where the catalog and sales figures are read; absent: from `db`. */
   reads?: Reads;
-  /** A pool of its own for the keys of uploads, see `receiveFeedOnce`. */
+  /** A pool of its own for the keys of uploads, see `receiveFeedIdempotently`. */
   claims: Database;
   objectStore: ObjectStore;
   runWorker: RunWorker;

@@ -44,7 +44,7 @@ export function plotResults(results: readonly Result[], caption: string): string
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"` +
       ` font-family="system-ui, 'DejaVu Sans', sans-serif" font-size="12" fill="${colours.text}">`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    text(16, 24, 'How much of its target each measurement takes', 'font-size="15" font-weight="600"'),
+    text(16, 24, 'Share of its target that each measurement takes', 'font-size="15" font-weight="600"'),
     text(16, 43, caption, `fill="${colours.faint}" font-size="11"`),
     ...plotAxis(frame),
     ...rows.map((row, at) => plotRow(row, frame, top + (at + 0.5) * rowHeight)),

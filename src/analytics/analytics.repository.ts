@@ -1,6 +1,12 @@
 import type { Knex } from 'knex';
 import type { PartnerScope } from '../shared/caller';
-import { getWatermark, linesBeyond, linesOfChanges, salesDay, sumsOfChanges } from './sales-watermark';
+import {
+  getWatermark,
+  linesAfterWatermark,
+  linesOfChanges,
+  salesDay,
+  sumsOfChanges,
+} from './sales-watermark';
 
 export type Grain = 'daily' | 'monthly';
 
@@ -54,7 +60,7 @@ const salesFrom = ({ sums, key, value }: Source, hasChanges: boolean) => {
   return `
     from (
       select ${key}, units_sold, total_sales from ${sums} ${inCurrency}
-      union all ${linesFrom(linesBeyond)}
+      union all ${linesFrom(linesAfterWatermark)}
       ${hasChanges ? corrections : ''}
     ) as sale
   `;

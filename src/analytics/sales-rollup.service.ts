@@ -19,7 +19,7 @@ export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): 
       const { verification } = await rollUpSales(db, salesRollupMilliseconds);
       if (verification) report(verification, log);
     },
-    onError: (error) => log.warn({ err: error }, 'sales could not be added up'),
+    onError: (error) => log.warn({ err: error }, 'sales rollup failed'),
   });
   return {
     async stop() {
@@ -30,10 +30,10 @@ export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): 
 
 function report({ differences, disabledTriggers }: Verification, log: Log): void {
   if (differences.length > 0) {
-    log.warn({ count: differences.length, first: differences[0] }, 'sums of sales corrected');
+    log.warn({ count: differences.length, first: differences[0] }, 'sales sums corrected');
   }
   if (disabledTriggers.length > 0) {
     const triggers = disabledTriggers.map(({ trigger }) => trigger);
-    log.warn({ triggers }, 'triggers of orders not enabled always, sales are verified each minute');
+    log.warn({ triggers }, 'sales triggers not enabled always, verifying each minute');
   }
 }

@@ -5,7 +5,7 @@ import {
   changedSql,
   getWatermark,
   isOwnSql,
-  linesBeyond,
+  linesAfterWatermark,
   linesOfChanges,
   salesDay,
   sumsOfChanges,
@@ -133,7 +133,7 @@ const keepSnapshot = `
 const addSalesSql = (hasChanges: boolean) => `
   with sale as materialized (
     select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
-    from (${line(`${linesBeyond} and ${isSeen}`)} ${hasChanges ? corrections : ''}) as line
+    from (${line(`${linesAfterWatermark} and ${isSeen}`)} ${hasChanges ? corrections : ''}) as line
     group by partner_name, currency, sales_day
   ), ${tables.map(([table, key]) => `${table}_added as (${addTo(table, key)})`).join(', ')}
   ${

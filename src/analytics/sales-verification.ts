@@ -4,7 +4,7 @@ import { beginTransaction } from '../db/transaction';
 import { fromSalesTriggers, listDisabledTriggers, salesTriggers, type SalesTrigger } from './sales-triggers';
 import {
   getWatermark,
-  linesBeyond,
+  linesAfterWatermark,
   linesOfChanges,
   salesDay,
   sumsOfChanges,
@@ -63,7 +63,7 @@ const findDifferencesSql = `
   with actual as materialized (
     select ${sales} from orders join order_items using (order_id) group by partner_name, currency, sales_day
   ), missing as materialized (
-    select ${sales} ${linesBeyond} group by partner_name, currency, sales_day
+    select ${sales} ${linesAfterWatermark} group by partner_name, currency, sales_day
     union all
     select ${sales} ${linesOfChanges} group by partner_name, currency, sales_day
     union all

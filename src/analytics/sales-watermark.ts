@@ -18,7 +18,7 @@ export interface Watermark {
   /** The first transaction id whose orders are not in the sums. */
   from: string;
   /** Earlier transactions that were in progress: their orders are not in the sums either. */
-  open: string[];
+  inProgress: string[];
   /** Changed days: pairs of partner and day at the same index. */
   changedPartners: string[];
   changedDays: string[];
@@ -36,7 +36,7 @@ export const isOwnSql = 'sales_rollup.xmin = cast(sales_rollup.transaction_id as
 const watermarkSql = `
   select has_sums as "hasSums",
     cast(case when has_sums then pg_snapshot_xmax(seen) else '1' end as text) as from,
-    cast(case when has_sums then array (select pg_snapshot_xip(seen)) else '{}' end as text[]) as open,
+    cast(case when has_sums then array (select pg_snapshot_xip(seen)) else '{}' end as text[]) as "inProgress",
     case when has_sums then partners else '{}' end as "changedPartners",
     case when has_sums then days else '{}' end as "changedDays"
   from (
@@ -57,11 +57,11 @@ export async function getWatermark(trx: Knex.Transaction): Promise<Watermark> {
   return rows[0];
 }
 
-const isBeyond = `
-  (orders.transaction_id >= cast(:from as xid8) or orders.transaction_id = any (cast(:open as xid8[])))`;
+const isAfterWatermark = `
+  (orders.transaction_id >= cast(:from as xid8) or orders.transaction_id = any (cast(:inProgress as xid8[])))`;
 
 /** Items of orders after the watermark. Bindings of this and the following: a `Watermark`. */
-export const linesBeyond = `from orders join order_items using (order_id) where ${isBeyond}`;
+export const linesAfterWatermark = `from orders join order_items using (order_id) where ${isAfterWatermark}`;
 
 /** The changed days. */
 export const changedSql = 'unnest(cast(:changedPartners as text[]), cast(:changedDays as date[]))';
@@ -71,7 +71,7 @@ export const linesOfChanges = `
   from ${changedSql} as change (partner_name, changed_day)
   join orders using (partner_name) join order_items using (order_id)
   where orders.created_at >= cast(changed_day as timestamp) at time zone 'UTC'
-    and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isBeyond}`;
+    and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isAfterWatermark}`;
 
 /** The current sums of the changed days. */
 export const sumsOfChanges = `
@@ -87,7 +87,7 @@ export function measureSalesLag(db: Database): Promise<number> {
   return inTransaction(db, 'request', async (trx) => {
     const { rows } = await trx.raw<{ rows: [{ seconds: number }] }>(
       `select cast(greatest(extract(epoch from now() - min(created_at)), 0) as double precision) as seconds
-       from orders where ${isBeyond}`,
+       from orders where ${isAfterWatermark}`,
       (await getWatermark(trx)) as never,
     );
     return rows[0].seconds;

@@ -14,14 +14,14 @@ import { feedBody, formatFeedId } from './feeds.body';
 import {
   getFeed,
   openFeedFile,
-  receiveFeedOnce,
+  receiveFeedIdempotently,
   type FeedReceipt,
-  type ReceiveOnceContext,
+  type IdempotentReceiveContext,
 } from './feeds.service';
 
 /** Handles uploads, inspections and downloads of feeds. `downloads` limits raw files. */
 export function feedHandlers(
-  context: Omit<ReceiveOnceContext, 'caller' | 'log'>,
+  context: Omit<IdempotentReceiveContext, 'caller' | 'log'>,
   downloads: TransferLimit,
 ): Pick<
   Handlers,
@@ -30,7 +30,7 @@ export function feedHandlers(
   return {
     async uploadFeed({ form, headers, caller, log, reply }) {
       const key = idempotencyKeyOf({ caller, headers });
-      const outcome = await receiveFeedOnce(form, key, { ...context, caller, log }, receiptBody);
+      const outcome = await receiveFeedIdempotently(form, key, { ...context, caller, log }, receiptBody);
       const { responseBody } = outcome;
       return reply(201, responseBody, {
         Location: `/feeds/${responseBody.feed_id}`,

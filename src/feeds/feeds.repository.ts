@@ -132,11 +132,11 @@ export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {
 }
 
 /** Publishes feed.uploaded. The content is a row of `findFeed`, its digest in hexadecimal. */
-export async function tellOfFeed(db: Database, feedId: number): Promise<void> {
-  await db.raw(tellOfFeedSql, [feedId]);
+export async function publishFeedEvent(db: Database, feedId: number): Promise<void> {
+  await db.raw(publishFeedEventSql, [feedId]);
 }
 
-const tellOfFeedSql = publishEventsSql(`
+const publishFeedEventSql = publishEventsSql(`
   select 'feed.uploaded' as event_type, partner_name, to_json(feed) as content
   from (
     select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,

@@ -24,7 +24,7 @@ import {
   findFeed,
   getOrInsertPartner,
   insertFeed,
-  tellOfFeed,
+  publishFeedEvent,
   type FeedRow,
 } from './feeds.repository';
 import { admitUpload, requireRoom, type IncomingUpload, type UploadAdmission } from './incoming-upload';
@@ -85,12 +85,12 @@ interface StoredObject {
 }
 
 /** A transaction with an idempotency key, and what to write before it commits. */
-interface Claim {
+interface IdempotentWrite {
   trx: Knex.Transaction;
-  keep: (upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
+  beforeCommit: (upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
 }
 
-export interface ReceiveOnceContext extends ReceiveContext, UploadAdmission {
+export interface IdempotentReceiveContext extends ReceiveContext, UploadAdmission {
   /** A pool of its own: an upload holds a connection for its whole duration. */
   claims: Database;
 }
@@ -104,10 +104,10 @@ export interface ReceiveOnceContext extends ReceiveContext, UploadAdmission {
  * @param describe - makes the response body
  * @throws idempotent_request_in_progress, idempotency_key_used; errors of `admitUpload` and `receiveFeed`
  */
-export async function receiveFeedOnce<T extends object>(
+export async function receiveFeedIdempotently<T extends object>(
   body: MultipartBody,
   key: IdempotencyKey | undefined,
-  context: ReceiveOnceContext,
+  context: IdempotentReceiveContext,
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
   requireRoom(context);
@@ -122,7 +122,7 @@ export async function receiveFeedOnce<T extends object>(
 function receiveWithKey<T extends object>(
   upload: IncomingUpload,
   key: IdempotencyKey,
-  context: ReceiveOnceContext,
+  context: IdempotentReceiveContext,
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
   return whileClaimed(context.claims, 'upload', key, async (trx) => {
@@ -133,7 +133,7 @@ function receiveWithKey<T extends object>(
     }
     const receipt = await receiveFeed(upload, context, {
       trx,
-      keep: (received, receipt) =>
+      beforeCommit: (received, receipt) =>
         keepAnswer(trx, key, { requestDigest: digestUpload(received), responseBody: describe(receipt) }),
     });
     return { responseBody: describe(receipt), replayed: false };
@@ -147,34 +147,34 @@ function digestUpload({ partnerName, fileName, contentType, sha256 }: ReceivedUp
 /**
  * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted
  * upload leaves nothing; a crash leaves at most an object without a row.
- * @param claim - absent: a new transaction
+ * @param idempotent - absent: a new transaction
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body
  */
 async function receiveFeed(
   upload: IncomingUpload,
   context: ReceiveContext,
-  claim?: Claim,
+  idempotent?: IdempotentWrite,
 ): Promise<FeedReceipt> {
-  const kept: { object?: StoredObject } = {};
+  const stored: { object?: StoredObject } = {};
   const store: TakeFile = async (chunks, { fileName, contentType }, partnerName) => {
     const feedId = await drawFeedId(context.db);
     const key = partnerName ? rawFileKey(partnerName, formatId('FD', feedId), fileName) : stagingKey();
     await context.objectStore.put(key, chunks, contentType);
-    kept.object = { feedId, key };
+    stored.object = { feedId, key };
   };
   try {
     const received = await readUpload(upload, context.uploadBytesMax, store);
-    await moveToFinalKey(received, kept.object!, context);
+    await moveToFinalKey(received, stored.object!, context);
     const write = async (trx: Knex.Transaction) => {
-      const receipt = await writeFeed(trx, received, kept.object!, context);
-      await claim?.keep(received, receipt);
+      const receipt = await writeFeed(trx, received, stored.object!, context);
+      await idempotent?.beforeCommit(received, receipt);
       // If the commit fails, its outcome is unknown: the feed may exist and needs its object.
-      kept.object = undefined;
+      stored.object = undefined;
       return receipt;
     };
-    return await (claim ? write(claim.trx) : inTransaction(context.db, 'request', write));
+    return await (idempotent ? write(idempotent.trx) : inTransaction(context.db, 'request', write));
   } catch (error) {
-    if (kept.object) await discard(kept.object.key, context);
+    if (stored.object) await discard(stored.object.key, context);
     throw error;
   }
 }
@@ -225,7 +225,7 @@ async function writeFeed(
   });
   const duplicateOf = await findDuplicate(trx, feedId);
   const jobs = await insertJobs(trx, feedId);
-  await tellOfFeed(trx, feedId);
+  await publishFeedEvent(trx, feedId);
   return { feedId, ...jobs, sha256, sizeBytes, duplicateOf };
 }
 
@@ -233,6 +233,6 @@ async function discard(key: string, { objectStore, log }: ReceiveContext): Promi
   try {
     await objectStore.delete(key, AbortSignal.timeout(cleanUpMilliseconds));
   } catch (error) {
-    log.warn({ err: error, key }, 'the object of a refused upload is left behind');
+    log.warn({ err: error, key }, 'failed to delete object of rejected upload');
   }
 }

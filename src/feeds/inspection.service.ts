@@ -25,7 +25,7 @@ import type { FilePart } from './upload-form';
 const inspectBytes = 256 * 1024 + 4;
 
 /** Bytes parsed before yielding to the event loop: all of them take up to a second. */
-const inspectPieceBytes = 16 * 1024;
+const inspectChunkBytes = 16 * 1024;
 
 /** A header row of commas alone would make a response of 17 MB. */
 const inspectHeadersMax = 1_000;
@@ -191,7 +191,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
   const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
   const superseded: { place: RecordPlace; sku: string }[] = [];
   let rowCount = 0;
-  const look = ({ place, values, issues = [] }: PlacedOutcome): void => {
+  const addRow = ({ place, values, issues = [] }: PlacedOutcome): void => {
     rowCount++;
     for (const issue of issues) log.add(issue);
     if (!values) return;
@@ -199,7 +199,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
     const earlier = keepLastRow(loaded, sku, { place, values });
     if (earlier) superseded.push({ place: earlier.place, sku });
   };
-  let held: PlacedOutcome | undefined;
+  let pending: PlacedOutcome | undefined;
   const extractor = new RecordExtractor<never>(
     header,
     (place) => {
@@ -207,16 +207,16 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
       return null;
     },
     (record) => {
-      if (held) look(held);
+      if (pending) addRow(pending);
       const { line, lastLine, row } = record;
-      held = { place: { line, lastLine, row }, ...transformRecord(record, header) };
+      pending = { place: { line, lastLine, row }, ...transformRecord(record, header) };
       return null;
     },
   );
   const runFailure = await failureOf(extractor, bytes);
   // An unclosed quote begins after this row: the row is complete.
   const isWhole = complete || runFailure !== null;
-  if (isWhole && held) look(held);
+  if (isWhole && pending) addRow(pending);
   const columnNumber = header.positions.sku! + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
     log.add(supersededIssue(place, sku, columnNumber));
@@ -235,7 +235,7 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
 
 async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {
   try {
-    for await (const _ of extractor.read(inPieces(bytes)));
+    for await (const _ of extractor.read(inChunks(bytes)));
     return null;
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
@@ -243,10 +243,10 @@ async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Prom
   }
 }
 
-async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += inspectPieceBytes) {
+async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += inspectChunkBytes) {
     await nextTurn();
-    yield bytes.subarray(at, at + inspectPieceBytes);
+    yield bytes.subarray(at, at + inspectChunkBytes);
   }
 }
 

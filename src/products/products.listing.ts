@@ -10,22 +10,23 @@ import { indexedCharacters, indexedKey, toSearch, type Condition, type Search } 
  * an index scan (`readInOrder`). For other filters, `findIdRange` first bounds the product numbers, which are close
  * together if one load inserted them. Then there are two ways:
  *
- * - `scanFiltered` scans the index of the order and filters a bounded number of rows: fast if many match;
+ * - `indexScan` scans the index of the order and filters a bounded number of rows: fast if many match;
  * - `bitmapSort` finds matching rows by bitmap scans and sorts them: fast if few match.
  *
  * The scan comes first; the sort follows if the scan does not fill the page. The planner's own choice scans the whole
- * catalog if filters exclude each other or the order (a brand that is never in stock): statistics do not cover every
- * combination. Slow case: a filter that matches many products, but few at the beginning of the order.
+ * catalog if filters exclude each other or the beginning of the order (a brand that is never out of stock, a category
+ * of low prices only): statistics do not cover every combination. Slow case: a filter that matches many products, but
+ * few at the beginning of the order.
  */
 
 /** A range of an index, in the requested order. */
-interface Stretch {
+interface IndexRange {
   where: Condition;
   orderBy: string;
 }
 
 /** First and last product number. */
-interface Span {
+interface IdRange {
   from: number;
   to: number;
 }
@@ -37,9 +38,9 @@ const fewProducts = 5_000;
  * Bounds a filtered scan: enough rows for a page if 1 % match, or half of the estimated matches, as a sort of those
  * takes longer. Rows are stored by time and number: in these orders a row costs a tenth.
  */
-function walkedRows({ sort: { field }, limit }: Search, matching: number): number {
-  const isStoredSo = field === 'created_at' || field === 'product_id';
-  return Math.max((isStoredSo ? 4 : 1) * (2_000 + 100 * limit), Math.ceil(matching / 2));
+function scannedRowsMax({ sort: { field }, limit }: Search, matching: number): number {
+  const isStorageOrder = field === 'created_at' || field === 'product_id';
+  return Math.max((isStorageOrder ? 4 : 1) * (2_000 + 100 * limit), Math.ceil(matching / 2));
 }
 
 /** Lists one page of products. Nulls come last in both directions; ties are by product number. */
@@ -52,11 +53,11 @@ export async function listProducts(db: Database, listing: ProductListing): Promi
 async function readProducts(db: Database, listing: ProductListing): Promise<ProductRow[]> {
   const search = await toSearch(db, listing);
   if (!search) return [];
-  if (search.isFew) return sort(db, search);
+  if (search.isFew) return bitmapSort(db, search);
   const read = (isCut: boolean) =>
     search.rest.length === 0
-      ? follow(db, search, stretches(search, isCut))
-      : inTransaction(db, 'request', (trx) => find(trx, search, isCut));
+      ? readInOrder(db, search, indexRanges(search, isCut))
+      : inTransaction(db, 'request', (trx) => readFiltered(trx, search, isCut));
   const rows = await read(false);
   // The index contains only the beginning of long texts, which do not determine the order.
   const mayBeCut = ({ [search.sort.field]: value }: ProductRow) =>
@@ -65,21 +66,21 @@ async function readProducts(db: Database, listing: ProductListing): Promise<Prod
 }
 
 /** Reads a page with filters that the index of the order does not contain. */
-async function find(trx: Database, search: Search, isCut: boolean): Promise<ProductRow[]> {
-  await trx.raw(walkSettingsSql(isCut));
-  const span = await findSpan(trx, search);
-  if (!span) return [];
-  if (span.to - span.from >= fewProducts) {
-    const rowsMax = walkedRows(search, await estimate(trx, search));
-    const page = await walk(trx, search, stretches(search, isCut, span), rowsMax);
+async function readFiltered(trx: Database, search: Search, isCut: boolean): Promise<ProductRow[]> {
+  await trx.raw(indexScanSettingsSql(isCut));
+  const idRange = await findIdRange(trx, search);
+  if (!idRange) return [];
+  if (idRange.to - idRange.from >= fewProducts) {
+    const rowsMax = scannedRowsMax(search, await estimate(trx, search));
+    const page = await indexScan(trx, search, indexRanges(search, isCut, idRange), rowsMax);
     if (page) return page;
   }
-  await trx.raw(gatherSettingsSql);
-  return sort(trx, search, span.to - span.from < fewProducts ? span : undefined);
+  await trx.raw(bitmapSortSettingsSql);
+  return bitmapSort(trx, search, idRange.to - idRange.from < fewProducts ? idRange : undefined);
 }
 
 /** Bounds the numbers of matching products; undefined if none matches. */
-async function findSpan(trx: Database, { numbered }: Search): Promise<Span | undefined> {
+async function findIdRange(trx: Database, { numbered }: Search): Promise<IdRange | undefined> {
   if (numbered.length === 0) return { from: 0, to: Number.MAX_SAFE_INTEGER };
   const ends = numbered.map(({ key }, at) => {
     const end = (order: string) => `(
@@ -112,7 +113,7 @@ async function estimate(trx: Database, search: Search): Promise<number> {
  * Conditions and order as in the index, where nulls are last: a backward scan reads them first.
  * @param isCut - whether the index contains only the beginning of a value
  */
-function stretches(search: Search, isCut: boolean, span?: Span): Stretch[] {
+function indexRanges(search: Search, isCut: boolean, idRange?: IdRange): IndexRange[] {
   const { range, sort } = search;
   const { field, order } = sort;
   const key = indexedKey(field);
@@ -120,7 +121,12 @@ function stretches(search: Search, isCut: boolean, span?: Span): Stretch[] {
     (each) => each !== undefined,
   );
   const orderBy = [...new Set(fields)].map((each) => `${each} ${order}`).join(', ');
-  const within = conjunction([...ends(search), ...start(search), ...inSpan(span), ...beforeHorizon(search)]);
+  const within = conjunction([
+    ...rangeBounds(search),
+    ...afterCursor(search),
+    ...inIdRange(idRange),
+    ...belowVisibilityWatermark(search),
+  ]);
   const isNullable = field === 'price' || field === 'brand' || field === 'category';
   if (order === 'asc' || !isNullable) return [{ where: within, orderBy }];
   return ['is not null', 'is null'].map((presence) => ({
@@ -133,7 +139,7 @@ function stretches(search: Search, isCut: boolean, span?: Span): Stretch[] {
  * Bounds of the range. With `key = ?` the planner drops the key from the order, and may scan all products instead of
  * the range.
  */
-function ends({ range, sort: { order }, afterProductId }: Search): Condition[] {
+function rangeBounds({ range, sort: { order }, afterProductId }: Search): Condition[] {
   if (!range) return [];
   const bindings = [range.value];
   const [end, begin] = order === 'asc' ? ['<=', '>='] : ['>=', '<='];
@@ -143,7 +149,7 @@ function ends({ range, sort: { order }, afterProductId }: Search): Condition[] {
 }
 
 /** Starts after the cursor's product, by one row comparison on all index columns. */
-function start({ range, sort: { field, order }, afterProductId }: Search): Condition[] {
+function afterCursor({ range, sort: { field, order }, afterProductId }: Search): Condition[] {
   if (afterProductId === undefined) return [];
   const last = '(select created_at from products as last where last.product_id = ?)';
   const parts = [
@@ -160,12 +166,12 @@ function start({ range, sort: { field, order }, afterProductId }: Search): Condi
   ];
 }
 
-function inSpan(span: Span | undefined): Condition[] {
-  return span ? [{ sql: 'product_id between ? and ?', bindings: [span.from, span.to] }] : [];
+function inIdRange(idRange: IdRange | undefined): Condition[] {
+  return idRange ? [{ sql: 'product_id between ? and ?', bindings: [idRange.from, idRange.to] }] : [];
 }
 
 /** Starts the scan below the products of loads in progress. Has no effect if a load that began later has committed. */
-function beforeHorizon({ sort: { field } }: Search): Condition[] {
+function belowVisibilityWatermark({ sort: { field } }: Search): Condition[] {
   if (field !== 'created_at') return [];
   return [{ sql: 'created_at <= (select max(created_at) from product_horizons)', bindings: [] }];
 }
@@ -173,7 +179,11 @@ function beforeHorizon({ sort: { field } }: Search): Condition[] {
 /** Page sizes, plus one row: the default and the maximum. */
 const usualLimits = [11, 101];
 
-async function follow(db: Database, { limit, range }: Search, order: Stretch[]): Promise<ProductRow[]> {
+async function readInOrder(
+  db: Database,
+  { limit, range }: Search,
+  order: IndexRange[],
+): Promise<ProductRow[]> {
   const rows: ProductRow[] = [];
   for (const { where, orderBy } of order) {
     const rowsMax = limit - rows.length;
@@ -193,7 +203,7 @@ async function follow(db: Database, { limit, range }: Search, order: Stretch[]):
  * Allows index scans only.
  * @param isCut - whether rows with equal beginnings must be sorted
  */
-const walkSettingsSql = (isCut: boolean) => `
+const indexScanSettingsSql = (isCut: boolean) => `
   set local enable_sort = off;
   set local enable_incremental_sort = ${isCut ? 'on' : 'off'};
   set local enable_seqscan = off;
@@ -203,15 +213,15 @@ const walkSettingsSql = (isCut: boolean) => `
 `;
 
 /** @returns undefined if the page is not full and more rows may match */
-async function walk(
+async function indexScan(
   trx: Database,
   search: Search,
-  order: Stretch[],
+  order: IndexRange[],
   rowsMax: number,
 ): Promise<ProductRow[] | undefined> {
   const rows: ProductRow[] = [];
-  for (const stretch of order) {
-    const { found, isWhole } = await pick(trx, search.rest, stretch, {
+  for (const indexRange of order) {
+    const { found, isWhole } = await scanFiltered(trx, search.rest, indexRange, {
       limit: search.limit - rows.length,
       rowsMax,
     });
@@ -223,10 +233,10 @@ async function walk(
 }
 
 /** Filters the first rows of a range. `isWhole`: the range has no more rows. */
-async function pick(
+async function scanFiltered(
   trx: Database,
   rest: Condition[],
-  { where, orderBy }: Stretch,
+  { where, orderBy }: IndexRange,
   { limit, rowsMax }: { limit: number; rowsMax: number },
 ): Promise<{ found: ProductRow[]; isWhole: boolean }> {
   const match = conjunction(rest);
@@ -235,7 +245,7 @@ async function pick(
     `select ${productColumns}, is_match, is_last
      from (
        select *, ${match.sql} as is_match, row_number() over () = ? as is_last
-       from (select * from products where ${where.sql} order by ${orderBy} limit ?) as walked
+       from (select * from products where ${where.sql} order by ${orderBy} limit ?) as scanned
      ) as products
      where is_match or is_last
      limit ?`,
@@ -248,7 +258,7 @@ async function pick(
 }
 
 /** Makes the planner use every index that saves table pages, whatever it estimates for combined filters. */
-const gatherSettingsSql = `
+const bitmapSortSettingsSql = `
   set local enable_sort = on;
   set local enable_bitmapscan = on;
   set local enable_indexscan = off;
@@ -257,10 +267,10 @@ const gatherSettingsSql = `
   set local work_mem = '16MB';
 `;
 
-function sort(db: Database, search: Search, span?: Span): Promise<ProductRow[]> {
+function bitmapSort(db: Database, search: Search, idRange?: IdRange): Promise<ProductRow[]> {
   const { field, order } = search.sort;
-  const filters = conjunction([...search.filters, ...inSpan(span)]);
-  const after = conjunction(start({ ...search, range: undefined }));
+  const filters = conjunction([...search.filters, ...inIdRange(idRange)]);
+  const after = conjunction(afterCursor({ ...search, range: undefined }));
   // `offset 0` makes the filters alone decide how rows are found.
   return select(
     db,

@@ -14,7 +14,7 @@ function start(address: DatabaseAddress): string[] {
   return logged;
 }
 
-it('orders get into the sums of sales by themselves, with several processes at it', async () => {
+it('the periodic roll-up adds orders to the sums, also with several processes', async () => {
   const { api, db, address } = await startTestService();
   await api.loadFeed('sku,product_name,price\nTENT-2,Tent,189.90\n');
   await api.post('/orders', { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] });
@@ -29,7 +29,7 @@ it('orders get into the sums of sales by themselves, with several processes at i
   expect(logs.flat()).toEqual([]);
 });
 
-it('sums that were wrong are corrected, and the log says so', async () => {
+it('the roll-up corrects wrong sums and logs that', async () => {
   const { api, db, address } = await startTestService();
   await api.loadFeed('sku,product_name,price\nTENT-2,Tent,189.90\n');
   await api.post('/orders', { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] });
@@ -44,16 +44,16 @@ it('sums that were wrong are corrected, and the log says so', async () => {
   expect(logged.map((line) => JSON.parse(line) as object)).toEqual([
     expect.objectContaining({
       level: 40,
-      msg: 'sums of sales corrected',
+      msg: 'sales sums corrected',
       count: 1,
       first: expect.objectContaining({ partner_name: 'Acme', counted_units: 3, actual_units: 2 }) as object,
     }),
   ]);
 });
 
-it('a database that is away is logged, and nothing else happens', async () => {
+it('an unreachable database is logged, and the roll-up keeps running', async () => {
   const logged = start({ host: '127.0.0.1', port: await closedPort(), user: 'x', database: 'x' });
 
   await eventually('it is logged', () => logged.length > 0);
-  expect(JSON.parse(logged[0]!)).toMatchObject({ level: 40, msg: 'sales could not be added up' });
+  expect(JSON.parse(logged[0]!)).toMatchObject({ level: 40, msg: 'sales rollup failed' });
 });

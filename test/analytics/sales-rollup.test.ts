@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { getWatermark, linesBeyond } from '../../src/analytics/sales-watermark';
+import { getWatermark, linesAfterWatermark } from '../../src/analytics/sales-watermark';
 import type { Database } from '../../src/db/database';
 import { inSnapshot } from '../../src/db/transaction';
 import { createTestDatabase } from '../support/databases';
@@ -29,7 +29,7 @@ async function expectExact(): Promise<void> {
 /** How many lines are added up when somebody asks. */
 function countBeyond(): Promise<number> {
   return inSnapshot(db, async (trx) => {
-    const sql = `select count(*) as count ${linesBeyond}`;
+    const sql = `select count(*) as count ${linesAfterWatermark}`;
     const watermark = (await getWatermark(trx)) as never;
     return (await trx.raw<{ rows: [{ count: number }] }>(sql, watermark)).rows[0].count;
   });
@@ -48,7 +48,7 @@ const saleArbitrary: fc.Arbitrary<Sale> = fc.record({
   ),
 });
 
-it('figures are those of each line of each order, whichever orders are in the sums', async () => {
+it('figures equal the sum of all order items, wherever the watermark is', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(saleArbitrary, fc.constant('roll up'))), async (steps) => {
       await removeSales();
@@ -150,7 +150,7 @@ class Buyers {
   }
 }
 
-it('no order is lost or counted twice, in whatever order transactions begin, create orders and end', async () => {
+it('counts each order exactly once, in any order of transactions', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(stepArbitrary, { minLength: 5, maxLength: 30 }), async (steps) => {
       const buyers = new Buyers();
@@ -176,7 +176,7 @@ async function expectSame(): Promise<void> {
   expect(served).toEqual(direct);
 }
 
-it('no order is lost or counted twice while buyers, roll-ups and readers do not wait for each other', async () => {
+it('counts each order exactly once with concurrent orders, roll-ups and readers', async () => {
   let buying = true;
   const buy = async (buyer: number) => {
     for (let order = 0; order < 25; order++) {
@@ -206,7 +206,7 @@ it('no order is lost or counted twice while buyers, roll-ups and readers do not 
 });
 
 describe('a roll-up', () => {
-  it('leaves only orders of what goes on: a transaction that takes hours does not hold it up', async () => {
+  it('skips only orders of transactions in progress: a transaction of hours does not block it', async () => {
     const long = await db.transaction();
     await sell(long);
     for (let order = 0; order < 3; order++) await sell(db);
@@ -223,7 +223,7 @@ describe('a roll-up', () => {
     await expectExact();
   });
 
-  it('that is killed in the middle has done nothing, and the next one does it', async () => {
+  it('changes nothing when killed midway, and the next one completes', async () => {
     await sell(db);
     await rollUpSales(db);
     await sell(db);
@@ -249,7 +249,7 @@ describe('a roll-up', () => {
     await expectExact();
   });
 
-  it('is done when the last one is long enough ago, and writes nothing when nothing was sold', async () => {
+  it('runs after its interval, and writes nothing without new orders', async () => {
     await sell(db);
     expect((await rollUpSales(db)).wrote).toBe(true);
     await sell(db);
@@ -297,7 +297,7 @@ describe('sums that were copied into another database', () => {
     await expectExact();
   });
 
-  it('count where the table was only written anew', async () => {
+  it('are used after a table rewrite', async () => {
     await sell(db);
     await rollUpSales(db);
 

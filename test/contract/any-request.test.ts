@@ -137,9 +137,9 @@ const withInput = operations.filter(
   ({ parameters, body, isForm }) => !isForm && (parameters.length > 0 || body !== undefined),
 );
 
-describe('a request that fits the document', () => {
+describe('a valid request', () => {
   it.each(withInput)(
-    '$title is never refused for its shape, and its response is as documented',
+    '$title is never rejected for its shape, and its response is documented',
     async (operation) => {
       await fc.assert(
         fc.asyncProperty(rightRequest(operation), async (request) => {
@@ -154,7 +154,7 @@ describe('a request that fits the document', () => {
   );
 });
 
-describe('a request of which one part does not fit the document', () => {
+describe('a request with one invalid part', () => {
   it.each(
     withInput.flatMap((operation) =>
       wrongRequests(operation).map(([part, request]) => ({
@@ -164,7 +164,7 @@ describe('a request of which one part does not fit the document', () => {
         request,
       })),
     ),
-  )('$title is refused for its $part', async ({ operation, request }) => {
+  )('$title is rejected for its $part', async ({ operation, request }) => {
     await fc.assert(
       fc.asyncProperty(request, async (each) => {
         const { status } = await send(operation, each);
@@ -181,7 +181,7 @@ describe('a form', () => {
   const partnerName = fitting({ $ref: '#/components/schemas/PartnerName' }) as fc.Arbitrary<string>;
   const rows = fc.string({ unit: fc.constantFrom(...'a1,;"\n\r\t é😀'), maxLength: 80 });
 
-  it.each(forms)('$title takes any rows below a right header, and a run of them ends', async ({ path }) => {
+  it.each(forms)('$title accepts any rows below a valid header, and their run ends', async ({ path }) => {
     await fc.assert(
       fc.asyncProperty(partnerName, rows, async (name, text) => {
         const csv = `sku,product_name\n${text}`;
@@ -196,7 +196,7 @@ describe('a form', () => {
     );
   });
 
-  it.each(forms)('$title refuses or describes any bytes, and never breaks', async ({ path }) => {
+  it.each(forms)('$title rejects or describes any bytes, and never fails with 500', async ({ path }) => {
     await fc.assert(
       fc.asyncProperty(partnerName, fc.uint8Array({ maxLength: 60 }), async (name, bytes) => {
         const { status } = await service.api.send('POST', path, { body: form(name, bytes) });
@@ -215,9 +215,9 @@ function form(partnerName: string, file: string | Uint8Array<ArrayBuffer>): Form
   return parts;
 }
 
-describe('a key that is none', () => {
+describe('an invalid key', () => {
   it.each(operations.filter(({ needsKey }) => needsKey))(
-    '$title refuses, whatever it is',
+    'is rejected by $title',
     async ({ method, path }) => {
       const key = fc.string({
         unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
@@ -245,7 +245,7 @@ describe('a link', () => {
     ),
   );
 
-  it.each(links)('$title leads to an operation that has its parameters', ({ response, link }) => {
+  it.each(links)('$title refers to an operation with its parameters', ({ response, link }) => {
     const target = Object.entries(document.paths)
       .flatMap(([, item]) => [item?.get, item?.post])
       .find((operation) => operation?.operationId === link.operationId);

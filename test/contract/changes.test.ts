@@ -17,7 +17,7 @@ function changesOf(...edits: ((document: any) => void)[]): string[] {
 }
 
 describe('the changes between two documents', () => {
-  it('are none where only texts and examples differ', () => {
+  it('are empty if only texts and examples differ', () => {
     expect(
       changesOf(
         ({ info }) => (info.description = 'Another text.'),
@@ -27,7 +27,7 @@ describe('the changes between two documents', () => {
     ).toEqual([]);
   });
 
-  it('are breaking where a client may stop working or compiling', () => {
+  it('are breaking if a client may stop working or compiling', () => {
     const changes = changesOf(
       ({ paths }) => delete paths['/analytics/revenue-share'],
       ({ paths }) => delete paths['/orders'].get,
@@ -67,7 +67,7 @@ describe('the changes between two documents', () => {
        "breaking GET /analytics/sales-by-partner: \`pattern\` changed from '^([A-Z]{3})?$' to '^[A-Z]{3}$'.",
        "breaking GET /analytics/sales-over-time: \`pattern\` changed from '^([A-Z]{3})?$' to '^[A-Z]{3}$'.",
        "breaking GET /feeds/template.csv: Media type \`text/csv\` became \`text/plain\`.",
-       "breaking GET /health: The security changed: what was accepted no longer is.",
+       "breaking GET /health: The security changed: credentials that were accepted are no longer accepted.",
        "breaking GET /orders/{order_id}: \`operationId\` of operation \`GET /orders/{order_id}\` changed from 'getOrder' to 'readOrder'.",
        "breaking GET /orders: Operation \`GET /orders\` was removed.",
        "breaking GET /products/{product_id}: The path parameters {product_id} became {id}.",
@@ -82,7 +82,7 @@ describe('the changes between two documents', () => {
     `);
   });
 
-  it('show a change of a shared schema at each operation that it meets', () => {
+  it('list a change of a shared schema at each of its operations', () => {
     const changes = changesOf(
       ({ components }) => delete components.schemas.OrderItem.properties.line_total,
       ({ components }) => components.schemas.OrderItem.required.pop(),
@@ -98,7 +98,7 @@ describe('the changes between two documents', () => {
     );
   });
 
-  it('are additive where a client need not notice', () => {
+  it('are additive if no client is affected', () => {
     const changes = changesOf(
       ({ paths }) =>
         (paths['/health/details'] = { get: { ...paths['/health'].get, operationId: 'getDetails' } }),
@@ -143,7 +143,7 @@ describe('the changes between two documents', () => {
   });
 });
 
-it('an extensible enum that becomes any string is no change, and a lost value of it is breaking', () => {
+it('opening an extensible enum is no change, and removing one of its values is breaking', () => {
   const closed = structuredClone(document);
   const { RowIssueCode, KnownRowIssueCode } = closed.components!.schemas! as Record<string, object>;
   closed.components!.schemas!.RowIssueCode = { ...KnownRowIssueCode, 'x-extensible': true } as object;
@@ -157,14 +157,14 @@ it('an extensible enum that becomes any string is no change, and a lost value of
   );
 });
 
-it('a pattern that admits the empty text as well is an addition', () => {
+it('a pattern that additionally admits the empty text is additive', () => {
   const narrow = structuredClone(document);
   (narrow.components!.parameters!.Currency as { schema: { pattern: string } }).schema.pattern = '^[A-Z]{3}$';
 
   expect(compareContracts(narrow, document).filter(({ impact }) => impact === 'breaking')).toEqual([]);
 });
 
-describe('an operation that is served outside of the document from now on', () => {
+describe('an operation that moves out of the document', () => {
   const moveOut = (outside: string[]) =>
     changesOf(
       (changed) => (changed['x-outside-contract'] = outside),
@@ -174,18 +174,18 @@ describe('an operation that is served outside of the document from now on', () =
       ({ components }) => delete components.schemas.DatabaseState,
     );
 
-  it('is additive, with the schemas that nothing else refers to', () => {
+  it('is additive, with its unshared schemas', () => {
     expect(moveOut(['GET /health'])).toEqual([
       'additive GET /health: Left the document; the address is served as before.',
     ]);
   });
 
-  it('is breaking where the document does not name it', () => {
+  it('is breaking if x-outside-contract does not name it', () => {
     expect(moveOut(['GET /docs'])).toContain('breaking GET /health: Path `/health` was removed.');
   });
 });
 
-describe('a body that only those get who send a parameter', () => {
+describe('a response body that requires a parameter', () => {
   const changes = (parameter: string) =>
     changesOf(({ paths, components }) => {
       components.schemas.TooManyBody = {
@@ -201,11 +201,11 @@ describe('a body that only those get who send a parameter', () => {
       get.responses['200'].content['application/json'].schema.$ref = '#/components/schemas/OrderListBody';
     }).filter((change) => change.startsWith('breaking'));
 
-  it('is additive with a new parameter, which no client of the old document sends', () => {
+  it('is additive if the parameter is new', () => {
     expect(changes('status')).toEqual([]);
   });
 
-  it('is breaking with a parameter that clients send', () => {
+  it('is breaking if clients may send the parameter', () => {
     expect(changes('cursor')).not.toEqual([]);
   });
 });
@@ -219,7 +219,7 @@ describe('the verdict', () => {
   const judged = (changes: Change[], version: string, ...newer: string[]) =>
     judge({ released: '1.0.0', version, changelog: `# Changes\n\n${newer.join('')}${first}`, changes });
 
-  it('accepts no changes, additions with a minor version, and breaks with a major one that lists them', () => {
+  it('accepts additions with a new minor version, and listed breaking changes with a new major version', () => {
     expect(judged([], '1.0.0')).toEqual([]);
     expect(judged([], '1.0.1', entry('1.0.1'))).toEqual([]);
     expect(judged([additive], '1.1.0', entry('1.1.0'))).toEqual([]);
@@ -228,7 +228,7 @@ describe('the verdict', () => {
     ).toEqual([]);
   });
 
-  it('refuses an addition without a new minor version', () => {
+  it('rejects an addition without a new minor version', () => {
     const advice =
       'The changes need version 1.1.0 at least: set info.version, and add "## [1.1.0] - <date>" on top of spec/CHANGELOG.md.';
 
@@ -236,7 +236,7 @@ describe('the verdict', () => {
     expect(judged([additive], '1.0.1', entry('1.0.1'))).toEqual([advice]);
   });
 
-  it('refuses a break without a new major version', () => {
+  it('rejects a breaking change without a new major version', () => {
     expect(judged([breaking], '1.1.0', entry('1.1.0', '### Breaking\n\n- `GET /orders` is gone.\n'))).toEqual(
       [
         'The changes need version 2.0.0 at least: set info.version, and add "## [2.0.0] - <date>" on top of spec/CHANGELOG.md.',
@@ -244,7 +244,7 @@ describe('the verdict', () => {
     );
   });
 
-  it('refuses a break that the newest entry does not list', () => {
+  it('rejects a breaking change that the newest entry does not list', () => {
     const named = '### Breaking\n\n- `GET /orders/{order_id}` and `POST /orders` are gone.\n';
 
     expect(judged([breaking], '2.0.0', entry('2.0.0'))).toEqual([
@@ -255,7 +255,7 @@ describe('the verdict', () => {
     ]);
   });
 
-  it('refuses a version that is not the newest entry', () => {
+  it('rejects a version that is not the newest entry', () => {
     expect(judged([additive], '1.0.0', entry('1.1.0'))).toEqual([
       'info.version is 1.0.0, the newest entry of spec/CHANGELOG.md 1.1.0.',
     ]);
@@ -264,7 +264,7 @@ describe('the verdict', () => {
     ]);
   });
 
-  it('refuses entries out of order, and a changelog without them or without the released version', () => {
+  it('rejects entries out of order, and a changelog without entries or without the released version', () => {
     expect(judged([], '1.1.0', entry('1.1.0'), entry('1.2.0'))).toEqual([
       'In spec/CHANGELOG.md, 1.1.0 stands before 1.2.0: newest first, with later dates.',
     ]);

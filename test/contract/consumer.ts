@@ -21,7 +21,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       api = await connect();
     });
 
-    it('asks for the format, and takes the template', async () => {
+    it('gets the feed profile and the template', async () => {
       const profile = await api.get('/feeds/profile');
       const template = await api.get('/feeds/template.csv');
 
@@ -30,7 +30,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       expect(header).toEqual(expect.arrayContaining(profile.body.columns.map(({ name }: Named) => name)));
     });
 
-    it('has its file inspected, then uploads it', async () => {
+    it('inspects a file, then uploads it', async () => {
       const inspected = await api.inspect({ partnerName, csv });
       const uploaded = await api.upload({ partnerName, csv });
 
@@ -41,7 +41,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       expect(receipt).toMatchObject({ status: 'processing', validation_status: 'queued' });
     });
 
-    it('finds the feed, its file and its jobs', async () => {
+    it('gets the feed, its raw file and its jobs', async () => {
       const feed = await api.get(`/feeds/${receipt.feed_id}`);
       const file = await api.get(`/feeds/${receipt.feed_id}/raw`);
       const job = await api.get(`/jobs/${receipt.job_id}`);
@@ -74,7 +74,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       });
     });
 
-    it('reads why a row was skipped, and gets the rows to mend', async () => {
+    it('gets row issues and rejects', async () => {
       const issues = await api.get(`/jobs/${receipt.validation_job_id}/issues?severity=error`);
       const rejects = await api.get(`/jobs/${receipt.validation_job_id}/rejects.csv`);
 
@@ -98,7 +98,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       expect(single.body).toMatchObject({ sku: 'TENT-2', price: 189.9, currency: 'EUR' });
     });
 
-    it('orders them', async () => {
+    it('creates and lists orders', async () => {
       const items = [
         { product_id: bySku('TENT-2').product_id, quantity: 2 },
         { product_id: bySku('LAMP-1').product_id, quantity: 1 },
@@ -126,7 +126,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       expect(orders.body.items).toHaveLength(orders.body.count as number);
     });
 
-    it('sees its sales', async () => {
+    it('gets its sales figures', async () => {
       const byPartner = await api.get('/analytics/sales-by-partner');
       const overTime = await api.get('/analytics/sales-over-time?grain=monthly');
       const share = await api.get('/analytics/revenue-share?currency=EUR');
@@ -141,7 +141,7 @@ export function describeConsumer(title: string, connect: () => Promise<ApiClient
       expect(sum(share.body.results, 'revenue_pct')).toBeCloseTo(100);
     });
 
-    it('is refused without a key, and told that all is well', async () => {
+    it('gets 401 without a key, and a healthy status', async () => {
       const refused = await api.withKey(undefined).get('/products');
       const health = await api.get('/health');
 

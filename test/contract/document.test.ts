@@ -61,7 +61,7 @@ describe('the document', () => {
     expect(api.initialized).toBe(true);
   });
 
-  it('has an example for every response, and each fits its schema or is a text', () => {
+  it('has a valid example for every response', () => {
     const examples = responseExamples();
 
     expect(examples.length).toBeGreaterThan(100);

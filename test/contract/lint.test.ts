@@ -231,19 +231,19 @@ describe('the rules for the document', () => {
     findings = lint(document);
   });
 
-  it.each(breaks)('$rule speaks up at $at', ({ rule, at, message }) => {
+  it.each(breaks)('$rule reports $at', ({ rule, at, message }) => {
     const here = findings.filter(({ path }) => path.join('\n') === at.join('\n'));
 
     expect(here.map((finding) => [finding.code, finding.message])).toEqual([[rule, message]]);
   });
 
-  it('say nothing else', () => {
+  it('report nothing else', () => {
     const expected = breaks.map(({ at }) => at.join(' '));
 
     expect(findings.filter(({ path }) => !expected.includes(path.join(' ')))).toEqual([]);
   });
 
-  it('are all broken here', () => {
+  it('are all tested here', () => {
     const { rules } = parse(readFileSync(join(root, '.spectral.yaml'), 'utf8')) as {
       rules: Record<string, unknown>;
     };

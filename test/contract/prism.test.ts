@@ -36,7 +36,7 @@ describe('Prism as a mock', () => {
   });
 
   it.each(examples)(
-    'shows $operationId $status $name when asked',
+    'returns $operationId $status $name with Prefer',
     async ({ operationId, status, mediaType, name, example }) => {
       const { method, examplePath, exampleBody } = operations.find(
         (operation) => operation.operationId === operationId,
@@ -55,11 +55,11 @@ describe('Prism as a mock', () => {
     },
   );
 
-  it('asks for a key', async () => {
+  it('requires a key', async () => {
     expect((await api.withKey(undefined).get('/products')).status).toBe(401);
   });
 
-  it('answers a body of a wrong shape with an error of its shape', async () => {
+  it("returns the 422 of the request's shape for an invalid body", async () => {
     const answers = [
       await api.post('/orders', { partner_name: 'A' }),
       await api.upload({ partnerName: 'A' }),
@@ -83,7 +83,7 @@ describe('Prism between an integrator and the service', () => {
     api = new ApiClient(await startPrism(service.url), testKey);
   });
 
-  it('finds no violation in what is refused', async () => {
+  it('finds no violation in error responses', async () => {
     const answers = [
       await api.upload({ partnerName: '', csv: 'a,b\n' }),
       await api.upload({ csv: 'sku,product_name\n' }),
@@ -117,7 +117,7 @@ describe('Prism between an integrator and the service', () => {
   });
 });
 
-describe('Prism between an integrator and a service that breaks the document', () => {
+describe('Prism between an integrator and a service that violates the document', () => {
   const answerWith = async (status: number, type: string, body: string): Promise<ApiClient> => {
     const server = createServer((_request, response) => {
       response.writeHead(status, { 'content-type': type, 'x-request-id': 'a' }).end(body);

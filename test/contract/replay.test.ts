@@ -49,12 +49,12 @@ beforeAll(async () => {
 });
 
 describe('the examples of the document', () => {
-  it('are replayed, each of them', () => {
+  it('are all replayed', () => {
     expect(Object.keys(replays).sort()).toEqual(examples.map(({ key }) => key).sort());
   });
 
   it.each(examples)(
-    '$key is what the service answers',
+    '$key equals the response of the service',
     async ({ key, status, mediaType, headers, example }) => {
       const answer = await replays[key]!(state);
 

@@ -137,7 +137,7 @@ describe('a client made by hey-api', () => {
   });
 });
 
-describe('a value that an extensible enum has got since', () => {
+describe('a new value of an extensible enum', () => {
   const unknownCode = 'a_code_of_tomorrow';
   const job = {
     job_id: 'JV00001',
@@ -241,11 +241,11 @@ describe('the names of a client', () => {
   ];
   const chosen = ['RunSummary', 'uploadFeed', 'UploadFeedResponses', 'ListProductsParams', 'sha256_of'];
 
-  it.each(invented)('may not be %s', (name) => expect(isInvented(name)).toBe(true));
+  it.each(invented)('must not be %s', (name) => expect(isInvented(name)).toBe(true));
 
   it.each(chosen)('may be %s', (name) => expect(isInvented(name)).toBe(false));
 
-  it('are those of the document', () => {
+  it('are checked against the document', () => {
     const sources = { 'client.ts': 'export type FileSha256 = string;\nexport interface Inline1 {}\n' };
     const client = { generator: generators.oazapfts, seconds: 1, sources };
 

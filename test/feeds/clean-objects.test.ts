@@ -31,7 +31,7 @@ async function clean(dryRun = false): Promise<{ result: CleaningResult; lines: s
 const orphan = 'raw/partners/acme/feeds/FD00002/feed.csv';
 
 describe('cleanObjects', () => {
-  it('removes old objects that no row names, and those that waited for their key; nothing else', async () => {
+  it('removes old objects without a row and old staged objects, nothing else', async () => {
     const { feedId } = await service.api.uploadFeed(goodCsv);
     // It draws a number of its own, and stores nothing.
     await service.db.raw("select nextval(pg_get_serial_sequence('feeds', 'feed_id'))");
@@ -49,7 +49,7 @@ describe('cleanObjects', () => {
     expect(kept.files).toEqual([expect.stringContaining(feedId)]);
   });
 
-  it('leaves what is younger: its row may be about to come', async () => {
+  it('keeps younger objects, whose upload may be in progress', async () => {
     await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 2)");
     await leaveBehind(orphan, before);
     await leaveBehind(stagingKey(), new Date());
@@ -59,7 +59,7 @@ describe('cleanObjects', () => {
     expect(await stored(service)).toEqual(all);
   });
 
-  it('only says what it would remove in a dry run', async () => {
+  it('reports without removing in a dry run', async () => {
     await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 2)");
     await leaveBehind(orphan);
     const all = await stored(service);
@@ -73,7 +73,7 @@ describe('cleanObjects', () => {
 
   it.each([
     ['of a feed number that was never given out here', orphan],
-    ['that is not one of ours', 'raw/partners/acme/notes.txt'],
+    ['with a key of another program', 'raw/partners/acme/notes.txt'],
     ['that only looks like one that waits', 'staging/notes.txt'],
   ])('leaves an object alone %s: the database may be the wrong one', async (_what, key) => {
     await leaveBehind(key);
@@ -83,7 +83,7 @@ describe('cleanObjects', () => {
     expect(await stored(service)).toEqual(all);
   });
 
-  it('looks at more objects than it looks up at once', async () => {
+  it('handles more objects than one look-up', async () => {
     await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 1001)");
     for (let i = 1; i <= 1_001; i++) {
       await leaveBehind(`raw/partners/acme/feeds/FD${String(i).padStart(5, '0')}/feed.csv`);

@@ -78,7 +78,7 @@ describe('merging a partner into another one', () => {
     expect(rerun).toMatchObject({ status: 'completed', summary: { inserted: 0, updated: 1, unchanged: 2 } });
   });
 
-  it('renames it where the other one does not exist', async () => {
+  it('renames it if the other one does not exist', async () => {
     const { productIds } = await load(decomposed, { OLD: '1' });
     await order(decomposed, productIds[0]!);
 
@@ -89,7 +89,7 @@ describe('merging a partner into another one', () => {
   });
 });
 
-describe('a merge during other work', () => {
+describe('a concurrent merge', () => {
   it('fails a run of the merged partner that reads its file, and the next run succeeds', async () => {
     await load(composed, { OLD: '1' });
     const { jobId, ...feed } = await load(decomposed, { OLD: '2' });
@@ -110,7 +110,7 @@ describe('a merge during other work', () => {
     });
   });
 
-  it('is seen by a run of the other partner that reads its file', async () => {
+  it('is visible to a run of the other partner that is reading its file', async () => {
     const feed = await load(composed, { OLD: '1', KEPT: '1' });
     await load(decomposed, { OLD: '2' });
 
@@ -122,7 +122,7 @@ describe('a merge during other work', () => {
     expect((await service.api.get(`/products/${feed.productIds[0]}`)).body.price).toBe(1);
   });
 
-  it('keeps the place of its queued runs among those of the other partner', async () => {
+  it('keeps the queue position of its runs among those of the other partner', async () => {
     const waiting = [];
     for (const name of [composed, decomposed]) {
       await service.db('partners').insert({ partner_name: name });
@@ -140,7 +140,7 @@ describe('a merge during other work', () => {
     expect(await claimable()).toEqual([waiting[0]]);
   });
 
-  it('lets an upload of the merged partner wait, which then creates that partner anew', async () => {
+  it('blocks an upload of the merged partner, which then creates that partner again', async () => {
     await load(decomposed, { OLD: '1' });
     await load(composed, { OLD: '2' });
 
@@ -166,11 +166,11 @@ describe('a merge during other work', () => {
 });
 
 describe('merging partners', () => {
-  it('refuses a partner that is not known', async () => {
+  it('rejects an unknown partner', async () => {
     await expect(merge('Nobody', composed)).rejects.toThrow('Unknown partner: Nobody.');
   });
 
-  it('takes account of every table that has partners', async () => {
+  it('covers every table with partners', async () => {
     const { rows } = await service.db.raw<{ rows: { place: string }[] }>(
       `select table_name || '.' || column_name as place from information_schema.columns
        where table_schema = 'public' and column_name ~ 'partner_(id|name)$' order by place`,

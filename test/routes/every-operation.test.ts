@@ -83,7 +83,7 @@ async function storedRows(): Promise<Record<string, unknown>> {
 
 describe('every operation', () => {
   describe('success', () => {
-    it.each(operations)('$title answers its own example as documented', async (operation) => {
+    it.each(operations)('$title returns a documented response to its example', async (operation) => {
       await prepare(operation);
       const response = await sendExample(service.api, operation);
 
@@ -111,23 +111,20 @@ describe('every operation', () => {
       if (operation.method === 'GET') expect(response.body).toEqual(plain.body);
     });
 
-    it.each(keyed)(
-      '$title is open to a valid key only: one with another case or more is another',
-      async (operation) => {
-        for (const key of [
-          testKey.toUpperCase(),
-          testKey.slice(0, -1),
-          `${testKey}2`,
-          `${testKey},${testKey}`,
-          `${testKey}, ${testKey}`,
-          '*',
-        ]) {
-          expect(answer(await sendExample(service.api.withKey(key), operation))).toEqual(unauthorized);
-        }
-        await prepare(operation);
-        expect((await sendExample(service.api.withKey(testKey), operation)).status).toBe(operation.success);
-      },
-    );
+    it.each(keyed)('$title accepts an exact key only', async (operation) => {
+      for (const key of [
+        testKey.toUpperCase(),
+        testKey.slice(0, -1),
+        `${testKey}2`,
+        `${testKey},${testKey}`,
+        `${testKey}, ${testKey}`,
+        '*',
+      ]) {
+        expect(answer(await sendExample(service.api.withKey(key), operation))).toEqual(unauthorized);
+      }
+      await prepare(operation);
+      expect((await sendExample(service.api.withKey(testKey), operation)).status).toBe(operation.success);
+    });
   });
 
   describe('401', () => {
@@ -140,7 +137,7 @@ describe('every operation', () => {
       keys.map(([which, key]) => ({ ...operation, operation, which, key })),
     );
 
-    it.each(cases)('$title refuses $which key, and does nothing', async ({ operation, key }) => {
+    it.each(cases)('$title rejects $which key, without effect', async ({ operation, key }) => {
       const before = await storedRows();
 
       const response = await sendExample(service.api.withKey(key), operation);
@@ -152,7 +149,7 @@ describe('every operation', () => {
       expect(await storedRows()).toEqual(before);
     });
 
-    it.each(keyed)('$title takes a key from its header only', async (operation) => {
+    it.each(keyed)('$title accepts a key in its header only', async (operation) => {
       const query = `?x-api-key=${testKey}&api_key=${testKey}`;
       const headers = { authorization: `Bearer ${testKey}`, cookie: `x-api-key=${testKey}` };
 
@@ -161,7 +158,7 @@ describe('every operation', () => {
       expect(answer(response)).toEqual(unauthorized);
     });
 
-    it.each(keyed)('$title asks for the key before it looks at the query', async (operation) => {
+    it.each(keyed)('$title checks the key before the query', async (operation) => {
       const query = '?limit=x&sort_by=x&order=x&cursor=x&grain=x&currency=x&partner_name=%00';
 
       const response = await sendExample(service.api.withKey('wrong-key'), operation, { query });
@@ -170,7 +167,7 @@ describe('every operation', () => {
     });
 
     it.each(withPathParameter)(
-      '$title asks for the key before it decodes the path',
+      '$title checks the key before it decodes the path',
       async ({ method, path }) => {
         const response = await service.api.withKey('wrong-key').send(method, path.replace(/\{.+?\}/g, '%zz'));
 
@@ -178,23 +175,20 @@ describe('every operation', () => {
       },
     );
 
-    it.each(withBody)(
-      '$title asks for the key before it looks at the body or its media type',
-      async (operation) => {
-        const { method, examplePath } = operation;
-        for (const contentType of ['text/plain', 'application/json', 'multipart/form-data']) {
-          const response = await service.api.withKey('wrong-key').send(method, examplePath, {
-            headers: { 'content-type': contentType },
-            body: '{'.repeat(2 * 1024 * 1024),
-          });
+    it.each(withBody)('$title checks the key before the body and its media type', async (operation) => {
+      const { method, examplePath } = operation;
+      for (const contentType of ['text/plain', 'application/json', 'multipart/form-data']) {
+        const response = await service.api.withKey('wrong-key').send(method, examplePath, {
+          headers: { 'content-type': contentType },
+          body: '{'.repeat(2 * 1024 * 1024),
+        });
 
-          expect(answer(response)).toEqual(unauthorized);
-        }
-      },
-    );
+        expect(answer(response)).toEqual(unauthorized);
+      }
+    });
 
     it.each(withBody)(
-      '$title answers without a key before the body has come in',
+      '$title rejects a request without a key before its body arrives',
       async ({ method, examplePath }) => {
         const response = await sendRaw(service.url, {
           method,
@@ -216,7 +210,7 @@ describe('every operation', () => {
     );
 
     it.each(cases)(
-      '$title refuses a path with $segment, which cannot be decoded',
+      '$title rejects a path with $segment, which cannot be decoded',
       async ({ method, path, segment }) => {
         const response = await service.api.send(method, path.replace(/\{.+?\}/, segment));
 
@@ -265,7 +259,7 @@ describe('every operation', () => {
       '/products;x=1',
     ];
 
-    it.each(paths)('%s is no route, whatever the method, and no key is asked for', async (path) => {
+    it.each(paths)('%s is an unknown route for every method, before the key is checked', async (path) => {
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']) {
         for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
           const response = await sendRaw(service.url, { method, path, headers });
@@ -293,7 +287,7 @@ describe('every operation', () => {
     });
 
     it.each(['/products/by-feed', '/products/PR99999', '/jobs/run', '/jobs/issues'])(
-      'GET %s is a route whose resource is unknown: a key is asked for first',
+      'GET %s is a route with an unknown resource: the key is checked first',
       async (path) => {
         expect((await service.api.get(path)).status).toBe(404);
         expect((await service.api.get(path)).body).not.toEqual({ detail: 'Not Found' });
@@ -313,24 +307,21 @@ describe('every operation', () => {
         .map((method) => [method, path] as const),
     );
 
-    it.each(cases)(
-      '%s %s is not allowed; what is, is said without asking for a key',
-      async (method, path) => {
-        for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
-          const response = await sendRaw(service.url, { method, path, headers });
+    it.each(cases)('%s %s is not allowed: Allow is sent before the key is checked', async (method, path) => {
+      for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
+        const response = await sendRaw(service.url, { method, path, headers });
 
-          expect(response.status).toBe(405);
-          expectSecurityHeaders(new Headers(response.headers as Record<string, string>));
-          expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Method Not Allowed"}');
-          expect(response.headers.allow?.split(', ').sort()).toEqual(allowedMethods(path));
-          expect(response.headers['content-type']).toBe('application/json');
-          expect(response.headers['x-request-id']).toEqual(aUuid);
-          expect(response.headers).not.toHaveProperty('x-powered-by');
-        }
-      },
-    );
+        expect(response.status).toBe(405);
+        expectSecurityHeaders(new Headers(response.headers as Record<string, string>));
+        expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Method Not Allowed"}');
+        expect(response.headers.allow?.split(', ').sort()).toEqual(allowedMethods(path));
+        expect(response.headers['content-type']).toBe('application/json');
+        expect(response.headers['x-request-id']).toEqual(aUuid);
+        expect(response.headers).not.toHaveProperty('x-powered-by');
+      }
+    });
 
-    it('allows exactly what the document has', () => {
+    it('lists exactly the methods of the document', () => {
       expect(allowedMethods('/feeds/upload')).toEqual(['GET', 'HEAD', 'POST']);
       expect(allowedMethods('/orders')).toEqual(['GET', 'HEAD', 'POST']);
       expect(allowedMethods('/products')).toEqual(['GET', 'HEAD']);
@@ -339,7 +330,7 @@ describe('every operation', () => {
       expect(cases.length).toBeGreaterThan(paths.length * 5);
     });
 
-    it('comes before the body and its media type are looked at', async () => {
+    it('precedes the checks of body and media type', async () => {
       const response = await sendRaw(service.url, {
         method: 'PUT',
         path: '/orders',
@@ -421,16 +412,13 @@ describe('every operation', () => {
       expect(await send(request, 'aZ09._-')).toBe('aZ09._-');
     });
 
-    it.each(requests)(
-      'is a UUID in a %d (%s %s) to a caller who sent none, another one each time',
-      async (...request) => {
-        const first = await send(request);
-        const second = await send(request);
+    it.each(requests)('is a new UUID in a %d (%s %s) if the request has none', async (...request) => {
+      const first = await send(request);
+      const second = await send(request);
 
-        expect([first, second]).toEqual([aUuid, aUuid]);
-        expect(first).not.toBe(second);
-      },
-    );
+      expect([first, second]).toEqual([aUuid, aUuid]);
+      expect(first).not.toBe(second);
+    });
 
     it.each(['a', '-', '.', '0', 'x'.repeat(128), '3f0e4b9c-1111-4222-8333-444455556666', '__proto__'])(
       'may be %s',
@@ -465,42 +453,36 @@ describe('every operation', () => {
       await limited.api.get('/feeds/profile');
     });
 
-    it.each(keyed)(
-      '$title refuses a key that has used up its requests, and says for how long',
-      async (operation) => {
-        const response = await sendExample(limited.api, operation);
+    it.each(keyed)('$title rejects a key over its rate limit, with Retry-After', async (operation) => {
+      const response = await sendExample(limited.api, operation);
 
-        expect(answer(response)).toEqual(tooMany);
-        const seconds = response.headers.get('retry-after');
-        expect(seconds).toMatch(/^[1-9]\d*$/);
-        expect(Number(seconds)).toBeLessThanOrEqual(3600);
-        expect(response.headers.get('content-type')).toBe('application/json');
-        expect(response.headers.get('x-request-id')).toEqual(aUuid);
-        for (const table of ['feeds', 'orders']) expect(await limited.db(table)).toEqual([]);
-      },
-    );
+      expect(answer(response)).toEqual(tooMany);
+      const seconds = response.headers.get('retry-after');
+      expect(seconds).toMatch(/^[1-9]\d*$/);
+      expect(Number(seconds)).toBeLessThanOrEqual(3600);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(response.headers.get('x-request-id')).toEqual(aUuid);
+      for (const table of ['feeds', 'orders']) expect(await limited.db(table)).toEqual([]);
+    });
 
-    it.each(withBody)(
-      '$title answers before the body has come in, or is looked at',
-      async ({ method, examplePath }) => {
-        const response = await sendRaw(limited.url, {
-          method,
-          path: examplePath,
-          headers: { 'x-api-key': testKey, 'content-type': 'text/plain', 'content-length': 1_000 },
-          chunks: ['{'],
-          unfinished: true,
-        });
+    it.each(withBody)('$title rejects before reading the body', async ({ method, examplePath }) => {
+      const response = await sendRaw(limited.url, {
+        method,
+        path: examplePath,
+        headers: { 'x-api-key': testKey, 'content-type': 'text/plain', 'content-length': 1_000 },
+        chunks: ['{'],
+        unfinished: true,
+      });
 
-        expect(parsed(response)).toEqual(tooMany);
-      },
-    );
+      expect(parsed(response)).toEqual(tooMany);
+    });
 
-    it.each(keyed)('$title refuses a wrong key as ever', async (operation) => {
+    it.each(keyed)('$title still rejects a wrong key with 401', async (operation) => {
       expect(answer(await sendExample(limited.api.withKey('wrong-key'), operation))).toEqual(unauthorized);
     });
 
     it.each(operations.filter(({ needsKey }) => !needsKey))(
-      '$title needs no key, and has no such limit',
+      '$title needs no key, and has no rate limit',
       async (operation) => {
         expect((await sendExample(limited.api, operation)).status).toBe(operation.success);
       },
@@ -517,7 +499,7 @@ describe('every operation', () => {
       for (const { tablename } of rows) await broken.db.raw(`drop table ${tablename} cascade`);
     });
 
-    it.each(onDatabase)('$title says nothing but that, when the tables are gone', async (operation) => {
+    it.each(onDatabase)('$title exposes no detail when the tables are missing', async (operation) => {
       const response = await sendExample(broken.api, operation, { headers: { 'x-request-id': 'find-me' } });
 
       expect(answer(response)).toEqual(internalError);
@@ -555,21 +537,21 @@ describe('every operation', () => {
         ({ api } = await startAppAt(address));
       });
 
-      it.each(onDatabase)('$title asks the caller to try again', async (operation) => {
+      it.each(onDatabase)('$title has Retry-After', async (operation) => {
         expectUnavailable(await sendExample(api, operation));
       });
 
-      it.each(offDatabase)('$title does not mind', async (operation) => {
+      it.each(offDatabase)('$title is not affected', async (operation) => {
         expect((await sendExample(api, operation)).status).toBe(operation.success);
       });
 
-      it.each(keyed)('$title still refuses a wrong key', async (operation) => {
+      it.each(keyed)('$title still rejects a wrong key', async (operation) => {
         expect(answer(await sendExample(api.withKey('wrong-key'), operation))).toEqual(unauthorized);
       });
     });
 
     // The service as it is started: what the network refuses reaches the code under test unaltered there only.
-    it('asks the caller to try again while nothing listens where the database should be', async () => {
+    it('has Retry-After while nothing listens on the address of the database', async () => {
       const { address } = await createTestDatabase();
       const line = await openDatabaseLine(address);
       const own = await startService({ env: { DATABASE_URL: line.url, API_KEYS: testKey } });
@@ -585,7 +567,7 @@ describe('every operation', () => {
       await own.stop();
     });
 
-    describe('when the database takes no connections any more', () => {
+    describe('when the database accepts no more connections', () => {
       let gone: TestService;
       const allow = (allowed: boolean) =>
         service.db.raw(`alter database ${gone.address.database!} allow_connections ${allowed}`);
@@ -596,12 +578,12 @@ describe('every operation', () => {
       });
       afterAll(() => allow(true));
 
-      it.each(onDatabase)('$title asks the caller to try again', async (operation) => {
+      it.each(onDatabase)('$title has Retry-After', async (operation) => {
         expectUnavailable(await sendExample(gone.api, operation));
       });
     });
 
-    it('ends when the database is back', async () => {
+    it('ends when the database is available again', async () => {
       const own = await startWithExamples();
       const database = own.address.database!;
       await service.db.raw(`alter database ${database} allow_connections false`);
@@ -619,7 +601,7 @@ describe('every operation', () => {
       }
     });
 
-    it('is what a request gets whose connection to the database is lost on the way', async () => {
+    it('is sent when the connection to the database is lost during a request', async () => {
       const own = await startWithExamples();
       const database = own.address.database!;
       const response = await own.db.transaction(async (trx) => {
@@ -638,14 +620,11 @@ describe('every operation', () => {
       expect((await own.api.get('/products')).status).toBe(200);
     });
 
-    it.each(keyed)(
-      '$title asks the caller to try again while the service is about to stop',
-      async (operation) => {
-        const { api, app } = await startAppAt(service.address);
-        await app.drain();
+    it.each(keyed)('$title has Retry-After during shutdown', async (operation) => {
+      const { api, app } = await startAppAt(service.address);
+      await app.drain();
 
-        expectUnavailable(await sendExample(api, operation));
-      },
-    );
+      expectUnavailable(await sendExample(api, operation));
+    });
   });
 });

@@ -22,7 +22,7 @@ async function keyOf(partnerName: string) {
 }
 
 describe('the name of a partner', () => {
-  it('counts in NFC, in uploads, orders, filters and with bound keys', async () => {
+  it('is normalized to NFC, in uploads, orders, filters and with bound keys', async () => {
     const { productIds, feedId } = await loadProducts(service, [{ sku: 'TENT-2', price: '5' }], composed);
     const items = [{ product_id: productIds[0], quantity: 1 }];
     const bound = await keyOf(composed);
@@ -39,7 +39,7 @@ describe('the name of a partner', () => {
   });
 
   it.each(['partners', 'orders', 'api_keys'])(
-    'that is stored in another form stays apart: in %s',
+    'that is stored in another form stays separate: in %s',
     async (where) => {
       await service.api.loadFeed(csv, composed);
       if (where === 'partners') await service.db('partners').insert({ partner_name: decomposed });

@@ -50,7 +50,7 @@ async function runDredd(
 }
 
 describe('Dredd', () => {
-  it('finds every response of the document as documented, but for the faults that it cannot cause', async () => {
+  it('finds every response as documented, except faults that it cannot cause', async () => {
     const service = await startTestService({ uploadBytesMax: 500_000 });
     await service.api.loadFeed(seededFeed);
     await service.api.uploadFeed('sku,product_name\na,A\n');

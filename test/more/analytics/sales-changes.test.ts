@@ -67,26 +67,20 @@ const changes: [what: string, transactions: string[]][] = [
   ['an item that comes to an order', [addItem]],
   ['an item that goes to another order', ['update order_items set order_id = :sold']],
   [
-    'an order that goes',
+    'a deleted order',
     ['delete from order_items where order_id = :sold; delete from orders where order_id = :sold'],
   ],
   [
-    'all orders of a partner that go',
+    'deleted orders of one partner, all of them',
     [
       `delete from order_items using orders where orders.order_id = order_items.order_id and partner_name = 'Acme'`,
       `delete from orders where partner_name = 'Acme'`,
     ],
   ],
-  [
-    'an order that goes to another partner',
-    [`update orders set partner_name = 'Cedar' where order_id = :sold`],
-  ],
+  ['an order moved to another partner', [`update orders set partner_name = 'Cedar' where order_id = :sold`]],
   ['orders that go to another day', [`update orders set created_at = created_at - interval '40 days'`]],
   ['an order that gets another currency', [`update orders set currency = 'JPY' where order_id = :sold`]],
-  [
-    'orders that get a transaction that is yet to come',
-    [`update orders set transaction_id = '900000000000'`],
-  ],
+  ['orders with the id of a future transaction', [`update orders set transaction_id = '900000000000'`]],
   ['orders that get a transaction of long ago', [`update orders set transaction_id = '2'`]],
   ['tables that are emptied', ['truncate orders, order_items']],
   ['items that are emptied', ['truncate order_items']],
@@ -100,15 +94,15 @@ async function change(transactions: string[], settings = ''): Promise<void> {
   }
 }
 
-describe('figures are exact at once, and stay so', () => {
-  it.each(changes)('after a change by hand: %s', async (_, transactions) => {
+describe('sales figures stay exact', () => {
+  it.each(changes)('after a manual change: %s', async (_, transactions) => {
     await change(transactions);
 
     await expectExactForGood();
   });
 
   it.each(changes.filter(([what]) => !what.includes('emptied')))(
-    'while a change by hand is not committed, and when it is: %s',
+    'before and after a manual change is committed: %s',
     async (_, [sql, ...more]) => {
       const trx = await db.transaction();
       await trx.raw(sql!.replaceAll(':sold', String(sold)));
@@ -124,7 +118,7 @@ describe('figures are exact at once, and stay so', () => {
     },
   );
 
-  it('where session_replication_role keeps usual triggers from firing', async () => {
+  it('with session_replication_role = replica', async () => {
     // The orders of one copy are enough: they have numbers.
     for (const [, transactions] of changes.slice(0, -1)) {
       await change(transactions, 'set local session_replication_role = replica;');
@@ -133,13 +127,13 @@ describe('figures are exact at once, and stay so', () => {
     await expectExactForGood();
   });
 
-  it('after the row of the roll-up was removed', async () => {
+  it('after the roll-up row was removed', async () => {
     await db('sales_rollup').delete();
 
     await expectExactForGood();
   });
 
-  it('after orders were created: nothing is noted', async () => {
+  it('after new orders, which record no changed day', async () => {
     await sell(db, { ...aSale, lines: [...aSale.lines, ...aSale.lines] });
 
     expect(await db('sales_changes')).toEqual([]);
@@ -156,7 +150,7 @@ const expectExactSoon = () =>
 const switchTriggers = (state: string) =>
   `alter table orders ${state} trigger all; alter table order_items ${state} trigger all`;
 
-describe('figures become exact by themselves', () => {
+describe('the periodic verification corrects sales figures', () => {
   afterEach(async () => {
     await db.raw(switchTriggers('enable'));
     for (const trigger of ['stamp', 'note_update', 'note_delete', 'note_truncate']) {
@@ -168,7 +162,7 @@ describe('figures become exact by themselves', () => {
     }
   });
 
-  it.each(changes)('after a change with triggers switched off: %s', async (_, transactions) => {
+  it.each(changes)('after a change with disabled triggers: %s', async (_, transactions) => {
     await db.raw(switchTriggers('disable'));
     await change(transactions);
     await db.raw(switchTriggers('enable'));
@@ -177,7 +171,7 @@ describe('figures become exact by themselves', () => {
     await expectExactForGood();
   });
 
-  it('after changes while triggers stay switched off', async () => {
+  it('after changes while triggers stay disabled', async () => {
     await db.raw(switchTriggers('disable'));
     await rollUpSales(db);
     await db.raw('delete from order_items where unit_price = 7; select pg_stat_force_next_flush()');
@@ -185,14 +179,14 @@ describe('figures become exact by themselves', () => {
     await expectExactSoon();
   });
 
-  it.each(salesTables.slice(0, 3))('after sums were emptied: %s', async (table) => {
+  it.each(salesTables.slice(0, 3))('after sums were deleted: %s', async (table) => {
     await db.raw(`truncate ${table}`);
 
     await expectExactSoon();
     await expectExactForGood();
   });
 
-  it('after sums were changed by hand, within a day', async () => {
+  it('within a day after sums were changed manually', async () => {
     await rollUpSales(db);
     await db('sales_by_partner').update({ units_sold: 1_000 });
     await db('sales_by_day').insert({
@@ -209,7 +203,7 @@ describe('figures become exact by themselves', () => {
     await expectExactForGood();
   });
 
-  it('verifies only when the server knows of changes', async () => {
+  it('verifies only if row counts or triggers changed', async () => {
     await expectExactSoon();
     const verification = () => db('sales_verification').first<object>('*');
     const before = await eventually('nothing is new to it', async () => {
@@ -228,7 +222,7 @@ describe('figures become exact by themselves', () => {
 });
 
 describe('verifySales', () => {
-  it('finds nothing where figures are right, whatever is in the sums', async () => {
+  it('returns no difference if the figures are right, whatever the sums contain', async () => {
     expect(await verifySales(db)).toEqual([]);
     await db.raw('delete from order_items where unit_price = 7');
     expect(await verifySales(db)).toEqual([]);
@@ -236,7 +230,7 @@ describe('verifySales', () => {
     expect(await verifySales(db)).toEqual([]);
   });
 
-  it('tells which sums differ, and rebuildSales corrects them', async () => {
+  it('returns the wrong sums, and rebuildSales corrects them', async () => {
     const day = new Date().toISOString().slice(0, 10);
     await db('sales_by_partner').where('partner_name', 'Acme').update({ units_sold: 9 });
     await db('sales_by_partner_and_day').where('partner_name', 'Birch & Sons').delete();

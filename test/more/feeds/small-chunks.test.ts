@@ -56,7 +56,7 @@ async function uploadSeconds(bytes: number, chunkBytes: number): Promise<number>
 }
 
 describe('POST /feeds/upload', () => {
-  it('costs no more per byte when a file of four times the size comes byte by byte', async () => {
+  it('has a constant cost per byte for files that arrive byte by byte', async () => {
     await uploadSeconds(20_000, 1);
     // What else the machine does only adds: the least of two is nearest to the work itself.
     const short = Math.min(await uploadSeconds(20_000, 1), await uploadSeconds(20_000, 1));
@@ -66,7 +66,7 @@ describe('POST /feeds/upload', () => {
     expect(long / short).toBeLessThan(10);
   });
 
-  it('keeps what came in small chunks, also beyond what the header row may have', async () => {
+  it('stores a file that arrives in small chunks, also beyond the header limit', async () => {
     // The comparison with what was sent is its own.
     await expect(uploadSeconds(300_000, 16)).resolves.toEqual(expect.any(Number));
   });

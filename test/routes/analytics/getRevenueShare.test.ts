@@ -23,14 +23,14 @@ async function results(query: Record<string, string> = {}): Promise<unknown[]> {
 
 describe('GET /analytics/revenue-share', () => {
   describe('200', () => {
-    it('has no results while there is no order', async () => {
+    it('has no results without orders', async () => {
       const { status, body } = await service.api.get(path);
 
       expect(status).toBe(200);
       expect(body).toEqual({ analytics_type: 'revenue_share', results: [] });
     });
 
-    it('gives the revenue of each partner and its share, highest first', async () => {
+    it('returns revenue and share of each partner, highest first', async () => {
       await service.sell('Birch & Sons', ['24.50', 1]);
       await service.sell('Acme Outdoor', [
         ['189.90', 1],
@@ -50,7 +50,7 @@ describe('GET /analytics/revenue-share', () => {
       });
     });
 
-    it('sorts by the amount, and partners of the same revenue by their names, by code point', async () => {
+    it('sorts by revenue, ties by partner name, by code point', async () => {
       for (const name of ['éclair', '😀', 'acme', 'Zelt', 'Ａ']) await service.sell(name, ['9', 1]);
       await service.sell('Most', ['55', 1]);
 
@@ -86,7 +86,7 @@ describe('GET /analytics/revenue-share', () => {
       ]);
     });
 
-    it('gives a share of exactly one third three times', async () => {
+    it('returns three shares of 33.33 for equal revenues', async () => {
       for (const name of ['A', 'B', 'C']) await service.sell(name, ['0.1', 1]);
 
       expect(await results()).toEqual(
@@ -94,13 +94,13 @@ describe('GET /analytics/revenue-share', () => {
       );
     });
 
-    it('gives a single partner everything', async () => {
+    it('returns 100 for a single partner', async () => {
       await service.sell('Acme', ['0.0001', 1]);
 
       expect(await results()).toEqual([{ partner_name: 'Acme', total_revenue: '0.00', revenue_pct: 100 }]);
     });
 
-    it('gives shares of zero where the whole revenue is zero', async () => {
+    it('returns shares of zero if the total revenue is zero', async () => {
       await service.sell('Birch', ['0', 5]);
       await service.sell('Acme', ['0', 1]);
 
@@ -122,7 +122,7 @@ describe('GET /analytics/revenue-share', () => {
       expect(await results()).toEqual([{ partner_name: 'Acme', total_revenue: revenue, revenue_pct: 100 }]);
     });
 
-    it('computes shares from exact revenues, not from rounded ones', async () => {
+    it('computes shares from exact revenues, not rounded ones', async () => {
       // Rounded, it would be 0.01 and 0.00.
       await service.sell('A', ['0.0051', 1]);
       await service.sell('B', ['0.0049', 1]);
@@ -140,14 +140,14 @@ describe('GET /analytics/revenue-share', () => {
         await service.sell('Birch', ['1', 3], { currency: 'EUR' });
       });
 
-      it.each([{}, { currency: '' }])('adds them as they are with %j', async (query) => {
+      it.each([{}, { currency: '' }])('adds them without conversion with %j', async (query) => {
         expect(await results(query as Record<string, string>)).toEqual([
           { partner_name: 'Acme', total_revenue: '11.00', revenue_pct: 78.57 },
           { partner_name: 'Birch', total_revenue: '3.00', revenue_pct: 21.43 },
         ]);
       });
 
-      it('gives the shares of the revenue in the currency given', async () => {
+      it('returns shares of the revenue in the given currency', async () => {
         expect(await results({ currency: 'EUR' })).toEqual([
           { partner_name: 'Birch', total_revenue: '3.00', revenue_pct: 75 },
           { partner_name: 'Acme', total_revenue: '1.00', revenue_pct: 25 },
@@ -161,7 +161,7 @@ describe('GET /analytics/revenue-share', () => {
   });
 
   describe('422', () => {
-    it.each(wrongCurrencies)('the currency %j is not three capital letters', async (currency) => {
+    it.each(wrongCurrencies)('rejects the currency %j', async (currency) => {
       const { status, body } = await service.api.get(
         `${path}?${new URLSearchParams({ currency }).toString()}`,
       );
@@ -170,7 +170,7 @@ describe('GET /analytics/revenue-share', () => {
       expect(body).toEqual({ detail: [wrongCurrency(currency)] });
     });
 
-    it('the currency comes once', async () => {
+    it('rejects a repeated currency', async () => {
       const { status, body } = await service.api.get(`${path}?currency=EUR&currency=EUR`);
 
       expect(status).toBe(422);

@@ -24,14 +24,14 @@ async function results(query: Record<string, string> = {}): Promise<unknown[]> {
 
 describe('GET /analytics/sales-by-partner', () => {
   describe('200', () => {
-    it('has no results while there is no order', async () => {
+    it('has no results without orders', async () => {
       const { status, body } = await service.api.get(path);
 
       expect(status).toBe(200);
       expect(body).toEqual({ analytics_type: 'sales_by_partner', results: [] });
     });
 
-    it('adds up the orders of each partner, highest sales first', async () => {
+    it('sums the orders of each partner, highest sales first', async () => {
       await service.sell('Birch & Sons', ['24.50', 1]);
       await service.sell('Acme Outdoor', [
         ['189.90', 2],
@@ -53,7 +53,7 @@ describe('GET /analytics/sales-by-partner', () => {
       });
     });
 
-    it('sorts by the amount, not by its text', async () => {
+    it('sorts by amount, not by text', async () => {
       await service.sell('A', ['9', 1]);
       await service.sell('B', ['100', 1]);
       await service.sell('C', ['20', 1]);
@@ -65,7 +65,7 @@ describe('GET /analytics/sales-by-partner', () => {
       ]);
     });
 
-    it('puts partners of the same sales in the order of their names, by code point', async () => {
+    it('orders partners with equal sales by name, by code point', async () => {
       for (const name of ['éclair', '😀', 'acme', 'Zelt', 'Ａ', 'Acme']) await service.sell(name, ['5', 2]);
       await service.sell('Last', ['5', 1]);
 
@@ -74,7 +74,7 @@ describe('GET /analytics/sales-by-partner', () => {
       expect(names).toEqual(['Acme', 'Zelt', 'acme', 'éclair', 'Ａ', '😀', 'Last']);
     });
 
-    it('tells partners apart by every character of their names', async () => {
+    it('distinguishes partners by every character of their names', async () => {
       for (const name of ['Acme', 'acme', 'Ácme']) await service.sell(name, ['1', 1]);
 
       expect(await results()).toHaveLength(3);
@@ -125,7 +125,7 @@ describe('GET /analytics/sales-by-partner', () => {
       expect(await results()).toEqual([{ partner_name: 'Acme', units_sold: units, total_sales: total }]);
     });
 
-    it('rounds the sum of the orders, not each of them', async () => {
+    it('rounds the sum, not each order', async () => {
       for (let count = 0; count < 3; count++) await service.sell('Acme', ['0.005', 1]);
 
       expect(await results()).toEqual([{ partner_name: 'Acme', units_sold: 3, total_sales: '0.02' }]);
@@ -140,7 +140,7 @@ describe('GET /analytics/sales-by-partner', () => {
       ]);
     });
 
-    it('counts an order by what it was sold for, whatever the product costs later', async () => {
+    it('uses the price at order creation', async () => {
       await service.sell('Acme', ['7.77', 1]);
       await service.api.loadFeed('sku,product_name,price\n7.77 undefined,X,99\n', 'Supplier');
 
@@ -157,7 +157,7 @@ describe('GET /analytics/sales-by-partner', () => {
         await service.sell('Acme', ['100', 1]);
       });
 
-      it.each([{}, { currency: '' }])('adds them as they are with %j', async (query) => {
+      it.each([{}, { currency: '' }])('adds them without conversion with %j', async (query) => {
         expect(await results(query as Record<string, string>)).toEqual([
           { partner_name: 'Acme', units_sold: 4, total_sales: '121.00' },
           { partner_name: 'Birch', units_sold: 3, total_sales: '15.00' },
@@ -183,7 +183,7 @@ describe('GET /analytics/sales-by-partner', () => {
   });
 
   describe('422', () => {
-    it.each(wrongCurrencies)('the currency %j is not three capital letters', async (currency) => {
+    it.each(wrongCurrencies)('rejects the currency %j', async (currency) => {
       const { status, body } = await service.api.get(
         `${path}?${new URLSearchParams({ currency }).toString()}`,
       );
@@ -192,7 +192,7 @@ describe('GET /analytics/sales-by-partner', () => {
       expect(body).toEqual({ detail: [wrongCurrency(currency)] });
     });
 
-    it('the currency comes once', async () => {
+    it('rejects a repeated currency', async () => {
       const { status, body } = await service.api.get(`${path}?currency=EUR&currency=EUR`);
 
       expect(status).toBe(422);

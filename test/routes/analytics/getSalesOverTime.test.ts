@@ -75,17 +75,17 @@ describe('GET /analytics/sales-over-time', () => {
         { sales_period: '2026-04', units_sold: 128, total_sales: '64.00' },
       ];
 
-      it('gives the UTC days that have orders, in the order of time', async () => {
+      it('returns the UTC days with orders, in chronological order', async () => {
         expect(await results()).toEqual(daily);
         expect(await results({ grain: 'daily' })).toEqual(daily);
       });
 
-      it('gives the UTC months that have orders, in the order of time', async () => {
+      it('returns the UTC months with orders, in chronological order', async () => {
         expect(await results({ grain: 'monthly' })).toEqual(monthly);
       });
 
       it.each(['Pacific/Kiritimati', 'America/Los_Angeles'])(
-        'gives the same where the database lives in the time zone %s',
+        "is independent of the database's time zone %s",
         async (timeZone) => {
           const { db } = service;
           const database = service.address.database!;
@@ -108,7 +108,7 @@ describe('GET /analytics/sales-over-time', () => {
       );
     });
 
-    it('puts an order of now into the UTC day and month of now', async () => {
+    it('assigns a new order to the current UTC day and month', async () => {
       const before = new Date().toISOString();
       await service.sell('Acme', ['1', 1]);
       const after = new Date().toISOString();
@@ -120,7 +120,7 @@ describe('GET /analytics/sales-over-time', () => {
       expect([before.slice(0, 7), after.slice(0, 7)]).toContain(month!.sales_period);
     });
 
-    it('adds up the orders of all partners', async () => {
+    it('sums the orders of all partners', async () => {
       const createdAt = '2026-03-02T10:00:00Z';
       await service.sell(
         'Acme',
@@ -159,7 +159,7 @@ describe('GET /analytics/sales-over-time', () => {
       expect(await results({ grain: 'monthly' })).toEqual([{ sales_period: '2026-03', ...sales }]);
     });
 
-    it('rounds the sum of a period, not each of its orders or days', async () => {
+    it('rounds the sum of a period, not each order or day', async () => {
       for (const day of ['01', '02', '03']) {
         await service.sell('Acme', ['0.0049', 1], { createdAt: `2026-03-${day}T10:00:00Z` });
       }
@@ -181,14 +181,14 @@ describe('GET /analytics/sales-over-time', () => {
         await service.sell('Birch', ['5', 3], { currency: 'EUR', createdAt: '2026-03-02T10:00:00Z' });
       });
 
-      it.each([{}, { currency: '' }])('adds them as they are with %j', async (query) => {
+      it.each([{}, { currency: '' }])('adds them without conversion with %j', async (query) => {
         expect(await results(query as Record<string, string>)).toEqual([
           { sales_period: '2026-03-01', units_sold: 3, total_sales: '21.00' },
           { sales_period: '2026-03-02', units_sold: 3, total_sales: '15.00' },
         ]);
       });
 
-      it('counts only the orders in the currency given', async () => {
+      it('counts only orders in the given currency', async () => {
         expect(await results({ currency: 'JPY' })).toEqual([
           { sales_period: '2026-03-01', units_sold: 2, total_sales: '20.00' },
         ]);
@@ -230,14 +230,14 @@ describe('GET /analytics/sales-over-time', () => {
       expect(body).toEqual({ detail: [wrongGrain(grain)] });
     });
 
-    it('the grain comes once', async () => {
+    it('rejects a repeated grain', async () => {
       const { status, body } = await service.api.get(`${path}?grain=daily&grain=daily`);
 
       expect(status).toBe(422);
       expect(body).toEqual({ detail: [grainTwice] });
     });
 
-    it.each(wrongCurrencies)('the currency %j is not three capital letters', async (currency) => {
+    it.each(wrongCurrencies)('rejects the currency %j', async (currency) => {
       const { status, body } = await service.api.get(
         `${path}?${new URLSearchParams({ currency }).toString()}`,
       );
@@ -246,7 +246,7 @@ describe('GET /analytics/sales-over-time', () => {
       expect(body).toEqual({ detail: [wrongCurrency(currency)] });
     });
 
-    it('the currency comes once', async () => {
+    it('rejects a repeated currency', async () => {
       const { status, body } = await service.api.get(`${path}?currency=EUR&currency=EUR`);
 
       expect(status).toBe(422);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 
 describe('GET /docs/initializer.js', () => {
   describe('200', () => {
-    it('shows our document, and sends it to no validator; no key is needed', async () => {
+    it('loads the document of the service and uses no validator; no key is needed', async () => {
       const { status, headers, body } = await service.api.withKey(undefined).get('/docs/initializer.js');
 
       expect(status).toBe(200);

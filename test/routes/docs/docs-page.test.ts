@@ -13,7 +13,7 @@ const addresses = () => [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, ad
 
 describe('GET /docs', () => {
   describe('200', () => {
-    it('is a page of HTML; no key is needed', async () => {
+    it('is an HTML page; no key is needed', async () => {
       const { status, headers, body } = await service.api.withKey(undefined).get('/docs');
 
       expect(status).toBe(200);
@@ -22,7 +22,7 @@ describe('GET /docs', () => {
       expect(body).toMatch(/^<!doctype html>/);
     });
 
-    it('may load from this service only, and is framed by nobody', async () => {
+    it('can load from this service only, and cannot be framed', async () => {
       const { headers } = await service.api.get('/docs');
 
       const policy = headers.get('content-security-policy')!.split('; ');
@@ -33,13 +33,13 @@ describe('GET /docs', () => {
       expect(policy.join()).not.toMatch(/unsafe|https?:|\*/);
     });
 
-    it('has no script or style in it, and names no other host', () => {
+    it('has no inline script or style, and no other host', () => {
       expect(page).not.toMatch(/<style|style=|\son\w+=/);
       expect(page).not.toMatch(/<script(?![^>]* src=)/);
       expect(addresses().filter((address) => /^(\w+:)?\/\//.test(address))).toEqual([]);
     });
 
-    it('names the files that it loads by their content, so that they may be kept for ever', async () => {
+    it('addresses its files by digest, so that caches can keep them forever', async () => {
       const versioned = addresses().filter((address) => address.includes('?v='));
 
       expect(versioned).toHaveLength(3);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 describe('GET /openapi.json', () => {
   describe('200', () => {
-    it('is the document that the service works by; no key is needed', async () => {
+    it('is the document of the running service; no key is needed', async () => {
       const { status, headers, body } = await service.api.withKey(undefined).get('/openapi.json');
 
       expect(status).toBe(200);
@@ -18,7 +18,7 @@ describe('GET /openapi.json', () => {
       expect(body).toEqual(document);
     });
 
-    it('has the SHA-256 of its bytes as its strong tag, and has to be asked for anew', async () => {
+    it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
       const response = await fetch(`${service.url}/openapi.json`);
 
       const sha256 = createHash('sha256')

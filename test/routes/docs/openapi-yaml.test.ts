@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 describe('GET /openapi.yaml', () => {
   describe('200', () => {
-    it('is the file as it was written, byte for byte; no key is needed', async () => {
+    it('is spec/openapi.yaml byte for byte; no key is needed', async () => {
       const response = await fetch(`${service.url}/openapi.yaml`);
 
       expect(response.status).toBe(200);
@@ -23,13 +23,13 @@ describe('GET /openapi.yaml', () => {
       expect(Buffer.from(await response.arrayBuffer()).equals(file)).toBe(true);
     });
 
-    it('says the same as the document that the service works by', async () => {
+    it('has the same content as the document of the running service', async () => {
       const { body } = await service.api.get('/openapi.yaml');
 
       expect(parse(body as string)).toEqual(document);
     });
 
-    it('has the SHA-256 of its bytes as its strong tag, and has to be asked for anew', async () => {
+    it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
       const { headers } = await service.api.get('/openapi.yaml');
 
       expect(headers.get('etag')).toBe(`"${createHash('sha256').update(file).digest('hex')}"`);

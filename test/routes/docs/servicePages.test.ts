@@ -23,12 +23,12 @@ describe('the service pages', () => {
     service = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
   });
 
-  it('are no operations of the document, which names them', () => {
+  it('are not operations of the document, which lists them', () => {
     expect(document['x-outside-contract']).toEqual(pages.map(([path]) => `GET ${path}`));
     expect(pages.map(([path]) => path).filter((path) => path in document.paths)).toEqual([]);
   });
 
-  it.each(pages)('%s is public, whatever the key and the query, and has no limit', async (path, own) => {
+  it.each(pages)('%s is public, whatever key and query are, and has no rate limit', async (path, own) => {
     for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
       const target = `${path}?unknown=1&limit=x`;
       const response = await sendRaw(service.url, {
@@ -56,7 +56,7 @@ describe('the service pages', () => {
     });
   });
 
-  it.each(pages)('%s refuses other methods with 405 and Allow, without asking for a key', async (path) => {
+  it.each(pages)('%s rejects other methods with 405 and Allow, before checking the key', async (path) => {
     for (const method of methods.slice(2)) {
       const response = await sendRaw(service.url, { method, path, headers: {} });
 
@@ -69,7 +69,7 @@ describe('the service pages', () => {
   });
 });
 
-describe('with the service pages switched off', () => {
+describe('with SERVICE_PAGES=off', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService({ servicePages: false });
@@ -88,7 +88,7 @@ describe('with the service pages switched off', () => {
     }
   });
 
-  it('everything else is served', async () => {
+  it('all operations are served', async () => {
     expect((await service.api.get('/health')).status).toBe(200);
     expect((await service.api.get('/products')).status).toBe(200);
     expect((await service.api.withKey(undefined).get('/products')).status).toBe(401);

@@ -44,7 +44,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       ({ feedId: id } = await service.api.uploadFeed(csv, partnerName));
     });
 
-    it('200: gives back the very bytes, and says how to verify them', async () => {
+    it('200: returns the uploaded bytes, with digests to verify them', async () => {
       const { status, headers, bytes } = await download(service, id);
 
       expect(status).toBe(200);
@@ -59,7 +59,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(headers.get('content-range')).toBeNull();
     });
 
-    it('200: gives back a file of 20 MB', async () => {
+    it('200: returns a file of 20 MB', async () => {
       const large = Buffer.from(manyProducts(200_000));
       expect(large.length).toBeGreaterThan(10 * mebibyte);
       const { feedId: largeId } = await service.api.uploadFeed(large, partnerName);
@@ -69,7 +69,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(bytes.equals(large)).toBe(true);
     });
 
-    it('206: gives the rest of a download that broke off', async () => {
+    it('206: resumes an interrupted download', async () => {
       const rest = await download(service, id, { range: 'bytes=20-', 'if-range': etag });
 
       expect(rest.status).toBe(206);
@@ -77,7 +77,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(Buffer.concat([csv.subarray(0, 20), rest.bytes])).toEqual(csv);
     });
 
-    it('404: tells a file that is gone from a feed that is unknown', async () => {
+    it('404: distinguishes a missing file from an unknown feed', async () => {
       const { feedId: gone } = await service.api.uploadFeed(csv, partnerName);
       await service.objectStore.delete((await storedFeed(service, gone)).raw_file_object_key);
 
@@ -93,7 +93,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
   });
 
   describe('200', () => {
-    it('comes whatever became of the rows', async () => {
+    it('is independent of the outcome of the run', async () => {
       const broken = Buffer.from('sku,product_name\n1,"never closed\n');
       const { feedId: failed, job } = await local.api.loadFeed(broken, partnerName);
       expect(job.status).toBe('failed');
@@ -101,7 +101,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect((await download(local, failed)).bytes).toEqual(broken);
     });
 
-    it('comes when the file was sent before partner_name', async () => {
+    it('returns a file that was sent before partner_name', async () => {
       const { body } = await uploadParts(local.api, filePart(csv), partnerPart(partnerName));
 
       expect((await download(local, body.feed_id)).bytes).toEqual(csv);
@@ -124,7 +124,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(parseDisposition(disposition).parameters.filename).toBe(fileName);
     });
 
-    it('names a file whose name has control characters', async () => {
+    it('encodes a file name with control characters', async () => {
       const fileName = 'a\tb\u0085.csv';
       const { body } = await uploadParts(local.api, partnerPart(partnerName), filePart(csv, { fileName }));
 
@@ -183,7 +183,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(head.headers['content-length']).toBe(String(size));
     });
 
-    it('leaves no file open, whether it was read to the end, asked for by HEAD or given up', async () => {
+    it('leaves no file open after a complete read, a HEAD or an abort', async () => {
       const { feedId: large } = await local.api.uploadFeed(manyProducts(200_000), partnerName);
       await download(local, large);
       await download(local, large, {}, 'HEAD');
@@ -234,7 +234,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(headers.get('repr-digest')).toBe(`sha-256=:${digest(csv, 'base64')}:`);
     });
 
-    it('gives a file in parts', async () => {
+    it('returns a file in parts', async () => {
       const parts: Buffer[] = [];
       for (let at = 0; at < size; at += 7) {
         parts.push(
@@ -271,7 +271,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await local.api.get('/feeds/%E0%A4%A/raw');
 
       expect(status).toBe(400);
@@ -281,7 +281,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
 
   describe('401', () => {
     it.each<Record<string, string>>([{}, { 'if-none-match': '*' }, { range: 'bytes=100000-' }])(
-      'says nothing of the file without a key, with the headers %j',
+      'exposes nothing without a key, with the headers %j',
       async (headers) => {
         const {
           status,
@@ -297,17 +297,20 @@ describe('GET /feeds/{feed_id}/raw', () => {
   });
 
   describe('404', () => {
-    it.each(['FD99999', 'FD1', 'fd00001', 'JV00001', 'upload', '%20'])('knows no feed %s', async (id) => {
-      const { status, body } = await local.api.get(`/feeds/${id}/raw`, { 'if-none-match': '*' });
+    it.each(['FD99999', 'FD1', 'fd00001', 'JV00001', 'upload', '%20'])(
+      'does not find the feed %s',
+      async (id) => {
+        const { status, body } = await local.api.get(`/feeds/${id}/raw`, { 'if-none-match': '*' });
 
-      expect(status).toBe(404);
-      expect(body).toEqual({ detail: `Feed ${decodeURIComponent(id)} not found.` });
-    });
+        expect(status).toBe(404);
+        expect(body).toEqual({ detail: `Feed ${decodeURIComponent(id)} not found.` });
+      },
+    );
   });
 
   describe('416', () => {
     it.each([`bytes=${size}-`, `bytes=${size}-100000`, 'bytes=100000-', 'bytes=-0', 'bytes=5-4'])(
-      'refuses %s, and says how large the file is',
+      'rejects %s, with the size of the file',
       async (range) => {
         const { status, body, headers } = await local.api.get(`/feeds/${feedId}/raw`, { range });
 
@@ -320,7 +323,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
   });
 
   describe('503', () => {
-    it('asks for patience when the local store fails', async () => {
+    it('has Retry-After when the local store fails', async () => {
       const broken = await startTestService();
       const { feedId: id } = await broken.api.uploadFeed(csv, partnerName);
       await rm(join(broken.dataDir, 'objects'), { recursive: true });
@@ -334,7 +337,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(headers.get('etag')).toBeNull();
     });
 
-    it('asks for patience when the S3 store is down', async () => {
+    it('has Retry-After when the S3 store is down', async () => {
       const down = openTestS3Store({ endpoint: `http://127.0.0.1:${await closedPort()}` });
       const store = new FileStore(createTestFolder());
       store.get = (key, range) => down.get(key, range);
@@ -349,7 +352,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
   });
 
   describe('a file that cannot be read to its end', () => {
-    it('cuts the connection when the store breaks off amid it', async () => {
+    it('closes the connection when the store fails midway', async () => {
       const store = new FileStore(createTestFolder());
       const service = await startTestService({ objectStore: store });
       const { feedId: id } = await service.api.uploadFeed(csv, partnerName);
@@ -370,7 +373,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect((await service.api.get(`/feeds/${id}`)).status).toBe(200);
     });
 
-    it('cuts the connection when the object is shorter than what was uploaded', async () => {
+    it('closes the connection when the object is shorter than the upload', async () => {
       const { feedId: id } = await local.api.uploadFeed(csv, partnerName);
       await truncate(await rawFilePath(local, id), 10);
 
@@ -380,7 +383,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect((await download(local, id, { range: 'bytes=0-9' })).bytes).toEqual(csv.subarray(0, 10));
     });
 
-    it('cuts the connection when the object is longer than what was uploaded', async () => {
+    it('closes the connection when the object is longer than the upload', async () => {
       const { feedId: id } = await local.api.uploadFeed(csv, partnerName);
       await writeFile(await rawFilePath(local, id), Buffer.concat([csv, csv]));
 

@@ -12,7 +12,7 @@ const template = () => service.api.get('/feeds/template.csv');
 
 describe('GET /feeds/template.csv', () => {
   describe('200', () => {
-    it('is a file with all the columns of the profile, in its order, and one row of its examples', async () => {
+    it('has all columns of the profile in its order, and one row of its examples', async () => {
       const { columns } = (await service.api.get('/feeds/profile')).body;
 
       const { status, headers, body } = await template();
@@ -26,7 +26,7 @@ describe('GET /feeds/template.csv', () => {
       ]);
     });
 
-    it('is accepted and loads as it is, without any issue', async () => {
+    it('can be uploaded and loaded unchanged, without any issue', async () => {
       const csv = (await template()).body as string;
 
       const inspection = await service.api.inspect({ csv, partnerName: 'Template' });
@@ -51,7 +51,7 @@ describe('GET /feeds/template.csv', () => {
       });
     });
 
-    it('is the example of the document', async () => {
+    it('equals the example of the document', async () => {
       expect((await template()).body).toBe(
         document.paths['/feeds/template.csv'].get.responses['200'].content['text/csv'].example,
       );
@@ -70,7 +70,7 @@ describe('GET /feeds/template.csv', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('refuses the key %j', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j', async (key) => {
       const { status, body } = await service.api.withKey(key).get('/feeds/template.csv');
 
       expect(status).toBe(401);

@@ -10,7 +10,7 @@ const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head 
 
 describe('GET /feeds/{feed_id}', () => {
   describe('200', () => {
-    it('shows a feed that was not run yet with a note in its message', async () => {
+    it('has a note in the message before the first run', async () => {
       const { feedId, jobId } = await service.api.uploadFeed(csv, 'Café Müller');
 
       const { status, body } = await service.api.get(`/feeds/${feedId}`);
@@ -34,7 +34,7 @@ describe('GET /feeds/{feed_id}', () => {
       });
     });
 
-    it('shows the summary of the last run in its message', async () => {
+    it('has the summary of the last run in its message', async () => {
       const { feedId } = await service.api.loadFeed(csv);
 
       const { body } = await service.api.get(`/feeds/${feedId}`);
@@ -50,7 +50,7 @@ describe('GET /feeds/{feed_id}', () => {
 
   describe('404', () => {
     it.each(['FD99999', 'FD1', 'fd00001', 'FD000001', 'JV00001', 'upload', 'FD00001%00', '%20'])(
-      'knows no feed %s',
+      'does not find the feed %s',
       async (id) => {
         const { status, body } = await service.api.get(`/feeds/${id}`);
 
@@ -61,7 +61,7 @@ describe('GET /feeds/{feed_id}', () => {
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.get('/feeds/%E0%A4%A');
 
       expect(status).toBe(400);

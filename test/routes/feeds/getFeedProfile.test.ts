@@ -38,7 +38,7 @@ const normalised = (text: string) => text.replace(/\s+/g, ' ');
 
 describe('GET /feeds/profile', () => {
   describe('200', () => {
-    it('says how a file is written, and how large it may be here', () => {
+    it('describes syntax and maximum size of a file', () => {
       expect(profile).toEqual({
         encoding: 'utf-8',
         delimiters: [',', ';', '\t'],
@@ -52,7 +52,7 @@ describe('GET /feeds/profile', () => {
       });
     });
 
-    it('has the columns of the document, those of a product, with what each may hold', () => {
+    it('has the columns of a product, each with its rules', () => {
       expect(profile.columns.map(({ name }) => name)).toEqual(schemas.ColumnName.enum);
       const facts = profile.columns.map(({ name, required, type, max_length, cleaning, codes }) => [
         name,
@@ -119,7 +119,7 @@ describe('GET /feeds/profile', () => {
       );
     });
 
-    it.each(rowIssueCodes)('says of %s what the document says', (code) => {
+    it.each(rowIssueCodes)('describes %s as the document does', (code) => {
       const { severity, description, remedy, example } = issueCodes[code];
       const text = normalised(schemas.KnownRowIssueCode.description);
       const start = text.indexOf(`- \`${code}\` (${severity}): `);
@@ -138,7 +138,7 @@ describe('GET /feeds/profile', () => {
       );
     });
 
-    it('names every kind of column and of cleaning as the document does', () => {
+    it("uses the document's names of column types and cleaning rules", () => {
       const used = new Set(profile.columns.flatMap(({ cleaning }) => cleaning));
       expect([...used].sort()).toEqual([...schemas.CleaningRule.enum].sort());
       for (const [spelling, word] of Object.entries(availabilitySpellings)) {
@@ -179,7 +179,7 @@ describe('GET /feeds/profile', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('refuses the key %j', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j', async (key) => {
       const { status, body } = await service.api.withKey(key).get('/feeds/profile');
 
       expect(status).toBe(401);

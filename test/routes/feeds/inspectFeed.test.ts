@@ -44,7 +44,7 @@ const values = (given: Record<string, string>) => ({
 
 describe('POST /feeds/inspect', () => {
   describe('200', () => {
-    it('says how a file is written, what its headers are, its first rows after cleaning and its issues', async () => {
+    it('returns encoding, headers, first rows after cleaning, and issues', async () => {
       const csv =
         'sku,Product_Name, PRICE ,availability,Colour\r\n 01 ,"Tent\r\n2",USD 5,In Stock,red\r\n\r\n,Lamp,NA,ask us,\r\n';
 
@@ -148,7 +148,7 @@ describe('POST /feeds/inspect', () => {
         { encoding: 'unknown', byte_order_mark: false, accepted: false, delimiter: null, headers: [] },
       ],
       [
-        'a character cut at its end',
+        'an incomplete character at its end',
         withBytes('sku,product_name\n1,', [0xe2, 0x82]),
         { encoding: 'unknown' },
       ],
@@ -221,7 +221,7 @@ describe('POST /feeds/inspect', () => {
         },
       );
 
-      it('no column that is there', async () => {
+      it('no column that the file has', async () => {
         const { headers, accepted } = await inspect('SKU,SKU Code,name,Product_Name,Unit Price\n');
 
         expect(accepted).toBe(true);
@@ -237,7 +237,7 @@ describe('POST /feeds/inspect', () => {
       });
     });
 
-    it('shows the first ten rows that would be loaded, and counts all', async () => {
+    it('returns the first ten rows that would be loaded, and the count of all', async () => {
       const rows = Array.from({ length: 30 }, (_, n) =>
         n % 3 === 0 ? `S${n},,` : `S${n},Product ${n},${n}`,
       );
@@ -251,7 +251,7 @@ describe('POST /feeds/inspect', () => {
       expect(body.issue_counts).toMatchObject([{ code: 'missing_required', count: 10 }]);
     });
 
-    it('does not show a row that a later one replaces', async () => {
+    it('omits a row that a later one replaces', async () => {
       const rows = Array.from({ length: 15 }, (_, n) => `S${n % 12},Product ${n}`);
 
       const body = await inspect(`sku,product_name\n${rows.join('\n')}\n`);
@@ -260,7 +260,7 @@ describe('POST /feeds/inspect', () => {
       expect(body.issue_counts).toMatchObject([{ code: 'duplicate_sku', count: 3 }]);
     });
 
-    it('counts repeated skus as a run does: those that come first are shown first', async () => {
+    it('counts repeated skus as a run does, in file order', async () => {
       const csv = 'sku,product_name\nA,1\nB,2\nB,3\nA,4\nC,5\nA,6\n';
 
       const body = await inspect(csv);
@@ -270,7 +270,7 @@ describe('POST /feeds/inspect', () => {
       expect(body.issues.map(({ line }: { line: number }) => line)).toEqual([2, 3, 5]);
     });
 
-    it('shows at most a hundred issues, errors before warnings, and counts all', async () => {
+    it('returns at most 100 issues, errors before warnings, and exact counts', async () => {
       const rows = Array.from({ length: 300 }, (_, n) => (n % 2 === 0 ? `S${n},A,0` : `S${n},A,NA`));
 
       const body = await inspect(`sku,product_name,price\n${rows.join('\n')}\n`);
@@ -285,7 +285,7 @@ describe('POST /feeds/inspect', () => {
       ]);
     });
 
-    it('says why a run would fail, and what it would skip until then', async () => {
+    it('returns the reason why a run would fail, and the rows skipped before', async () => {
       const body = await inspect('sku,product_name,price\nA,A,NA\nB,B,1\nC,"C\n');
 
       expect(body).toMatchObject({
@@ -296,7 +296,7 @@ describe('POST /feeds/inspect', () => {
       });
     });
 
-    it('says what the run then says', async () => {
+    it('returns the issues of the later run', async () => {
       const csv =
         '\n"sku";product_name;price;x;availability\n;A;1;;\nB;"B"x;1\nC;C;USD 1,00;;ask\nD;D;0;;;;\nE;E;0\nE;E;1\n';
 
@@ -311,12 +311,12 @@ describe('POST /feeds/inspect', () => {
       expect(body.row_count).toBe(job.summary.processed);
     });
 
-    describe('of a file that is larger than it looks at', () => {
+    describe('of a file larger than 256 KiB', () => {
       const head = 'sku,product_name\n';
       const rows = (count: number) =>
         Array.from({ length: count }, (_, n) => `S${n},${'n'.repeat(90)}\n`).join('');
 
-      it('looks at the beginning, and leaves out the row that is cut', async () => {
+      it('inspects the beginning, without the incomplete row', async () => {
         const csv = head + rows(5_000);
 
         const body = await inspect(csv);
@@ -328,29 +328,26 @@ describe('POST /feeds/inspect', () => {
         expect(body.row_count).toBe(seen.split('\n').length - 2);
       });
 
-      it.each([0, 1, 2, 3])(
-        'is not misled by a character that is cut, %i bytes further on',
-        async (offset) => {
-          const body = await inspect(`${head}${'x'.repeat(offset)},"${'😀'.repeat(100_000)}"\n`);
+      it.each([0, 1, 2, 3])('handles an incomplete character, %i bytes further on', async (offset) => {
+        const body = await inspect(`${head}${'x'.repeat(offset)},"${'😀'.repeat(100_000)}"\n`);
 
-          expect(body).toMatchObject({
-            accepted: true,
-            complete: false,
-            encoding: 'utf-8',
-            run_failure: null,
-            issues: [],
-          });
-        },
-      );
+        expect(body).toMatchObject({
+          accepted: true,
+          complete: false,
+          encoding: 'utf-8',
+          run_failure: null,
+          issues: [],
+        });
+      });
 
-      it('does not take a quote for open that is closed in the rest', async () => {
+      it('does not report a quote that the rest may close', async () => {
         const body = await inspect(`${head}A,A\nB,B\nC,"${'x\n'.repeat(200_000)}"\n`);
 
         expect(body).toMatchObject({ run_failure: null, complete: false, issues: [] });
         expect(body.rows[0].values.sku).toBe('A');
       });
 
-      it('is not complete by a byte', async () => {
+      it('is incomplete if one byte is missing', async () => {
         const file = (bytes: number) => `${head}A,${'x'.repeat(bytes - head.length - 3)}\n`;
 
         expect(await inspect(file(262_144))).toMatchObject({ complete: true, row_count: 1 });
@@ -378,7 +375,7 @@ describe('POST /feeds/inspect', () => {
       ],
       ['UTF-16', Buffer.from('\ufeffsku,product_name\n', 'utf16le')],
       ['Latin-1', withBytes('sku,product_name\n1,Caf', [0xe9], '\n')],
-      ['a character cut at its end', withBytes('sku,product_name\n1,', [0xf0, 0x9f])],
+      ['an incomplete character at its end', withBytes('sku,product_name\n1,', [0xf0, 0x9f])],
       ['Latin-1 in the header', withBytes('sku,product_name,gr', [0xf6], 'sse\n')],
       ['no header', '1,Tent\n'],
       ['another name', 'SKU Code,product_name\n'],
@@ -399,7 +396,7 @@ describe('POST /feeds/inspect', () => {
 
     // Jest would take a third parameter that a row does not have for `done`.
     it.each(files.map(([what, content, options = {}]) => [what, content, options] as const))(
-      'has the text that an upload answers, of a file with %s',
+      'has the error of an upload, for a file with %s',
       async (_, content, options) => {
         const body = await inspect(content, options);
         const upload = await send('/feeds/upload', partnerPart(), filePart(content, options));
@@ -409,7 +406,7 @@ describe('POST /feeds/inspect', () => {
       },
     );
 
-    it.each(filesOfOtherFormats)('names %s, with the way out: %s', async (_, code, content) => {
+    it.each(filesOfOtherFormats)('detects %s, with the way out: %s', async (_, code, content) => {
       const { hint, refusal } = await inspect(content);
 
       expect(hint).toEqual({ code, message: expect.stringMatching(/^This .+: .+\.$/) });
@@ -419,7 +416,7 @@ describe('POST /feeds/inspect', () => {
       expect(refusal).toMatch(/^(?:CSV file must be UTF-8 encoded\.|Invalid CSV file: .+)$/);
     });
 
-    it('names a file whatever its name and media type are', async () => {
+    it('detects the format whatever name and media type are', async () => {
       const body = await inspect(excelWorkbook(), { fileName: 'spring.xlsx' });
 
       expect(body).toMatchObject({
@@ -450,7 +447,7 @@ describe('POST /feeds/inspect', () => {
       expect((await inspect(content)).hint).toBeNull();
     });
 
-    it('still describes a file whose header is wrong', async () => {
+    it('describes a file with an invalid header', async () => {
       const body = await inspect('SKU Code,product_name\nA,A\n');
 
       expect(body).toMatchObject({
@@ -485,7 +482,7 @@ describe('POST /feeds/inspect', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('refuses the key %j', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j', async (key) => {
       const { status, body } = await service.api.withKey(key).inspect({ csv: 'x', partnerName: 'A' });
 
       expect(status).toBe(401);
@@ -494,7 +491,7 @@ describe('POST /feeds/inspect', () => {
   });
 
   describe('413', () => {
-    it('refuses a file one byte over the limit of an upload, and takes one that just fits', async () => {
+    it('rejects a file one byte over the upload limit, and accepts one at the limit', async () => {
       const file = (bytes: number) => filePart('sku,product_name\n'.padEnd(bytes, 'a,b\n'));
       const tooLarge = { detail: `Uploaded file exceeds the limit of ${fileBytesMax} bytes.` };
 
@@ -505,7 +502,7 @@ describe('POST /feeds/inspect', () => {
 
   describe('415', () => {
     it.each(['text/csv', 'application/json', 'application/x-www-form-urlencoded'])(
-      'refuses a body of %s',
+      'rejects a body of %s',
       async (type) => {
         await refuses(() => post('sku,product_name\n', type), 415, {
           detail: 'Unsupported media type. Send the body as multipart/form-data.',
@@ -551,19 +548,16 @@ describe('POST /feeds/inspect', () => {
       await refuses(() => send('/feeds/upload', ...parts), 422, { detail });
     });
 
-    it.each([' ', 'x'.repeat(256), 'a\u0001b'])(
-      'refuses the partner %j, as the upload does',
-      async (name) => {
-        const upload = await send('/feeds/upload', partnerPart(name), filePart());
+    it.each([' ', 'x'.repeat(256), 'a\u0001b'])('rejects the partner %j, as an upload does', async (name) => {
+      const upload = await send('/feeds/upload', partnerPart(name), filePart());
 
-        expect(upload.status).toBe(422);
-        for (const parts of [
-          [partnerPart(name), filePart()],
-          [filePart(), partnerPart(name)],
-        ]) {
-          await refuses(() => send('/feeds/inspect', ...parts), 422, upload.body);
-        }
-      },
-    );
+      expect(upload.status).toBe(422);
+      for (const parts of [
+        [partnerPart(name), filePart()],
+        [filePart(), partnerPart(name)],
+      ]) {
+        await refuses(() => send('/feeds/inspect', ...parts), 422, upload.body);
+      }
+    });
   });
 });

@@ -27,14 +27,14 @@ const soon = 6_000;
 
 describe('GET /health', () => {
   describe('200', () => {
-    it('is ok when the database lets us in; no key is needed, and exactly two fields are shown', async () => {
+    it('is ok if the database accepts a connection; needs no key, and has exactly two fields', async () => {
       const { status, body } = await service.api.withKey(undefined).get('/health');
 
       expect(status).toBe(200);
       expect(body).toEqual(healthy);
     });
 
-    it.each(['wrong-key', ''])('does not look at the key %j', async (key) => {
+    it.each(['wrong-key', ''])('ignores the key %j', async (key) => {
       const { status, body } = await service.api.withKey(key).get('/health');
 
       expect(status).toBe(200);
@@ -59,7 +59,7 @@ describe('GET /health', () => {
       for (const table of tables) expect(await own.db(table)).toEqual([]);
     });
 
-    it('is ok while the service uses all its own connections', async () => {
+    it('is ok while all pooled connections are in use', async () => {
       const own = await startTestService();
       const busy = await Promise.all(Array.from({ length: 10 }, () => own.db.transaction()));
       try {
@@ -72,7 +72,7 @@ describe('GET /health', () => {
       }
     });
 
-    it('is an error when nothing listens where the database should be', async () => {
+    it('is an error when nothing listens on the address of the database', async () => {
       const { api } = await startAppAt({
         host: '127.0.0.1',
         port: await closedPort(),
@@ -115,7 +115,7 @@ describe('GET /health', () => {
       expect((await own.api.get('/health')).body).toEqual(healthy);
     });
 
-    it('is an error within two seconds, and no connection stays open, whatever answers in the place of the database', async () => {
+    it('is an error within two seconds, and leaves no connection open, whatever server responds instead of the database', async () => {
       const impostors: Record<string, (connection: Socket) => void> = {
         'accepts connections and never answers': () => undefined,
         'closes every connection': (connection) => connection.end(),
@@ -165,7 +165,7 @@ describe('GET /health', () => {
       });
     });
 
-    it('answers at once to many callers while the server does not answer', async () => {
+    it('responds to many callers while the database does not respond', async () => {
       const database = await startFakeDatabase(() => undefined);
       const { api } = await startAppAt(database.address);
       const start = performance.now();
@@ -180,7 +180,7 @@ describe('GET /health', () => {
       await eventually('they are closed', () => expect(database.open.size).toBe(0));
     });
 
-    it('is 200 also while the service is about to stop', async () => {
+    it('is 200 also during shutdown', async () => {
       const { api, app } = await startAppAt(service.address);
       await app.drain();
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
 
 describe('GET /orders/{order_id}', () => {
   describe('200', () => {
-    it('shows the order with its items, in the order in which they were given', async () => {
+    it('returns the order with its items, in the given order', async () => {
       const { productIds } = await loadProducts(service, [
         { sku: 'TENT-2', product_name: 'Two-person tent', price: '189.9001', currency: 'EUR' },
         { sku: '007', product_name: 'Head lamp', price: '24.5', currency: 'EUR' },
@@ -57,7 +57,7 @@ describe('GET /orders/{order_id}', () => {
       });
     });
 
-    it('shows a customer reference that the request did not have as null', async () => {
+    it('returns null for an absent customer_reference', async () => {
       const { productIds } = await loadProducts(service, [{ sku: 'A', price: '1' }]);
       const { body: created } = await service.api.post('/orders', {
         partner_name: 'Acme Outdoor',
@@ -69,7 +69,7 @@ describe('GET /orders/{order_id}', () => {
       expect(body.customer_reference).toBeNull();
     });
 
-    it('knows an order beyond OR99999', async () => {
+    it('finds an order beyond OR99999', async () => {
       const own = await startTestService();
       const { productIds } = await loadProducts(own, [{ sku: 'A', price: '1' }]);
       await own.db.raw("select setval(pg_get_serial_sequence('orders', 'order_id'), 99999)");
@@ -125,7 +125,7 @@ describe('GET /orders/{order_id}', () => {
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.get('/orders/%E0%A4%A');
 
       expect(status).toBe(400);

@@ -43,7 +43,7 @@ async function startWithProduct(): Promise<{ service: TestService; productId: st
 
 describe('GET /orders', () => {
   describe('200', () => {
-    it('is an empty list while there is no order', async () => {
+    it('is an empty list without orders', async () => {
       const { service } = await startWithProduct();
 
       const { status, body } = await list(service);
@@ -52,7 +52,7 @@ describe('GET /orders', () => {
       expect(body).toEqual({ count: 0, items: [] });
     });
 
-    it('shows the orders, each with its own items, newest first', async () => {
+    it('returns orders with their items, newest first', async () => {
       const service = await startTestService();
       const { productIds } = await loadProducts(service, [
         { sku: 'A', price: '1.5' },
@@ -77,7 +77,7 @@ describe('GET /orders', () => {
       });
     });
 
-    it('goes by creation time, of one moment by order number', async () => {
+    it('sorts by creation time, ties by order number', async () => {
       const { service, productId } = await startWithProduct();
       const minutes = [3, 1, 2, 3, 1, 2];
       const orders: unknown[] = [];
@@ -118,44 +118,47 @@ describe('GET /orders', () => {
         expect([all.length, others.length]).toEqual([104, 26]);
       });
 
-      it('has a hundred orders in a page unless told otherwise', async () => {
+      it('has 100 orders per page by default', async () => {
         expect(await walk(service, {})).toEqual(pagesOf(all, 100));
       });
 
       // Of 104: with and without a rest.
-      it.each([3, 8, 26, 52, 99, 100])('goes on without a gap or a repeat, %d at a time', async (limit) => {
-        expect(await walk(service, { limit: String(limit) })).toEqual(pagesOf(all, limit));
-      });
+      it.each([3, 8, 26, 52, 99, 100])(
+        'returns each entry exactly once over all pages, %d at a time',
+        async (limit) => {
+          expect(await walk(service, { limit: String(limit) })).toEqual(pagesOf(all, limit));
+        },
+      );
 
       it.each([1, 4, 13, 26, 100])(
-        'goes on within the orders of one partner, %d at a time',
+        'returns each order of one partner exactly once over all pages, %d at a time',
         async (limit) => {
           const query = { partner_name: 'Birch & Sons', limit: String(limit) };
           expect(await walk(service, query)).toEqual(pagesOf(others, limit));
         },
       );
 
-      it('goes on from an order of another partner', async () => {
+      it('continues after an order of another partner', async () => {
         const cursor = all[50]!;
         const rest = others.filter((id) => all.indexOf(id) > 50);
         expect((await walk(service, { partner_name: 'Birch & Sons' }, cursor)).flat()).toEqual(rest);
       });
 
-      it('gives an empty last page after the oldest order', async () => {
+      it('returns an empty page after the oldest order', async () => {
         const { status, body } = await list(service, { cursor: all.at(-1)! });
 
         expect(status).toBe(200);
         expect(body).toEqual({ count: 0, items: [] });
       });
 
-      it.each(['partner_name', 'cursor'])('takes an empty %s as absent', async (name) => {
+      it.each(['partner_name', 'cursor'])('treats an empty %s as absent', async (name) => {
         expect((await walk(service, { limit: '100', [name]: '' })).flat().slice(0, 100)).toEqual(
           all.slice(0, 100),
         );
       });
 
       it.each(['birch & sons', 'Birch', 'Birch & Sons ', '%', 'Nobody'])(
-        'gives no order for the partner %j: the whole name counts, case and all',
+        'matches the whole partner name, case-sensitively: %j',
         async (partnerName) => {
           const { status, body } = await list(service, { partner_name: partnerName });
 
@@ -165,7 +168,7 @@ describe('GET /orders', () => {
       );
     });
 
-    it('does not show orders twice that are pushed on by new ones', async () => {
+    it('returns each order once while new orders are created', async () => {
       const { service, productId } = await startWithProduct();
       const old: string[] = [];
       for (let count = 0; count < 4; count++) old.push((await place(service, productId)).order_id);
@@ -178,7 +181,7 @@ describe('GET /orders', () => {
       expect(seen).toEqual([...old].reverse());
     });
 
-    it('goes by number beyond OR99999, for orders of one moment', async () => {
+    it('sorts orders of one moment by number beyond OR99999', async () => {
       const { service, productId } = await startWithProduct();
       await service.db.raw("select setval(pg_get_serial_sequence('orders', 'order_id'), 99997)");
       for (let count = 0; count < 4; count++) {
@@ -231,7 +234,7 @@ describe('GET /orders', () => {
       service = await startTestService();
     });
 
-    it.each(wrongLimits)('the limit %j is not an integer from 1 to 100', async (limit, entry) => {
+    it.each(wrongLimits)('rejects the limit %j', async (limit, entry) => {
       const { status, body } = await list(service, { limit });
 
       expect(status).toBe(422);

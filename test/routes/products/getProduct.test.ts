@@ -15,7 +15,7 @@ const get = async (productId: string) => {
 
 describe('GET /products/{product_id}', () => {
   describe('200', () => {
-    it('shows every field', async () => {
+    it('returns every field', async () => {
       const { feedId, productIds } = await loadProducts(
         service,
         [
@@ -50,7 +50,7 @@ describe('GET /products/{product_id}', () => {
       });
     });
 
-    it('shows fields without a value as null', async () => {
+    it('returns fields without a value as null', async () => {
       const { feedId, productIds } = await loadProducts(service, [{ sku: 'BARE', product_name: 'Bare' }]);
 
       expect(await get(productIds[0])).toEqual({
@@ -81,7 +81,7 @@ describe('GET /products/{product_id}', () => {
       expect((await get(productIds[0])).price).toBe(expected);
     });
 
-    it('keeps the feed, the id and the creation time of a product that a later feed leaves unchanged', async () => {
+    it('keeps feed, id and creation time of a product that a later feed leaves unchanged', async () => {
       const rows = [{ sku: 'KEPT', brand: 'Acme' }] as const;
       const first = await loadProducts(service, rows);
       const before = await get(first.productIds[0]);
@@ -92,7 +92,7 @@ describe('GET /products/{product_id}', () => {
       expect(await get(first.productIds[0])).toEqual(before);
     });
 
-    it('shows the feed that wrote it last, and keeps the id and the creation time when it changes', async () => {
+    it('has the feed that wrote it last, and keeps id and creation time', async () => {
       const first = await loadProducts(service, [{ sku: 'CHANGED', brand: 'old' }]);
       const before = await get(first.productIds[0]);
 
@@ -106,7 +106,7 @@ describe('GET /products/{product_id}', () => {
       expect(await get(first.productIds[0])).toEqual(before);
     });
 
-    it('knows a product beyond PR99999', async () => {
+    it('finds a product beyond PR99999', async () => {
       const own = await startTestService();
       await own.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99999)");
       await loadProducts(own, [{ sku: 'A' }]);
@@ -158,7 +158,7 @@ describe('GET /products/{product_id}', () => {
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.get('/products/%E0%A4%A');
 
       expect(status).toBe(400);

@@ -55,7 +55,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
       });
     });
 
-    it('shows a product with the feed that wrote it last', async () => {
+    it('returns a product under the feed that wrote it last', async () => {
       const first = await loadProducts(service, [{ sku: 'kept' }, { sku: 'moved' }], 'Moving');
       const second = await loadProducts(
         service,
@@ -91,7 +91,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
       expect(await list(feedId)).toEqual({ count: 0, items: [] });
     });
 
-    it('is an empty list for a feed that was not run yet, and for one without a product', async () => {
+    it('is an empty list before the first run, and for a feed without products', async () => {
       const waiting = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Waiting');
       const empty = await service.api.loadFeed('sku,product_name\n', 'Waiting');
 
@@ -109,7 +109,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
         await loadProducts(service, numbered(3), 'After');
       });
 
-      it('has a hundred products in a page unless told otherwise', async () => {
+      it('has 100 products per page by default', async () => {
         const page = await list(feedId);
 
         expect(page).toEqual({ count: 100, items: expect.any(Array), next_cursor: ids[99] });
@@ -117,15 +117,18 @@ describe('GET /products/by-feed/{feed_id}', () => {
       });
 
       // Of 104: with and without a rest.
-      it.each([1, 7, 13, 52, 100])('goes on without a gap or a repeat, %d at a time', async (limit) => {
-        const pages = await walk(service.api, `/products/by-feed/${feedId}`, 'product_id', {
-          limit: String(limit),
-        });
+      it.each([1, 7, 13, 52, 100])(
+        'returns each entry exactly once over all pages, %d at a time',
+        async (limit) => {
+          const pages = await walk(service.api, `/products/by-feed/${feedId}`, 'product_id', {
+            limit: String(limit),
+          });
 
-        expect(pages).toEqual(pagesOf(ids, limit));
-      });
+          expect(pages).toEqual(pagesOf(ids, limit));
+        },
+      );
 
-      it('takes a cursor as a position: the product may be of another feed, or of none', async () => {
+      it('treats a cursor as a position: the product may be of another feed, or not exist', async () => {
         expect(await skus(feedId, 'limit=2&cursor=PR00000')).toEqual(['1', '2']);
         expect(await skus(feedId, 'limit=2&cursor=PR00001')).toEqual(['1', '2']);
         expect(await list(feedId, 'cursor=PR999999999')).toEqual({ count: 0, items: [] });
@@ -136,13 +139,13 @@ describe('GET /products/by-feed/{feed_id}', () => {
         expect(await skus(feedId, 'limit=2&cursor=')).toEqual(['1', '2']);
       });
 
-      it('knows no sort, order or filter: those are ignored like any unknown parameter', async () => {
+      it('ignores sort, order and filters, like unknown parameters', async () => {
         const query = 'limit=2&sort_by=price&order=desc&brand=Acme&partner_name=Before';
         expect(await skus(feedId, query)).toEqual(['1', '2']);
       });
     });
 
-    it('goes by number beyond PR99999', async () => {
+    it('sorts by number beyond PR99999', async () => {
       const own = await startTestService();
       await own.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99998)");
       const { feedId } = await loadProducts(own, numbered(3));
@@ -174,7 +177,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
       expect(body).toEqual({ detail: 'Invalid cursor value.' });
     });
 
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.get('/products/by-feed/%E0%A4%A');
 
       expect(status).toBe(400);
@@ -183,7 +186,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
   });
 
   describe('422', () => {
-    it.each(wrongLimits)('the limit %j is not an integer from 1 to 100', async (limit, entry) => {
+    it.each(wrongLimits)('rejects the limit %j', async (limit, entry) => {
       const query = new URLSearchParams({ limit }).toString();
       const { status, body } = await service.api.get(`/products/by-feed/unknown?${query}`);
 
@@ -191,7 +194,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
       expect(body).toEqual({ detail: [entry] });
     });
 
-    it('the limit comes once', async () => {
+    it('rejects a repeated limit', async () => {
       const { status, body } = await service.api.get('/products/by-feed/unknown?limit=5&limit=5');
 
       expect(status).toBe(422);

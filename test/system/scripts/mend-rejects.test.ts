@@ -45,7 +45,7 @@ describe('mend-rejects with real rejects', () => {
       ]),
     );
 
-  it('never sets a live price or currency to null: it mends what is declared and leaves out the rest', async () => {
+  it('never sets a live price or currency to null: converts declared prices and omits the rest', async () => {
     const { api } = service;
     const columns = 'sku,product_name,price,currency\n';
     await api.loadFeed(
@@ -99,7 +99,7 @@ it.each([
   expect(stdout.split('\n')[1]).toBe(`2,invalid_price,"Why, in words.",A,Tent,${mended},EUR`);
 });
 
-it('mend-rejects leaves out prices that do not follow what was declared', async () => {
+it('mend-rejects omits prices that are not written as declared', async () => {
   const others = [
     '"1.299,00"',
     '"1,2,3"',
@@ -128,13 +128,13 @@ it.each([';', '\t'])('mend-rejects reads and writes the delimiter of the feed: %
   expect(stdout).toBe(`${names}\n${line.replace('1.299,00', '1299.00')}\n`);
 });
 
-it('mend-rejects refuses another file', async () => {
+it('mend-rejects rejects another file', async () => {
   await expect(mend('sku,product_name\nA,Tent\n', '--decimal=comma')).rejects.toEqual(
-    new UsageError('This is no rejects.csv with prices: it has no column _line.'),
+    new UsageError('Not a rejects.csv with prices: missing column _line.'),
   );
 });
 
-it('mend-rejects ends with exit code 2 and one line when no option declares anything', async () => {
+it('mend-rejects exits with 2 and one line without options', async () => {
   expect(await runScript(`${head}\n`)).toEqual({
     code: 2,
     stdout: '',

@@ -21,7 +21,7 @@ function environmentOf(service: Document): Record<string, string> {
 }
 
 describe('compose.yaml', () => {
-  it('is what the Compose Specification allows', () => {
+  it('is valid by the Compose Specification', () => {
     // It names a draft by an address that is not that draft's, and its parts by a keyword of another.
     const { $schema: _draft, ...schema } = composeSchema as Record<string, unknown>;
     const ajv = addFormats(new Ajv({ allErrors: true, strict: false })).removeKeyword('id');
@@ -33,7 +33,7 @@ describe('compose.yaml', () => {
     expect(isCompose({ ...compose, services: { api: { image: 'x', memory: '1g' } } })).toBe(false);
   });
 
-  it('has an API, workers and a migration of one image, which the service starts with', () => {
+  it('starts API, workers and migration from one image', () => {
     expect(Object.fromEntries(ours.map(([name, service]) => [name, service.command ?? []]))).toEqual({
       api: [],
       worker: ['worker'],
@@ -42,18 +42,15 @@ describe('compose.yaml', () => {
     expect(new Set(ours.map(([, service]) => service.image)).size).toBe(1);
   });
 
-  it.each(ours)(
-    '%s has settings that the service understands, and what is given is not in the file',
-    (_, service) => {
-      const config = configOf(environmentOf(service));
+  it.each(ours)('%s has valid settings, and secrets are not in the file', (_, service) => {
+    const config = configOf(environmentOf(service));
 
-      expect(config.databaseUrl).toContain('givenPOSTGRES_PASSWORD');
-      expect(config.s3).toMatchObject({ endpoint: 'http://s3:7070', bucket: 'partner-feeds' });
-      expect(service.environment.AWS_SECRET_ACCESS_KEY).toMatch(/^\$\{S3_SECRET_KEY:\?/);
-    },
-  );
+    expect(config.databaseUrl).toContain('givenPOSTGRES_PASSWORD');
+    expect(config.s3).toMatchObject({ endpoint: 'http://s3:7070', bucket: 'partner-feeds' });
+    expect(service.environment.AWS_SECRET_ACCESS_KEY).toMatch(/^\$\{S3_SECRET_KEY:\?/);
+  });
 
-  it('asks for every secret, has none of its own, and .env.example names them', () => {
+  it('requires every secret from the environment, and .env.example names them', () => {
     const asked = new Set([...read('compose.yaml').matchAll(variable)].map(([, name]) => name));
 
     expect(read('compose.yaml').match(/\$/g)).toHaveLength(
@@ -66,26 +63,26 @@ describe('compose.yaml', () => {
     for (const [, value] of secrets) expect(value.replace(variable, '')).toBe('');
   });
 
-  it('can be reached from this machine only, and there at the port that the API listens on', () => {
+  it('publishes the port of the API on the loopback address only', () => {
     const published = services.flatMap(([name, { ports = [] }]) => ports.map((port: string) => [name, port]));
 
     expect(published).toEqual([['api', `127.0.0.1:8080:${image.env.PORT}`]]);
   });
 
-  it.each(services)('%s has a version of its image, and no way to more rights', (_, service) => {
+  it.each(services)('%s pins its image version and cannot gain privileges', (_, service) => {
     expect(service.image).toMatch(/:v?\d+/);
     expect(service.security_opt).toEqual(['no-new-privileges:true']);
     expect(service.privileged).toBeUndefined();
   });
 
-  it.each(ours)('%s writes nothing, may nothing, and has time to stop', (_, service) => {
+  it.each(ours)('%s has a read-only file system, no capabilities, and a stop grace period', (_, service) => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
     expect(parseInt(service.stop_grace_period, 10) * 1000).toBeGreaterThan(promisedStopMilliseconds);
     // With the image's own look at /readyz, but for the migration, which serves nothing.
     expect(service.healthcheck).toEqual(service.command?.[0] === 'migrate' ? { disable: true } : undefined);
   });
 
-  it('waits for what can be waited for', () => {
+  it('waits for healthy dependencies', () => {
     for (const [name, { depends_on: dependsOn = {} }] of services) {
       for (const [other, { condition }] of Object.entries<Document>(dependsOn)) {
         const target = compose.services[other];

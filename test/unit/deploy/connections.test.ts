@@ -15,20 +15,20 @@ describe('the connections to PostgreSQL', () => {
     connectionsOfWorker(loadConfig(database)),
   ];
 
-  it('are those of the table in docs/reference/database-connections.md', () => {
+  it('equal the table in docs/reference/database-connections.md', () => {
     const page = read('docs/reference/database-connections.md');
 
     expect(Number(/^\| \*\*all\*\* .*\| \*\*(\d+)\*\* +\|$/m.exec(page)![1])).toBe(ofApi);
     expect(page).toContain(`${ofApi} + ${ofApi} + ${ofWorker} = ${2 * ofApi + ofWorker}`);
   });
 
-  it('are those of each of several processes, of which the first has four', () => {
+  it('are the same in each of several processes, plus four in the first', () => {
     const ofFour = connectionsOfApi(loadConfig({ ...withReplica, API_PROCESSES: '4' }));
 
     expect(ofFour).toBe(4 * (ofApi - 2) + 4);
   });
 
-  it('find room in the server of compose.yaml, with three workers too', () => {
+  it('fit into max_connections of compose.yaml, also with three workers', () => {
     const { services } = readCompose();
     const [, max] = /max_connections=(\d+)/.exec(services.postgres.command.join(' '))!;
     const api = connectionsOfApi(loadConfig({ ...database, ...services.api.environment, ...database }));

@@ -21,11 +21,11 @@ const copied = dockerfile
   .map((argument) => argument.getValue());
 
 describe('the Dockerfile', () => {
-  it('has no fault that the linter knows', () => {
+  it('passes the linter', () => {
     expect(validate(text)).toEqual([]);
   });
 
-  it('takes its base image by a whole version, of the line that the service is developed on', () => {
+  it('pins a full version of the base image, on the major version used for development', () => {
     const images = dockerfile.getFROMs().map((from) => from.getImage());
     const base = /^ARG NODE_IMAGE=node:(\d+)\.\d+\.\d+-[a-z]+-slim$/m.exec(text);
 
@@ -33,7 +33,7 @@ describe('the Dockerfile', () => {
     expect(base?.[1]).toBe(/^>=(\d+)\./.exec(engines.node)![1]);
   });
 
-  it('copies what is there, and .dockerignore lets through no more than that', () => {
+  it('copies existing paths only, and .dockerignore excludes all others', () => {
     const letThrough = read('.dockerignore')
       .split('\n')
       .filter((line) => line && !line.startsWith('#'));
@@ -42,18 +42,18 @@ describe('the Dockerfile', () => {
     expect(letThrough).toEqual(['*', ...[...new Set(copied)].map((path) => `!${path}`)]);
   });
 
-  it('runs the service as npm start does, without npm', () => {
+  it('runs the service with the flags of npm start, without npm', () => {
     const [environment, command] = scripts.start.split(/ (?=exec )/);
     expect(`exec ${image.entrypoint.join(' ')}`).toBe(command);
     expect(Object.entries(image.env).map(([name, value]) => `${name}=${value}`)).toContain(environment);
   });
 
-  it('runs it as an account that is not root, given by number', () => {
+  it('runs as a numeric non-root user', () => {
     expect(image.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(image.stage.filter((instruction) => instruction.getKeyword() === 'USER')).toHaveLength(1);
   });
 
-  it('has settings that the service understands, and probes and metrics stay within', () => {
+  it('has valid settings, and exposes neither probes nor metrics', () => {
     const config = configOf(image.env);
 
     expect(config).toMatchObject({ host: '0.0.0.0', metrics: { host: '127.0.0.1' } });
@@ -61,7 +61,7 @@ describe('the Dockerfile', () => {
     expect(exposed.getArguments().map((argument) => argument.getValue())).toEqual([String(config.port)]);
   });
 
-  it('is named alike wherever it is used', () => {
+  it('has the same name wherever it is used', () => {
     const { version } = parse(read('package.json'));
     const [{ newTag }] = parse(read('deploy/kubernetes/kustomization.yaml')).images;
 

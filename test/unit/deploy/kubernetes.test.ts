@@ -75,7 +75,7 @@ function environmentOf(container: Document): Record<string, string> {
 }
 
 describe('the manifests of Kubernetes', () => {
-  it('are all applied, but for the example of secrets', () => {
+  it('are all in the kustomization, except the example of secrets', () => {
     const files = readdirSync(join(project, folder)).filter((name) => name.endsWith('.yaml'));
 
     expect([...kustomization.resources, 'kustomization.yaml', 'secrets.example.yaml'].sort()).toEqual(
@@ -87,7 +87,7 @@ describe('the manifests of Kubernetes', () => {
     ]);
   });
 
-  it('have only fields that the API knows', () => {
+  it('have only fields of the Kubernetes API', () => {
     expect(typeErrors(all.map(([, manifest]) => manifest))).toEqual([]);
     const misspelt = structuredClone(all.find(([name]) => name === 'Deployment catalog-api')![1]);
     misspelt.spec.template.spec.containers[0].livenesProbe = {};
@@ -102,7 +102,7 @@ describe('the manifests of Kubernetes', () => {
     expect(() => new models[manifest.kind](wrong).validate()).toThrow('labels');
   });
 
-  it.each(pods)('%s has settings that the service understands', (_, _template, container) => {
+  it.each(pods)('%s has valid settings', (_, _template, container) => {
     const config = configOf(environmentOf(container));
 
     expect(config).toMatchObject({
@@ -114,7 +114,7 @@ describe('the manifests of Kubernetes', () => {
     expect(config.databaseUrl).toBeDefined();
   });
 
-  it('migrate with an account of its own, and serve with the one that the grants are for', () => {
+  it('migrate with a separate account, and serve with the account of the grants', () => {
     const roles = new Set(
       pods.map(([, , { args = [], envFrom }]) => [args[0], envFrom[1].secretRef.name].join(' ')),
     );
@@ -128,7 +128,7 @@ describe('the manifests of Kubernetes', () => {
   });
 
   it.each(pods)(
-    '%s runs with no rights: what the policy `restricted` asks for, and a file system to read',
+    '%s satisfies the policy `restricted`, with a read-only file system',
     (_, { spec }, container) => {
       expect(spec.securityContext).toMatchObject({
         runAsNonRoot: true,
@@ -149,7 +149,7 @@ describe('the manifests of Kubernetes', () => {
     },
   );
 
-  it.each(serving)('%s is asked where the service answers', async (_, _template, container) => {
+  it.each(serving)('%s is probed on the port of the service', async (_, _template, container) => {
     const metrics = new Metrics();
     const server = createOperatorServer(
       metrics,
@@ -178,7 +178,7 @@ describe('the manifests of Kubernetes', () => {
     if (ports.http !== undefined) expect(ports.http).toBe(PORT);
   });
 
-  it.each(serving)('%s has time to stop', (_, { spec }, container) => {
+  it.each(serving)('%s has a termination grace period', (_, { spec }, container) => {
     const { shutdownSeconds } = configOf(environmentOf(container));
     const pause = Number(container.lifecycle?.preStop.exec.command[1] ?? 0);
     const stop = Math.max(promisedStopMilliseconds, shutdownSeconds * 1000 + stopReserveMilliseconds);
@@ -187,7 +187,7 @@ describe('the manifests of Kubernetes', () => {
     if (container.lifecycle) expect(pause).toBeGreaterThan(container.readinessProbe.periodSeconds);
   });
 
-  it('name each other by names and labels that there are', () => {
+  it('refer to existing names and labels', () => {
     const labels = Object.fromEntries(pods.map(([name, { metadata }]) => [name, metadata.labels]));
     const api = labels['Deployment catalog-api'];
     const find = (kind: string) => applied.find((manifest) => manifest.kind === kind);
@@ -210,7 +210,7 @@ describe('the manifests of Kubernetes', () => {
     expect([...accounts]).toEqual([find('ServiceAccount').metadata.name]);
   });
 
-  it('have the migration changed by no setting: a job that is there cannot be', () => {
+  it('keep the migration job independent of settings, as jobs are immutable', () => {
     const maps = Object.fromEntries(
       pods.map(([name, , { envFrom }]) => [name, envFrom[0].configMapRef.name]),
     );
@@ -222,7 +222,7 @@ describe('the manifests of Kubernetes', () => {
     });
   });
 
-  it('take no more connections, amid an update too, than docs/how-to/deploy.md says', () => {
+  it('need at most the connections of docs/how-to/deploy.md, also during an update', () => {
     const [api, worker] = serving.map(([, , container]) => configOf(environmentOf(container)));
     const { maxReplicas } = applied.find(({ kind }) => kind === 'HorizontalPodAutoscaler').spec;
     const specs = serving.map(([name]) => applied.find((manifest) => nameOf(manifest) === name).spec);
@@ -238,7 +238,7 @@ describe('the manifests of Kubernetes', () => {
     );
   });
 
-  it('leave the number of API processes to the autoscaler, and let no update make it smaller', () => {
+  it('leave the number of API processes to the autoscaler, and keep it during updates', () => {
     const { spec } = applied.find((manifest) => nameOf(manifest) === 'Deployment catalog-api');
 
     expect(spec.replicas).toBeUndefined();

@@ -15,7 +15,7 @@ function codeOf(page: string): string[] {
   });
 }
 
-describe('the commands that the documentation names', () => {
+describe('commands in the documentation', () => {
   it.each(pages)('exist: %s', (page) => {
     const commands = codeOf(page).flatMap((code) => code.split('\n'));
     const made = commands.flatMap((line) => /^ *make ([^#&|]+)/.exec(line)?.[1]!.trim().split(' ') ?? []);

@@ -7,7 +7,7 @@ const records = readdirSync(folder).filter((name) => name !== 'README.md');
 const linesMax = 40;
 
 describe('a decision record', () => {
-  it.each(records)('has all parts on few lines: %s', (name) => {
+  it.each(records)('has all sections in at most 40 lines: %s', (name) => {
     const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n');
 
     expect(name).toMatch(/^\d{4}-[a-z0-9-]+\.md$/);
@@ -24,7 +24,7 @@ describe('a decision record', () => {
     expect(lines.length).toBeLessThanOrEqual(linesMax);
   });
 
-  it('has a number of its own', () => {
+  it('has a unique number', () => {
     const numbers = records.map((name) => name.slice(0, 4));
 
     expect(new Set(numbers).size).toBe(numbers.length);

@@ -14,7 +14,7 @@ describe('.env.example', () => {
     expect(commented.map(([name]) => name)).toEqual(settingNames);
   });
 
-  it('changes nothing when all comments are removed, but for settings that need another one', () => {
+  it('has the defaults as values, except for settings that depend on others', () => {
     const { METRICS_HOST, RATE_LIMIT_SECONDS, DATABASE_REPLICA_LAG_SECONDS, ...rest } =
       Object.fromEntries(commented);
 

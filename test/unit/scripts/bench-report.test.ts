@@ -26,13 +26,13 @@ const health: Measurement = {
 };
 
 describe('a measurement beside a limit', () => {
-  it('is judged by the median of the ratios of each round, not by the ratio of the medians', () => {
+  it('is judged by the median of the ratios per round, not by the ratio of the medians', () => {
     const skewed = { ...reRun, values: [2, 4, 6], limit: { name: 'limit', values: [4, 1, 3] } };
 
     expect(evaluate(skewed).ratio).toEqual({ median: 2, min: 0.5, max: 4 });
   });
 
-  it('has met its target when the ratio is just that', () => {
+  it('meets its target with an equal ratio', () => {
     expect(evaluate(reRun)).toMatchObject({
       value: { median: 4, min: 3, max: 6 },
       ratio: { median: 2, min: 1.2, max: 3 },
@@ -40,16 +40,16 @@ describe('a measurement beside a limit', () => {
     });
   });
 
-  it('has missed it when the ratio is beyond', () => {
+  it('misses its target with a larger ratio', () => {
     expect(evaluate({ ...reRun, target: { kind: 'at most', value: 1.9 } }).met).toBe(false);
   });
 
-  it('of which there can only be too little is judged the other way round', () => {
+  it('with a lower bound is judged the other way round', () => {
     expect(evaluate(throughput).met).toBe(true);
     expect(evaluate({ ...throughput, target: { kind: 'at least', value: 1 } }).met).toBe(false);
   });
 
-  it('cannot be judged without a limit for each round', () => {
+  it('requires a limit for each round', () => {
     expect(() => evaluate({ ...reRun, limit: { name: '\\copy', values: [2, 2] } })).toThrow(
       'unchanged re-run: 3 values and 2 limits',
     );
@@ -75,12 +75,12 @@ describe('a measurement without a limit', () => {
 });
 
 describe('the share of its target', () => {
-  it('is below 1 where more would be allowed, and above where less would be needed', () => {
+  it('is below 1 within an upper bound, and above 1 beyond it', () => {
     expect(shareOfTarget(evaluate(reRun))).toEqual({ median: 1, min: 0.6, max: 1.5 });
     expect(shareOfTarget(evaluate(health))).toEqual({ median: 0.98, min: 0.8, max: 1.2 });
   });
 
-  it('is below 1 where less would be allowed, when the target is at least something', () => {
+  it('is below 1 above a lower bound', () => {
     const { median, min, max } = shareOfTarget(evaluate(throughput))!;
 
     expect(median).toBeCloseTo(0.8 / 0.9);
@@ -88,13 +88,13 @@ describe('the share of its target', () => {
     expect(max).toBeCloseTo(1);
   });
 
-  it('is none without a target', () => {
+  it('is undefined without a target', () => {
     expect(shareOfTarget(evaluate({ ...reRun, target: undefined }))).toBeUndefined();
   });
 });
 
 describe('the table', () => {
-  it('is Markdown, and says what was missed', () => {
+  it('is Markdown, and shows missed targets', () => {
     const missed = { ...health, values: [55.55] };
     const table = formatTable([reRun, missed, { ...throughput, target: undefined }].map(evaluate));
 
@@ -110,7 +110,7 @@ describe('the table', () => {
 });
 
 describe('the plot', () => {
-  it('shows what has a target, and takes names as text', () => {
+  it('shows results with a target, and escapes names', () => {
     const named = { ...health, name: 'p99 < 50 & "quick"' };
     const svg = plotResults([reRun, named, { ...throughput, target: undefined }].map(evaluate), 'a < b');
 
@@ -121,7 +121,7 @@ describe('the plot', () => {
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
   });
 
-  it('keeps a dot that is far off within its frame', () => {
+  it('clamps a distant dot to its frame', () => {
     const svg = plotResults([evaluate({ ...health, values: [1e9] })], '');
 
     const width = Number(/width="(\d+)"/.exec(svg)![1]);

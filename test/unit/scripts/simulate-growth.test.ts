@@ -12,23 +12,23 @@ import {
 
 const page = readFileSync(join(__dirname, '..', '..', '..', 'docs', 'explanation', 'growing.md'), 'utf8');
 
-describe('what larger catalogs take', () => {
-  it('stands in docs/explanation/growing.md as the measured costs make it; npx tsx scripts/simulate-growth.ts mends that', () => {
+describe('requirements of larger catalogs', () => {
+  it('are in docs/explanation/growing.md as computed from the measured costs; npx tsx scripts/simulate-growth.ts updates it', () => {
     expect(pageWithTable(page, costs)).toBe(page);
     expect(tableOf(costs)).toContain('1,000,000,000');
   });
 
-  it('is no table of other costs', () => {
+  it('differ with other costs', () => {
     const dearer = { ...costs, indexBytesPerProduct: 2 * costs.indexBytesPerProduct };
 
     expect(pageWithTable(page, dearer)).not.toBe(page);
   });
 
-  it('is refused a page without a place for it', () => {
+  it('cannot be written into a page without a marker', () => {
     expect(() => pageWithTable('# Growing', costs)).toThrow('has no');
   });
 
-  it.each(sizes)('of %d products is the rows, the bytes and the requests of each, added up', (products) => {
+  it.each(sizes)('of %d products scale with rows, bytes and requests', (products) => {
     const demand = demandOf(products, costs);
 
     const bytes = costs.tableBytesPerProduct + costs.indexBytesPerProduct + costs.digestBytesPerProduct;
@@ -42,7 +42,7 @@ describe('what larger catalogs take', () => {
     expect(demand.pageMachines * costs.pagesPerSecond).toBeCloseTo(demand.pagesPerSecond, 3);
   });
 
-  it('names what one machine has least of', () => {
+  it('name the resource that one machine exhausts first', () => {
     const enough = { ...costs, pagesPerSecond: 1e9, ordersPerSecond: 1e9, changedRowsPerSecond: 1e9 };
 
     expect(firstToSaturate(demandOf(1_000_000_000, enough))).toContain('memory for the indexes');

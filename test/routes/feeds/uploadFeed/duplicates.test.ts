@@ -38,7 +38,7 @@ describe('POST /feeds/upload', () => {
   });
 
   describe('duplicate_of', () => {
-    it('names the first feed of the partner with the same bytes', async () => {
+    it('is the first feed of the partner with the same bytes', async () => {
       const partner = 'Again and Again';
       const first = await upload(goodCsv, partner);
       const other = await upload(`${goodCsv}\n`, partner);
@@ -70,7 +70,7 @@ describe('POST /feeds/upload', () => {
       expect((await upload(csv, what)).duplicate_of).toBeNull();
     });
 
-    it('names no upload that was refused', async () => {
+    it('ignores rejected uploads', async () => {
       const csv = 'product_name\na\n';
       expect((await service.api.upload({ csv, partnerName: 'Refused' })).status).toBe(400);
       expect(
@@ -80,7 +80,7 @@ describe('POST /feeds/upload', () => {
       expect((await upload(goodCsv, 'Refused')).duplicate_of).toBeNull();
     });
 
-    it('is about numbers: an upload that began earlier and ended later is the first', async () => {
+    it('compares feed numbers: an upload that began earlier and ended later is the first', async () => {
       const partnerName = 'Slow Line';
       const csv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
       const form = formBody([partnerPart(partnerName), filePart(csv)]);
@@ -100,7 +100,7 @@ describe('POST /feeds/upload', () => {
       expect(await duplicateOf(quick.feed_id)).toBe(body.feed_id);
     });
 
-    it('goes by the number beyond 99999, not by the text', async () => {
+    it('compares numbers beyond 99999, not texts', async () => {
       const other = await startTestService();
       await other.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 99998)");
       const [first, second] = [await other.api.uploadFeed(goodCsv), await other.api.uploadFeed(goodCsv)];

@@ -47,9 +47,14 @@ const anyOrder: [string, RawPart[]][] = [
 
 /** Where an upload can be cut: its parts, the text before which it ends, and where its file is by then. */
 const cuts: [string, RawPart[], string, string][] = [
-  ['amid the file, after partner_name', [partnerPart(), filePart(largeCsv)], 'LAMP-1', 'objects/unfinished/'],
   [
-    'amid the file, before partner_name',
+    'in the middle of the file, after partner_name',
+    [partnerPart(), filePart(largeCsv)],
+    'LAMP-1',
+    'objects/unfinished/',
+  ],
+  [
+    'in the middle of the file, before partner_name',
     [filePart(largeCsv), partnerPart()],
     'LAMP-1',
     'objects/unfinished/',
@@ -59,7 +64,7 @@ const cuts: [string, RawPart[], string, string][] = [
 ];
 
 describe('POST /feeds/upload', () => {
-  describe('a client that goes away', () => {
+  describe('a client that disconnects', () => {
     const ways: [string, (upload: OpenUpload) => void][] = [
       ['cuts the connection', (upload) => upload.abort()],
       ['hangs up', (upload) => upload.hangUp()],
@@ -84,7 +89,7 @@ describe('POST /feeds/upload', () => {
       });
     });
 
-    it('does not disturb an upload beside it', async () => {
+    it('does not affect a concurrent upload', async () => {
       const [, parts, text, folder] = cuts[0]!;
       const cut = new OpenUpload(service);
       await sendUpTo(service, cut, parts, text, folder);
@@ -100,7 +105,7 @@ describe('POST /feeds/upload', () => {
     const unavailable = { detail: 'Service temporarily unavailable' };
     // The folder gives way to a plain file: nothing can be written below it any more.
     it.each(['objects', 'objects/unfinished', 'objects/local'])(
-      'asks for patience when the object store fails, and stores nothing: %s is gone',
+      'has Retry-After when the object store fails, and stores nothing: %s is missing',
       async (folder) => {
         const broken = await startTestService();
         await rm(join(broken.dataDir, folder), { recursive: true });
@@ -118,7 +123,7 @@ describe('POST /feeds/upload', () => {
       },
     );
 
-    it('removes a file that cannot get to its place', async () => {
+    it('deletes a file that cannot be moved to its final key', async () => {
       const broken = await startTestService();
       const before = await stored(broken);
       const parts = [filePart(goodCsv), partnerPart()];
@@ -135,7 +140,7 @@ describe('POST /feeds/upload', () => {
     });
 
     it.each(anyOrder)(
-      'asks for patience when the database goes away amid it, and stores nothing: %s',
+      'has Retry-After when the database connection is lost during the upload, and stores nothing: %s',
       async (_order, parts) => {
         const { headers } = await expectRefusal(
           service,
@@ -153,7 +158,7 @@ describe('POST /feeds/upload', () => {
   });
 
   describe('500', () => {
-    it.each(anyOrder)('says nothing of its cause, and stores nothing: %s', async (_order, parts) => {
+    it.each(anyOrder)('exposes no cause, and stores nothing: %s', async (_order, parts) => {
       const fail = "raise exception 'secret';";
 
       const { headers } = await expectRefusal(

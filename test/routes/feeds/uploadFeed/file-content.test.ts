@@ -54,13 +54,13 @@ describe('POST /feeds/upload', () => {
       ['rows that are merely bad', 'sku,product_name,price\n,,\n1,Tent,NA\n1,Tent,1,2,3\n'],
     ])('takes a file with %s', (_what, csv) => accepts(csv));
 
-    it('takes characters of two to four bytes wherever chunks end', () =>
+    it('accepts characters of two to four bytes at chunk boundaries', () =>
       // Runs of 2, 3 and 4 bytes a character, each longer than any chunk, so that chunks end amid characters.
       accepts(
         `sku,product_name\n1,"${'é'.repeat(300_001)}x${'€'.repeat(300_001)}y${'😀'.repeat(300_001)}"\n`,
       ));
 
-    it.each([0, 1, 2, 3])('takes characters of four bytes, %d bytes further on', (offset) =>
+    it.each([0, 1, 2, 3])('accepts characters of four bytes, %d bytes further on', (offset) =>
       accepts(`sku,product_name\n${'x'.repeat(offset)},${'😀'.repeat(100_000)}\n`),
     );
   });
@@ -97,7 +97,7 @@ describe('POST /feeds/upload', () => {
       ['a character of four bytes cut at its end', withBytes(header, '1,', [0xf0, 0x9f, 0x98])],
       ['a wrong last byte after megabytes', withBytes(header, manyRows('1,Zelt für €\n'), [0xff])],
       [
-        'a character cut at its end after megabytes',
+        'an incomplete character at its end after megabytes',
         withBytes(header, manyRows('1,Zelt für €\n'), [0xe2, 0x82]),
       ],
       ['white space and a wrong byte', withBytes(' \n', [0xff])],
@@ -144,7 +144,7 @@ describe('POST /feeds/upload', () => {
       await refuses(csv, headerTooLong);
     });
 
-    describe('looks at the file in the order of the specification:', () => {
+    describe('checks the file in the order of the specification:', () => {
       const wrong = Buffer.from([0xff, 0xfe]);
       const pdf = { fileName: 'feed.pdf' };
 
@@ -182,26 +182,23 @@ describe('POST /feeds/upload', () => {
         [missingHeaders, 'price\n', {}],
         ['Invalid CSV file: Duplicate header: sku', 'sku,sku,product_name\n', {}],
       ];
-      it.each(badFiles)(
-        '"%s" before what is wrong with the other parts',
-        async (detail, content, options) => {
-          const file = filePart(content, options);
-          const blank = partnerPart(' ');
+      it.each(badFiles)('"%s" before errors of the other parts', async (detail, content, options) => {
+        const file = filePart(content, options);
+        const blank = partnerPart(' ');
 
-          for (const parts of [
-            [file],
-            [blank, file],
-            [file, blank],
-            [file, partnerPart('x'.repeat(256))],
-            [partnerPart(), file, partnerPart()],
-            [filePart('x', { name: 'partner_name' }), file],
-            [partnerPart(), file, filePart()],
-            [fieldPart('comment', 'x'), file, fieldPart('file', 'x')],
-          ]) {
-            await expectRefusal(service, () => uploadParts(service.api, ...parts), 400, { detail });
-          }
-        },
-      );
+        for (const parts of [
+          [file],
+          [blank, file],
+          [file, blank],
+          [file, partnerPart('x'.repeat(256))],
+          [partnerPart(), file, partnerPart()],
+          [filePart('x', { name: 'partner_name' }), file],
+          [partnerPart(), file, filePart()],
+          [fieldPart('comment', 'x'), file, fieldPart('file', 'x')],
+        ]) {
+          await expectRefusal(service, () => uploadParts(service.api, ...parts), 400, { detail });
+        }
+      });
     });
   });
 });

@@ -57,7 +57,7 @@ describe('POST /feeds/upload', () => {
     });
 
     it.each(['text/csv; charset=utf-8', 'text/csv;charset="UTF-8"; header=present'])(
-      'takes a media type with parameters: %s',
+      'accepts a media type with parameters: %s',
       async (mediaType) => {
         const { status, body } = await upload('feed.csv', mediaType);
 
@@ -74,7 +74,7 @@ describe('POST /feeds/upload', () => {
       ['in lower case', 'text/plain', [asFile.toLowerCase(), 'content-type: text/plain']],
       ['without quotes', 'text/plain', [asFile.replaceAll('"', ''), 'Content-Type: text/plain']],
       [
-        'with its parameters turned round',
+        'with its parameters in reverse order',
         'text/plain',
         ['Content-Disposition: form-data; filename="feed.csv"; name="file"', 'Content-Type: text/plain'],
       ],
@@ -96,7 +96,7 @@ describe('POST /feeds/upload', () => {
       ['names a media type', ['Content-Type: text/plain'], null, 'text/csv'],
       ['names no media type', [], 'text/plain', 'text/plain'],
     ])(
-      'is not misled by an ignored part whose content looks like the head of a file that %s',
+      'ignores a part whose content looks like the head of a file that %s',
       async (_what, lines, mediaType, contentType) => {
         const head = ['Content-Disposition: form-data; name="file"; filename="x.csv"', ...lines];
         const ignored = fieldPart('log', [...head, '', 'x'].join('\r\n'));

@@ -68,12 +68,12 @@ describe('POST /feeds/upload', () => {
       const upTo = (text: string) => form.subarray(0, form.lastIndexOf(text));
 
       it.each([
-        ['amid the file', upTo('LAMP-1')],
+        ['in the middle of the file', upTo('LAMP-1')],
         ['at the end of the file', Buffer.concat([upTo('\n\r\n--'), Buffer.from('\n')])],
-        ['amid the head of the last part', upTo('form-data')],
+        ['in the head of the last part', upTo('form-data')],
         ['after the head of the last part', Buffer.concat([upTo('\r\n\r\n'), Buffer.from('\r\n\r\n')])],
         ['before the last boundary', upTo(`\r\n--${boundary}--`)],
-        ['amid the last boundary', upTo('boundary--')],
+        ['in the last boundary', upTo('boundary--')],
         ['before the end of the last boundary', upTo('--\r\n')],
       ])('refuses a form that ends %s, and stores nothing', async (_where, body) => {
         await refuses(body);
@@ -116,7 +116,7 @@ describe('POST /feeds/upload', () => {
       await expectRefusal(service, () => postUpload(service.api, body, contentType), 415, unsupported);
     });
 
-    it('comes before the size', async () => {
+    it('precedes 413', async () => {
       const upload = new OpenUpload(service, {
         'content-type': 'text/csv',
         'content-length': String(2 ** 40),
@@ -177,18 +177,18 @@ describe('POST /feeds/upload', () => {
       refuses(parts, [missing('partner_name'), missing('file')]),
     );
 
-    it('misses both parts of a request without a body', async () => {
+    it('reports both parts for a request without a body', async () => {
       const detail = [missing('partner_name'), missing('file')];
 
       await expectRefusal(service, () => service.api.post('/feeds/upload'), 422, { detail });
     });
 
-    it('misses partner_name, and does not keep the file', () =>
+    it('reports a missing partner_name, and does not keep the file', () =>
       refuses([filePart(largeCsv)], [missing('partner_name')]));
 
-    it('misses the file', () => refuses([partnerPart()], [missing('file')]));
+    it('reports a missing file', () => refuses([partnerPart()], [missing('file')]));
 
-    it.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000'])('refuses the blank partner_name %j', async (name) => {
+    it.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000'])('rejects the blank partner_name %j', async (name) => {
       await refuses([partnerPart(name), filePart()], [tooShort(name)]);
       await refuses([filePart(largeCsv), partnerPart(name)], [tooShort(name)]);
     });
@@ -202,10 +202,10 @@ describe('POST /feeds/upload', () => {
       await refuses([filePart(largeCsv), partnerPart(name)], [tooLong(name)]);
     });
 
-    it('refuses a partner_name of 100,000 characters', () =>
+    it('rejects a partner_name of 100,000 characters', () =>
       refuses([partnerPart('x'.repeat(100_000)), filePart()], [tooLong(expect.stringMatching(/^x{256,}$/))]));
 
-    it.each([0, 1, 2])('calls a partner_name too long wherever it is cut: %d', (offset) =>
+    it.each([0, 1, 2])('reports a partner_name as too long, whatever its byte length: %d', (offset) =>
       refuses(
         [partnerPart(`${'x'.repeat(offset)}${'€'.repeat(30_000)}`), filePart()],
         [tooLong(expect.stringMatching(/^x*€{256,}/))],
@@ -226,7 +226,7 @@ describe('POST /feeds/upload', () => {
       await refuses([filePart(largeCsv), partnerPart(name)], [mismatch(name)]);
     });
 
-    it('refuses a partner_name in a character set that nobody knows', () => {
+    it('rejects a partner_name in an unknown character set', () => {
       const part = partnerPart();
       const headers = [...part.headers, 'Content-Type: text/plain; charset=x-klingon'];
       return refuses([{ ...part, headers }, filePart()], [wrong('partner_name')]);
@@ -243,7 +243,7 @@ describe('POST /feeds/upload', () => {
       ['a lone continuation byte', [0x41, 0x80, 0x42]],
       ['an overlong form', [0x41, 0xc0, 0xaf]],
       ['a surrogate', [0x41, 0xed, 0xa0, 0x80]],
-      ['a character cut at its end', [0x41, 0xe2, 0x82]],
+      ['an incomplete character at its end', [0x41, 0xe2, 0x82]],
       ['UTF-16', [0xff, 0xfe, 0x41, 0x00]],
       ['the sign that stands for such bytes, U+FFFD', [0x41, 0xef, 0xbf, 0xbd]],
     ])('refuses a partner_name that is not UTF-8: %s', async (_what, bytes) => {
@@ -253,7 +253,7 @@ describe('POST /feeds/upload', () => {
       await refuses([filePart(largeCsv), part], [notText]);
     });
 
-    it('refuses a partner_name that is not in the character set that it names', async () => {
+    it('rejects a partner_name with invalid bytes for its character set', async () => {
       const part = fieldPart('partner_name', Buffer.from([0x41, 0xff]));
       const headers = [...part.headers, 'Content-Type: text/plain; charset=shift_jis'];
 
@@ -276,7 +276,7 @@ describe('POST /feeds/upload', () => {
       await refuses([part, partnerPart()], [wrong('file')]);
     });
 
-    it('refuses a partner_name that is sent as a file', async () => {
+    it('rejects a partner_name that is sent as a file', async () => {
       const asFile = filePart('Acme', {
         name: 'partner_name',
         fileName: 'name.txt',
@@ -307,14 +307,10 @@ describe('POST /feeds/upload', () => {
         [fieldPart('file', goodCsv)],
         [wrong('file'), missing('partner_name')],
       ],
-      [
-        'both without what they need',
-        [fieldPart('file', 'x'), partnerPart('')],
-        [wrong('file'), tooShort('')],
-      ],
+      ['both parts invalid', [fieldPart('file', 'x'), partnerPart('')], [wrong('file'), tooShort('')]],
       ['both twice', [filePart(), again, filePart(), again], [wrong('file'), wrong('partner_name')]],
       [
-        'a name that is wrong and comes twice, and no file',
+        'an invalid and repeated name, and no file',
         [partnerPart(' '), again],
         [tooShort(' '), wrong('partner_name'), missing('file')],
       ],

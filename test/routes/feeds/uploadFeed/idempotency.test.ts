@@ -71,7 +71,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expect(Number(next.feedId.slice(2))).toBe(Number((first.body.feed_id as string).slice(2)) + 1);
     });
 
-    it('is the same with its parts in another order, another boundary, and other parts besides', async () => {
+    it('is the same upload with its parts in another order, another boundary, and additional parts', async () => {
       const key = newKey();
       const first = await upload(key, [
         partnerPart(' Acme Outdoor '),
@@ -88,7 +88,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       );
     });
 
-    it('gets what was answered then, whatever became of the feed', async () => {
+    it('gets the first response, whatever the state of the feed is', async () => {
       const key = newKey();
       const first = await upload(key);
       await api.post(`/jobs/${first.body.validation_job_id}/run`);
@@ -105,7 +105,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       ['another media type', [partnerPart(), filePart(goodCsv, { mediaType: 'application/csv' })]],
       ['another file, before the partner name', [filePart(`${goodCsv}B,B,2\n`), partnerPart()]],
     ];
-    it.each(others)('is refused, and stores nothing: %s', async (_what, parts) => {
+    it.each(others)('is rejected, and stores nothing: %s', async (_what, parts) => {
       const key = newKey();
       const first = await upload(key);
       const before = await stored(service);
@@ -116,7 +116,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expectReplay(await upload(key), first);
     });
 
-    it('is first refused for what is wrong with itself', async () => {
+    it('is rejected for its own errors first', async () => {
       const key = newKey();
       await upload(key);
       const before = await stored(service);
@@ -126,7 +126,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expect(await stored(service)).toEqual(before);
     });
 
-    it('is refused also when it is an order', async () => {
+    it('is rejected also if it is an order', async () => {
       const key = newKey();
       await upload(key);
       const { productIds } = await loadProducts(service, [{ sku: 'A', price: '1' }]);
@@ -162,11 +162,11 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expect(await stored(service)).toEqual(before);
     });
 
-    it('comes after the API key', async () => {
+    it('is checked after the API key', async () => {
       expect((await upload('', right(), api.withKey('wrong'))).status).toBe(401);
     });
 
-    it('comes after what a limited API key may not do', async () => {
+    it('is checked after the 403 of a limited API key', async () => {
       const limited = await withStoredKey(service, 'Acme Outdoor');
       const key = newKey();
       const first = await upload(key, right(), limited);
@@ -177,7 +177,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expectReplay(await upload(key, right(), limited), first);
     });
 
-    it('can be used again 24 hours later', async () => {
+    it('can be reused after 24 hours', async () => {
       const key = newKey();
       const first = await upload(key);
       await leaveAnsweredLongAgo(service, key);
@@ -200,7 +200,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
         400,
       ],
     ];
-    it.each(failures)('can be used again: %s', async (_what, parts, status) => {
+    it.each(failures)('can be reused: %s', async (_what, parts, status) => {
       const key = newKey();
       const before = await stored(service);
       expect((await upload(key, parts)).status).toBe(status);
@@ -214,7 +214,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
     });
 
     it.each([
-      ['the database goes away amid it', cutConnection, 'validation_jobs', 503],
+      ['the database connection is lost during the upload', cutConnection, 'validation_jobs', 503],
       ['the database goes away when the answer is kept', cutConnection, 'idempotency_keys', 503],
       ['the answer cannot be kept', "raise exception 'no';", 'idempotency_keys', 500],
     ] as const)('has stored nothing, and can be used again: %s', async (_what, statement, table, status) => {
@@ -230,7 +230,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expectReplay(await upload(key), first);
     });
 
-    it('has stored nothing when the connection that holds the key is lost amid the file', async () => {
+    it("stores nothing when the connection with the key's lock is lost during the file", async () => {
       const key = newKey();
       const before = await stored(service);
       const open = await openUpload(key);
@@ -248,8 +248,8 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
     });
   });
 
-  describe('in flight', () => {
-    it('is refused to another upload, before its body is sent, and to an order', async () => {
+  describe('in progress', () => {
+    it('is 409 for another upload, before its body is sent, and for an order', async () => {
       const key = newKey();
       const open = await openUpload(key);
       const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
@@ -265,7 +265,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expectReplay(await upload(key), await open.response);
     });
 
-    it('is free again as soon as the client goes away', async () => {
+    it('is released as soon as the client disconnects', async () => {
       const key = newKey();
       const before = await stored(service);
       const open = await openUpload(key);
@@ -281,7 +281,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expect((await stored(service)).feeds).toHaveLength(before.feeds.length + 1);
     });
 
-    it('makes one feed of twenty uploads at once', async () => {
+    it('creates one feed from twenty concurrent uploads', async () => {
       const key = newKey();
       const before = await stored(service);
 
@@ -296,7 +296,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       expect(new Set(created.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     });
 
-    it('one that finds no room is 503, and its key is free', async () => {
+    it('is released by an upload that gets 503', async () => {
       const one = await startTestService({ concurrentUploads: 1 });
       const held = await openUpload('first', one);
 
@@ -306,7 +306,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       held.abort();
 
       await eventually(
-        'there is room',
+        'a slot is free',
         async () => (await upload('second', right(), one.api)).status === 201,
       );
     });

@@ -33,7 +33,7 @@ const orders: [string, (file: RawPart) => RawPart[]][] = [
 describe('POST /feeds/upload', () => {
   describe.each(framings)('%s:', (_framing, upload) => {
     describe('201', () => {
-      it.each(orders)('takes a file exactly at the limit, %s', async (_order, parts) => {
+      it.each(orders)('accepts a file exactly at the limit, %s', async (_order, parts) => {
         const csv = csvOf(uploadBytesMax);
 
         const { status, body } = await upload(service.api, ...parts(filePart(csv)));
@@ -50,13 +50,13 @@ describe('POST /feeds/upload', () => {
         });
 
       it.each(orders)(
-        'refuses a file one byte over the limit and stores nothing, %s',
+        'rejects a file one byte over the limit and stores nothing, %s',
         async (_order, parts) => {
           await refuses(parts(filePart(csvOf(uploadBytesMax + 1))));
         },
       );
 
-      it.each(orders)('refuses a file many times the limit and stores nothing, %s', async (_order, parts) => {
+      it.each(orders)('rejects a file many times the limit and stores nothing, %s', async (_order, parts) => {
         await refuses(parts(filePart(csvOf(8 * uploadBytesMax))));
       });
 
@@ -72,7 +72,7 @@ describe('POST /feeds/upload', () => {
         for (const [, parts] of orders) await refuses(parts(file));
       });
 
-      it('comes before 422', async () => {
+      it('precedes 422', async () => {
         const file = filePart(csvOf(over));
 
         await refuses([file]);
@@ -100,7 +100,7 @@ describe('POST /feeds/upload', () => {
       }
     });
 
-    it.each(orders)('answers as soon as the file is too large, before its end, %s', async (_order, parts) => {
+    it.each(orders)('is sent as soon as the file is too large, before its end, %s', async (_order, parts) => {
       const form = formBody(parts(filePart(csvOf(2 * uploadBytesMax))));
       const upload = new OpenUpload(service);
       try {
@@ -118,7 +118,7 @@ describe('POST /feeds/upload', () => {
       }
     });
 
-    it('lets the client go on with its connection', async () => {
+    it('keeps the connection usable', async () => {
       await uploadParts(service.api, partnerPart(), filePart(csvOf(8 * uploadBytesMax)));
 
       const { status } = await uploadParts(service.api, partnerPart(), filePart());

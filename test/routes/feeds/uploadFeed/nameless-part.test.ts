@@ -13,7 +13,7 @@ describe('POST /feeds/upload', () => {
       ['a file', ['Content-Disposition: form-data; filename="photo.csv"', 'Content-Type: text/csv']],
       ['bytes', ['Content-Disposition: form-data', 'Content-Type: application/octet-stream']],
     ])(
-      'ignores %s without a part name, and stays alive',
+      'ignores %s without a part name',
       async (_what, headers) => {
         const nameless = { headers, content: 'x' };
 

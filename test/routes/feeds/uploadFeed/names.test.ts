@@ -48,7 +48,7 @@ describe('POST /feeds/upload', () => {
       expect(await uploadAs(partnerName)).toMatchObject({ slug, partnerName: partnerName.normalize() });
     });
 
-    it('makes a short slug of a name without any letter it can keep, of each name its own', async () => {
+    it('makes a short unique slug of a name without Latin letters', async () => {
       const names = ['東京アウトドア', 'Рога и копыта', '!!!', '..', '😀'.repeat(255)];
 
       const slugs = await Promise.all(names.map(async (name) => (await uploadAs(name)).slug));
@@ -59,7 +59,7 @@ describe('POST /feeds/upload', () => {
       expect(again).toEqual(slugs);
     });
 
-    it('tells partners apart that share a slug', async () => {
+    it('distinguishes partners with the same slug', async () => {
       const feeds = [
         await service.api.uploadFeed(goodCsv, 'Zoë'),
         await service.api.uploadFeed(goodCsv, 'ZOE'),
@@ -73,7 +73,7 @@ describe('POST /feeds/upload', () => {
       );
     });
 
-    it('gives a second feed to the same partner', async () => {
+    it('assigns a second feed to the same partner', async () => {
       const feeds = [
         await service.api.uploadFeed(goodCsv, 'Twice'),
         await service.api.uploadFeed(goodCsv, 'Twice'),
@@ -104,7 +104,7 @@ describe('POST /feeds/upload', () => {
       expect((await uploadAs(partnerName)).partnerName).toBe(partnerName.trim());
     });
 
-    it('reads partner_name in the character set that its part names', async () => {
+    it('decodes partner_name by the character set of its part', async () => {
       const part = partnerPart();
       const headers = [...part.headers, 'Content-Type: text/plain; charset=iso-8859-1'];
       const latin1 = { headers, content: Buffer.from('Café', 'latin1') };
@@ -163,7 +163,7 @@ describe('POST /feeds/upload', () => {
   });
 
   describe('500', () => {
-    it('is not the answer to a file name that holds a NUL', async () => {
+    it('is not sent for a file name that contains a NUL', async () => {
       const part = filePart();
       const headers = [
         part.headers[0]!.replace(/filename=.*/, "filename*=UTF-8''a%00b.csv"),

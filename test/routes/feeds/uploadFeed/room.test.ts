@@ -36,7 +36,7 @@ const expectNoRoom = ({ status, headers, body }: ApiResponse) => {
 
 describe('POST /feeds/upload', () => {
   describe('503', () => {
-    it('comes, before the body is read, when as many uploads go on as may; nothing is stored, and they are not disturbed', async () => {
+    it('is sent before the body is read when all upload slots are in use; stores nothing, and does not affect them', async () => {
       const uploads = await fillRoom();
 
       const refused = new OpenUpload(service, { 'content-length': '100000' });
@@ -52,7 +52,7 @@ describe('POST /feeds/upload', () => {
       expect((await service.api.upload({ csv: goodCsv, partnerName: 'Acme' })).status).toBe(201);
     });
 
-    it('does not come when more files begin at once than there are places: they wait for one another', async () => {
+    it('is not sent when more files begin at once than there are slots: they wait', async () => {
       const uploads = [];
       for (const partner of ['Acme', 'Birch', 'Cedar', 'Daisy']) {
         const form = formOf(partner);
@@ -68,12 +68,12 @@ describe('POST /feeds/upload', () => {
       for (const { upload } of uploads) expect((await upload.response).status).toBe(201);
     });
 
-    it('ends when a client goes away, and leaves nothing behind', async () => {
+    it('ends when a client disconnects, and leaves nothing behind', async () => {
       const before = await stored(service);
       const uploads = await fillRoom();
       for (const upload of uploads) upload.abort();
 
-      await eventually('there is room', async () => {
+      await eventually('a slot is free', async () => {
         return (await inspect()).status === 200;
       });
       await eventually('it is gone', async () => expect(await stored(service)).toEqual(before));

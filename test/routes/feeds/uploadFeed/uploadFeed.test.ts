@@ -23,7 +23,7 @@ const numberOf = (id: string) => Number(id.slice(2));
 
 describe('POST /feeds/upload', () => {
   describe('201', () => {
-    it('answers with the identifiers of the feed and of both its jobs, and where the feed is', async () => {
+    it('returns the identifiers of the feed and both jobs, and the Location', async () => {
       const { status, body, headers } = await service.api.upload({
         csv: goodCsv,
         partnerName: 'Acme Outdoor',
@@ -45,7 +45,7 @@ describe('POST /feeds/upload', () => {
       expect(headers.get('x-request-id')).toMatch(uuid);
     });
 
-    it('shows the feed where its Location says', async () => {
+    it('serves the feed at its Location', async () => {
       const { body, headers } = await service.api.upload({ csv: goodCsv, partnerName: 'Acme Outdoor' });
 
       const feed = await service.api.get(headers.get('location')!);
@@ -54,7 +54,7 @@ describe('POST /feeds/upload', () => {
       expect(feed.body.feed_id).toBe(body.feed_id);
     });
 
-    it('writes one feed and both its jobs', async () => {
+    it('creates one feed and both jobs', async () => {
       const before = await stored(service);
       const since = Date.now();
       const { body } = await service.api.upload({
@@ -110,7 +110,7 @@ describe('POST /feeds/upload', () => {
       expect(await readFile(await rawFilePath(service, body.feed_id))).toEqual(csv);
     });
 
-    it('takes a file of 20 MB', async () => {
+    it('accepts a file of 20 MB', async () => {
       const row = Buffer.from(`SKU-1,"A tent, ${'é'.repeat(80)}",12.50\n`);
       const csv = Buffer.concat([
         Buffer.from('sku,product_name,price\n'),
@@ -127,7 +127,7 @@ describe('POST /feeds/upload', () => {
       );
     });
 
-    it('takes the file before partner_name, and leaves it only where the feed says', async () => {
+    it("accepts the file before partner_name, and stores it under the feed's key only", async () => {
       const before = await stored(service);
 
       const { status, body } = await uploadParts(service.api, filePart(), partnerPart('File First'));
@@ -166,7 +166,7 @@ describe('POST /feeds/upload', () => {
       expect(await readFile(await rawFilePath(service, body.feed_id), 'utf8')).toBe(goodCsv);
     });
 
-    it('takes a form that comes byte by byte', async () => {
+    it('accepts a form that arrives byte by byte', async () => {
       const upload = new OpenUpload(service);
       for (const byte of formBody([
         partnerPart('Byte by Byte €'),
@@ -186,7 +186,7 @@ describe('POST /feeds/upload', () => {
       );
     });
 
-    it('gives uploads that come at once identifiers and objects of their own', async () => {
+    it('assigns concurrent uploads distinct identifiers and objects', async () => {
       const before = await stored(service);
       const uploads = Array.from({ length: 20 }, (_, n) => ({
         csv: `sku,product_name\n${n},Product ${n}\n`,
@@ -212,7 +212,7 @@ describe('POST /feeds/upload', () => {
       expect(after.files.length).toBe(before.files.length + 20);
     });
 
-    it('goes on counting with six digits after 99999', async () => {
+    it('continues with six digits after 99999', async () => {
       const other = await startTestService();
       await other.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 99998)");
       await other.db.raw("select setval(pg_get_serial_sequence('submission_jobs', 'job_id'), 99999)");
@@ -253,7 +253,7 @@ describe('POST /feeds/upload', () => {
       `${testKey},${testKey}`,
     ];
 
-    it.each(keys)('refuses the key %j and stores nothing', async (key) => {
+    it.each(keys)('rejects the key %j and stores nothing', async (key) => {
       const api = service.api.withKey(key);
 
       const { headers } = await expectRefusal(
@@ -277,7 +277,7 @@ describe('POST /feeds/upload', () => {
       await expectRefusal(service, () => api.send('POST', '/feeds/upload', init), 401, unauthorized);
     });
 
-    it('answers before the body has come, however large it says it is', async () => {
+    it('is sent before the body arrives, whatever its Content-Length', async () => {
       const upload = new OpenUpload(service, { 'x-api-key': 'wrong', 'content-length': String(2 ** 40) });
       try {
         await expectRefusal(service, () => upload.response, 401, unauthorized);
@@ -288,7 +288,7 @@ describe('POST /feeds/upload', () => {
   });
 
   describe('405', () => {
-    it.each(['PUT', 'PATCH', 'DELETE'])('does not know %s, with or without a key', async (method) => {
+    it.each(['PUT', 'PATCH', 'DELETE'])('does not allow %s, with or without a key', async (method) => {
       for (const api of [service.api, service.api.withKey(undefined)]) {
         const { headers } = await expectRefusal(service, () => api.send(method, '/feeds/upload'), 405, {
           detail: 'Method Not Allowed',

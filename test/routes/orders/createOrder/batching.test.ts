@@ -26,8 +26,8 @@ interface Asked {
 const send = (order: Asked) => service.api.post('/orders', order);
 const item = (at: number, quantity = 1) => ({ product_id: products[at]!, quantity });
 
-describe('orders at the same time', () => {
-  it('each is created or refused by itself, with its own items', async () => {
+describe('concurrent orders', () => {
+  it('are created or rejected individually, each with its own items', async () => {
     const before = (await service.db('orders')).length;
     const asked: [Asked, number, unknown][] = Array.from({ length: 40 }, (_, at) => {
       const order = { partner_name: `Partner ${at}`, customer_reference: `ref ${at}` };
@@ -55,7 +55,7 @@ describe('orders at the same time', () => {
     }
   });
 
-  it('one that the database refuses does not take the others with it', async () => {
+  it('are created even if the database rejects one of the batch', async () => {
     // Past the shape that requests have to have: what nobody has thought of.
     const place = createOrderBatcher(service.db, 'USD');
     const request = (customerReference: string) => ({

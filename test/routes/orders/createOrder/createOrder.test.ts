@@ -134,7 +134,7 @@ describe('POST /orders', () => {
       expect((await service.api.get(`/orders/${body.order_id}`)).body).toEqual(body);
     });
 
-    it('waits for nobody who changes its products', async () => {
+    it('does not wait for a concurrent change of its products', async () => {
       const product = await load('24.50');
       const change = await service.db.transaction();
       await change.raw('select * from products for update');
@@ -177,7 +177,7 @@ describe('POST /orders', () => {
       ]);
     });
 
-    it('is dated now, in UTC', async () => {
+    it('has the current time, in UTC', async () => {
       const product = await load('1');
       const before = Date.now();
 
@@ -235,7 +235,7 @@ describe('POST /orders', () => {
       expect(many.items).toHaveLength(1_000);
     });
 
-    it('keeps what it copied when the products change later', async () => {
+    it('keeps its copies when the products change', async () => {
       const { productIds } = await loadProducts(service, [
         { sku: 'LATER', product_name: 'Before', price: '10', availability: 'in_stock' },
       ]);
@@ -259,7 +259,7 @@ describe('POST /orders', () => {
       });
     });
 
-    it('has two lines where the same product stands on two, in the order given', async () => {
+    it('keeps two lines of the same product, in the given order', async () => {
       const [a, b] = [await load('2'), await load('3')];
 
       const body = await ordered([
@@ -278,7 +278,7 @@ describe('POST /orders', () => {
       expect(body.total_amount).toBe(22);
     });
 
-    it('orders the products of any partner', async () => {
+    it('accepts products of any partner', async () => {
       const { productIds: theirs } = await loadProducts(service, [{ sku: 'X', price: '5' }], 'Theirs');
       const { productIds: ours } = await loadProducts(service, [{ sku: 'X', price: '6' }], 'Ours');
 
@@ -339,14 +339,14 @@ describe('POST /orders', () => {
       expect(body.items[0]).toMatchObject({ unit_price: 2.5, sku: `SKU-${products}` });
     });
 
-    it('ignores additional fields, nested as deep as a body may be', async () => {
+    it('ignores additional fields, nested up to the limit', async () => {
       const deep = '['.repeat(31) + ']'.repeat(31);
       const text = JSON.stringify({ ...orderOf([{ product_id: await load('1'), quantity: 1 }]), extra: 0 });
 
       expect((await sendText(text.replace('"extra":0', `"extra":${deep}`))).status).toBe(201);
     });
 
-    it('takes the body as JSON in UTF-8, whatever the case and parameters of its media type', async () => {
+    it('accepts JSON in UTF-8, whatever case and parameters its media type has', async () => {
       const text = JSON.stringify({ ...orderOf([{ product_id: await load('1'), quantity: 1 }]) });
 
       for (const contentType of [
@@ -360,20 +360,20 @@ describe('POST /orders', () => {
       }
     });
 
-    it('takes a body without a length', async () => {
+    it('accepts a body without Content-Length', async () => {
       const text = JSON.stringify(orderOf([{ product_id: await load('1'), quantity: 1 }]));
 
       expect(await sendChunked([text.slice(0, 10), text.slice(10)])).toMatchObject({ status: 201 });
     });
 
-    it('takes a body of 1 MiB', async () => {
+    it('accepts a body of 1 MiB', async () => {
       const text = JSON.stringify(orderOf([{ product_id: await load('1'), quantity: 1 }]));
 
       expect((await sendText(text.padEnd(1024 * 1024))).status).toBe(201);
       expect((await sendChunked([text.padEnd(1024 * 1024)])).status).toBe(201);
     });
 
-    it('gives orders that are created at once ids of their own', async () => {
+    it('assigns concurrent orders distinct ids', async () => {
       const product = await load('1');
       const items = [
         { product_id: product, quantity: 1 },
@@ -392,7 +392,7 @@ describe('POST /orders', () => {
       }
     });
 
-    it('counts beyond OR99999 and OI99999', async () => {
+    it('continues beyond OR99999 and OI99999', async () => {
       const own = await startTestService();
       const { productIds } = await loadProducts(own, [{ sku: 'A', price: '1' }]);
       await own.db.raw("select setval(pg_get_serial_sequence('orders', 'order_id'), 99999)");
@@ -431,23 +431,23 @@ describe('POST /orders', () => {
         productOf = await loadEach('availability', [...words, ...spellings]);
       });
 
-      it.each(words)('sells what is %s', async (word) => {
+      it.each(words)('accepts a product that is %s', async (word) => {
         await ordered([{ product_id: productOf.get(word)!, quantity: 1_000_000 }]);
       });
 
-      it.each(spellings)('sells what a feed calls %s', async (spelling) => {
+      it.each(spellings)('accepts a product that a feed calls %s', async (spelling) => {
         await ordered([{ product_id: productOf.get(spelling)!, quantity: 1 }]);
       });
     });
 
     describe('currency', () => {
-      it('is the one of the products', async () => {
+      it('is that of the products', async () => {
         const product = await load('1', { currency: 'JPY' });
 
         expect(await ordered([{ product_id: product, quantity: 1 }])).toMatchObject({ currency: 'JPY' });
       });
 
-      it('is US dollars where the products have none, and goes with dollars', async () => {
+      it('is USD for products without a currency, and mixes with USD', async () => {
         const [none, dollars] = [await load('1'), await load('1', { currency: 'USD' })];
 
         expect(await ordered([{ product_id: none, quantity: 1 }])).toMatchObject({ currency: 'USD' });
@@ -495,7 +495,7 @@ describe('POST /orders', () => {
       await expectRefusal(() => service.api.post('/orders', body), noItems);
     });
 
-    it('refuses items that differ in currency', async () => {
+    it('rejects items in different currencies', async () => {
       const euros = { product_id: await load('1', { currency: 'EUR' }), quantity: 1 };
       const dollars = { product_id: await load('1', { currency: 'USD' }), quantity: 1 };
       const none = { product_id: await load('1'), quantity: 1 };
@@ -570,14 +570,14 @@ describe('POST /orders', () => {
       productOf = await loadEach('availability', words);
     });
 
-    it.each(words)('refuses a product that is %s', async (word) => {
+    it.each(words)('rejects a product that is %s', async (word) => {
       const product = productOf.get(word)!;
 
       await expectRefusal(() => order([{ product_id: product, quantity: 1 }]), notAvailable(product));
     });
 
     it.each([undefined, 'in_stock'])(
-      'refuses a product without a price, available or not',
+      'rejects a product without a price, available or not',
       async (availability) => {
         const product = await load('', { availability });
 
@@ -585,7 +585,7 @@ describe('POST /orders', () => {
       },
     );
 
-    it('is what a product becomes when a later feed says so, and no longer when another says it is back', async () => {
+    it('follows the availability of later feeds', async () => {
       const rows = (availability: string) => [{ sku: 'GONE', price: '1', availability }] as const;
       const { productIds } = await loadProducts(service, rows('in_stock'));
       await ordered([{ product_id: productIds[0], quantity: 1 }]);
@@ -644,18 +644,18 @@ describe('POST /orders', () => {
       text = JSON.stringify(orderOf([{ product_id: await load('1'), quantity: 1 }]));
     });
 
-    it.each([1024 * 1024 + 1, 5 * 1024 * 1024])('refuses a body of %d bytes', async (bytes) => {
+    it.each([1024 * 1024 + 1, 5 * 1024 * 1024])('rejects a body of %d bytes', async (bytes) => {
       await expectRefusal(() => sendText(text.padEnd(bytes)), tooLarge);
     });
 
     it.each([1024 * 1024 + 1, 5 * 1024 * 1024])(
-      'refuses a body of %d bytes that does not say its length',
+      'rejects a body of %d bytes without Content-Length',
       async (bytes) => {
         await expectRefusal(() => sendChunked(text.padEnd(bytes).match(/.{1,60000}/gs)!), tooLarge);
       },
     );
 
-    it('refuses a body that is too large before it is sent, whatever it would hold', async () => {
+    it('rejects a too large body by its Content-Length, before it is sent', async () => {
       await expectRefusal(async () => {
         const { status, text: body } = await sendRaw(service.url, {
           method: 'POST',
@@ -697,7 +697,7 @@ describe('POST /orders', () => {
       await expectRefusal(() => sendText(text, contentType), unsupported);
     });
 
-    it('comes before what the body holds, and how much', async () => {
+    it('precedes the checks of content and size', async () => {
       await expectRefusal(() => sendText('{', 'text/plain'), unsupported);
       await expectRefusal(() => sendText(' '.repeat(2 * 1024 * 1024), 'text/plain'), unsupported);
     });
@@ -865,7 +865,7 @@ describe('POST /orders', () => {
       });
     });
 
-    it('names everything that is wrong, at once', async () => {
+    it('reports all errors at once', async () => {
       const body = {
         customer_reference: 7,
         items: [{ quantity: 0 }, { product_id: 1 }, item, { product_id: 'PR00001', quantity: 'x' }, null],
@@ -890,7 +890,7 @@ describe('POST /orders', () => {
       expect(await storedRows()).toEqual(before);
     });
 
-    it('refuses an empty name of the partner', async () => {
+    it('rejects an empty partner_name', async () => {
       const before = await storedRows();
 
       const { status, body } = await service.api.post('/orders', withName(''));
@@ -910,7 +910,7 @@ describe('POST /orders', () => {
       expect(await storedRows()).toEqual(before);
     });
 
-    it('takes at most 1,000 items', async () => {
+    it('accepts at most 1,000 items', async () => {
       const product_id = await load('1');
       const items = Array.from({ length: 1_001 }, () => ({ product_id, quantity: 1 }));
       const before = await storedRows();
@@ -932,7 +932,7 @@ describe('POST /orders', () => {
       expect(await storedRows()).toEqual(before);
     });
 
-    it('names what else is wrong with an order of too many items, as far as they are looked at', async () => {
+    it('reports other errors among the first 1,001 items', async () => {
       const items: object[] = Array.from({ length: 5_000 }, () => item);
       items[7] = { ...item, quantity: 0 };
       items[1_002] = { ...item, quantity: 0 };
@@ -950,7 +950,7 @@ describe('POST /orders', () => {
       );
     });
 
-    it('of a body that is wrong all over answers at once, in few words', async () => {
+    it('is short for a body with many errors', async () => {
       const body = `{"partner_name":"Acme","items":[${'{},'.repeat(300_000)}{}]}`;
       const sent = performance.now();
 
@@ -964,24 +964,24 @@ describe('POST /orders', () => {
     const absent = { status: 422, body: { detail: [missing(['body'], null)] } };
 
     it.each<Record<string, string>>([{}, { 'content-type': 'application/json' }])(
-      'needs a body, with the headers %j',
+      'requires a body, with the headers %j',
       async (headers) => {
         await expectRefusal(() => service.api.post('/orders', undefined, headers), absent);
       },
     );
 
-    it('needs a body, also where an empty one comes without its length', async () => {
+    it('requires a body, also if an empty one has no Content-Length', async () => {
       await expectRefusal(() => sendChunked([]), absent);
     });
 
-    it('comes before the state of the products', async () => {
+    it('precedes 404 and 409', async () => {
       await expectRefusal(() => service.api.post('/orders', withQuantity(0)), {
         status: 422,
         body: { detail: [tooSmall(quantity, 0)] },
       });
     });
 
-    it.each([32, 100_000])('refuses a body whose field is nested %i levels deep', async (depth) => {
+    it.each([32, 100_000])('rejects a body nested %i levels deep', async (depth) => {
       const text = `{"items":[],"extra":${'['.repeat(depth)}${']'.repeat(depth)}}`;
       const before = await storedRows();
 

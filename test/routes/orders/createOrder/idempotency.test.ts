@@ -76,14 +76,14 @@ describe('POST /orders with an Idempotency-Key', () => {
       expect(await orderCount()).toBe(before);
     });
 
-    it('gets the body to the letter', async () => {
+    it('gets the identical body', async () => {
       const key = newKey();
       const body = { ...orderOf(3), customer_reference: '“PO” 1\u2028😀' };
 
       expect(await bodyText(key, body)).toBe(await bodyText(key, body));
     });
 
-    it('gets what was ordered then, whatever became of the products', async () => {
+    it('gets the first response, whatever the state of the products is', async () => {
       const { productIds } = await loadProducts(service, [{ sku: 'LATER', price: '10' }]);
       const key = newKey();
       const first = await order(key, orderOf(2, productIds[0]));
@@ -92,7 +92,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expectReplay(await order(key, orderOf(2, productIds[0])), first);
     });
 
-    it('is the same with its members in another order, other white space and other spellings of numbers and texts', async () => {
+    it('is the same request with other order of members, white space and notation of numbers and texts', async () => {
       const key = newKey();
       const first = await orderText(
         key,
@@ -123,21 +123,18 @@ describe('POST /orders with an Idempotency-Key', () => {
     const others: [string, () => unknown][] = [
       ['another quantity', () => orderOf(2)],
       ['another partner name', () => ({ ...orderOf(), partner_name: 'Birch & Sons' })],
-      [
-        'a name that is the same only when it is trimmed',
-        () => ({ ...orderOf(), partner_name: ' Acme Outdoor' }),
-      ],
+      ['a name that is equal only after trimming', () => ({ ...orderOf(), partner_name: ' Acme Outdoor' })],
       ['a line more', () => ({ ...orderOf(), items: [...orderOf().items, ...orderOf().items] })],
       ['no reference', () => ({ ...orderOf(), customer_reference: undefined })],
       ['null for a reference', () => ({ ...orderOf(), customer_reference: null })],
       ['a field more that is ignored', () => ({ ...orderOf(), note: 'x' })],
       [
-        'a member that JavaScript has a use for',
+        'a member named __proto__ or the like',
         () => JSON.parse(`{"__proto__":{},${JSON.stringify(orderOf()).slice(1)}`),
       ],
       ['what could not be ordered', () => orderOf(1, 'PR99999')],
     ];
-    it.each(others)('is refused, and creates nothing: %s', async (_what, other) => {
+    it.each(others)('is rejected, and creates nothing: %s', async (_what, other) => {
       const key = newKey();
       const first = await order(key);
       const before = await orderCount();
@@ -147,7 +144,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expectReplay(await order(key), first);
     });
 
-    it('is refused also when it is an upload', async () => {
+    it('is rejected also if it is an upload', async () => {
       const key = newKey();
       await order(key);
       const form = new FormData();
@@ -197,7 +194,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       });
     });
 
-    it('is reported with what else is wrong with the shape', async () => {
+    it('is reported together with other shape errors', async () => {
       const { body } = await order('', { items: [{ product_id: productId, quantity: 0 }] });
 
       expect(body.detail.map(({ loc }: { loc: unknown }) => loc)).toEqual(
@@ -209,7 +206,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       );
     });
 
-    it('comes after the API key, and after the shape of the body', async () => {
+    it('is checked after the API key and the shape of the body', async () => {
       const key = newKey();
       await order(key);
 
@@ -220,7 +217,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expect((await order(key, orderOf(0))).body.detail[0].type).toBe('greater_than_equal');
     });
 
-    it('comes after what a limited API key may not do', async () => {
+    it('is checked after the 403 of a limited API key', async () => {
       const limited = await withStoredKey(service, 'Acme Outdoor');
       const key = newKey();
       const first = await order(key, orderOf(), limited);
@@ -231,7 +228,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expectReplay(await order(key, orderOf(), limited), first);
     });
 
-    it('means nothing to operations that do not take one', async () => {
+    it('is ignored by operations without it', async () => {
       const key = newKey();
       await order(key);
 
@@ -249,7 +246,7 @@ describe('POST /orders with an Idempotency-Key', () => {
   });
 
   describe('after a failure', () => {
-    it('can be used again, for the same and for another request', async () => {
+    it('can be reused, for the same and for another request', async () => {
       const key = newKey();
       expect((await order(key, orderOf(1, soldOutId))).status).toBe(409);
       expect((await order(key, orderOf(1, 'PR99999'))).status).toBe(404);
@@ -262,30 +259,27 @@ describe('POST /orders with an Idempotency-Key', () => {
     });
 
     it.each([
-      ['the database goes away amid the order', cutConnection, 'orders', 'immediate', 503],
+      ['the database connection is lost during the order', cutConnection, 'orders', 'immediate', 503],
       ['the commit fails', "raise exception 'no';", 'orders', 'deferred', 500],
       ['the database goes away when the answer is kept', cutConnection, 'idempotency_keys', 'immediate', 503],
       ['the answer cannot be kept', "raise exception 'no';", 'idempotency_keys', 'immediate', 500],
-    ] as const)(
-      'has created nothing, and can be used again: %s',
-      async (_what, statement, table, when, status) => {
-        const key = newKey();
-        const before = await orderCount();
+    ] as const)('creates nothing, and can be reused: %s', async (_what, statement, table, when, status) => {
+      const key = newKey();
+      const before = await orderCount();
 
-        const failed = await whileWritesDo(service, table, statement, () => order(key), when);
+      const failed = await whileWritesDo(service, table, statement, () => order(key), when);
 
-        expect(failed.status).toBe(status);
-        expect(await orderCount()).toBe(before);
-        const first = await order(key);
-        expect(first.status).toBe(201);
-        expectReplay(await order(key), first);
-        expect(await orderCount()).toBe(before + 1);
-      },
-    );
+      expect(failed.status).toBe(status);
+      expect(await orderCount()).toBe(before);
+      const first = await order(key);
+      expect(first.status).toBe(201);
+      expectReplay(await order(key), first);
+      expect(await orderCount()).toBe(before + 1);
+    });
   });
 
-  describe('in flight', () => {
-    it('is refused to another request, until the first one ends', async () => {
+  describe('in progress', () => {
+    it('is 409 for another request, until the first one ends', async () => {
       const key = newKey();
       const release = await holdOrders(service.address);
       const first = order(key);
@@ -302,7 +296,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expectReplay(await order(key), await first);
     });
 
-    it('makes one order of fifty requests at once', async () => {
+    it('creates one order from fifty concurrent requests', async () => {
       const key = newKey();
       const before = await orderCount();
 
@@ -318,7 +312,7 @@ describe('POST /orders with an Idempotency-Key', () => {
   });
 
   describe('after 24 hours', () => {
-    it('is a new one', async () => {
+    it('is new again', async () => {
       const key = newKey();
       const first = await order(key);
       await leaveAnsweredLongAgo(service, key);
@@ -330,7 +324,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expectReplay(await order(key, orderOf(2)), second);
     });
 
-    it('is kept until then', async () => {
+    it('is kept for 24 hours', async () => {
       const key = newKey();
       await order(key);
 

@@ -54,9 +54,9 @@ async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
   return pages;
 }
 
-describe('GET /products while products are being loaded', () => {
+describe('GET /products during loads', () => {
   it.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
-    'does not walk through those that nobody can see yet: "%s"',
+    'does not scan uncommitted products: "%s"',
     async (query) => {
       const load = await beginLoad('NEW-', 20_000);
       // As autovacuum would: the plan is that of a table of this size.
@@ -70,7 +70,7 @@ describe('GET /products while products are being loaded', () => {
     },
   );
 
-  it('shows each load from its end on, whichever began first', async () => {
+  it('returns the products of a load once it commits, whichever load began first', async () => {
     const first = await beginLoad('FIRST-', 1);
     const second = await beginLoad('SECOND-', 1);
 
@@ -87,7 +87,7 @@ describe('GET /products while products are being loaded', () => {
     expect(await service.db('product_horizons')).toHaveLength(1);
   });
 
-  it('shows a product whose time of creation is yet to come', async () => {
+  it('returns a product with a future created_at', async () => {
     await service.db('products').insert({
       feed_id: feedId,
       partner_id: partnerId,

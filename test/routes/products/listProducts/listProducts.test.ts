@@ -45,7 +45,7 @@ describe('GET /products', () => {
         service = await startTestService();
       });
 
-      it('is an empty list while nothing is loaded, also when a feed was uploaded but not run', async () => {
+      it('is an empty list before the first run', async () => {
         const empty = await startTestService();
         await empty.api.uploadFeed('sku,product_name\nA,A\n');
 
@@ -55,7 +55,7 @@ describe('GET /products', () => {
         expect(body).toEqual({ count: 0, items: [] });
       });
 
-      it('shows every field that has a value, and leaves the others out', async () => {
+      it('returns fields with a value, and omits the others', async () => {
         const { feedId, productIds } = await loadProducts(
           service,
           [
@@ -106,7 +106,7 @@ describe('GET /products', () => {
         });
       });
 
-      it('shows prices as JSON numbers, to the last of four decimals', async () => {
+      it('returns prices as JSON numbers, with all four decimals', async () => {
         const prices = ['0', '0.0001', '5.0000', '19.99', '1234.5678', '999999999999.9999'];
         const rows = prices.map((price, index) => ({ sku: `P-${index}`, price }));
         await loadProducts(service, rows, 'Prices');
@@ -203,11 +203,11 @@ describe('GET /products', () => {
         expect(await found(query)).toEqual([...expected].sort());
       });
 
-      it('gives the products that the feed wrote last', async () => {
+      it('returns the products that the feed wrote last', async () => {
         expect(await found({ feed_id: feedOf['birch & sons']! })).toEqual(['sameSku', 'special']);
       });
 
-      it('gives what matches every filter, for each combination of them', async () => {
+      it('returns products that match all filters, for each combination', async () => {
         const wanted: Record<string, string> = {
           partner_name: 'birch & sons',
           feed_id: feedOf['birch & sons']!,
@@ -234,13 +234,13 @@ describe('GET /products', () => {
       });
 
       it.each(['partner_name', 'feed_id', 'sku', 'brand', 'category', 'availability', 'cursor'])(
-        'takes an empty %s as absent',
+        'treats an empty %s as absent',
         async (name) => {
           expect(await found({ [name]: '' })).toEqual([...everything].sort());
         },
       );
 
-      it('takes all filters as absent when all are empty, and others still count', async () => {
+      it('treats empty filters as absent, and applies the others', async () => {
         const empty = { partner_name: '', feed_id: '', sku: '', category: '', availability: '', cursor: '' };
         expect(await found({ ...empty, brand: '' })).toEqual([...everything].sort());
         expect(await found({ ...empty, brand: 'acme' })).toEqual(['brandInLowerCase']);
@@ -296,7 +296,7 @@ describe('GET /products', () => {
         return body.items.map((item: { sku: string }) => item.sku).join('');
       };
 
-      it('is by creation time descending, ties by product number descending, unless told otherwise', async () => {
+      it('defaults to created_at descending, ties by product number descending', async () => {
         expect(await skus({})).toBe('74186352');
       });
 
@@ -339,30 +339,27 @@ describe('GET /products', () => {
       const sorts = ['product_id', 'created_at', 'product_name', 'brand', 'category', 'price'].flatMap(
         (sort_by) => ['asc', 'desc'].map((order) => [sort_by, order] as const),
       );
-      it.each(sorts)(
-        'names a next_cursor exactly when more exist, sorted by %s %s',
-        async (sort_by, order) => {
-          const whole = await skus({ sort_by, order });
+      it.each(sorts)('has a next_cursor exactly if more exist, sorted by %s %s', async (sort_by, order) => {
+        const whole = await skus({ sort_by, order });
 
-          for (const limit of [1, 3, 4, 7]) {
-            const { body } = await list(service, { sort_by, order, limit: String(limit) });
-            expect(body).toEqual({ count: limit, items: expect.any(Array), next_cursor: expect.any(String) });
-            expect(body.items.map((item: { sku: string }) => item.sku).join('')).toBe(whole.slice(0, limit));
-            expect(body.next_cursor).toBe(body.items.at(-1).product_id);
-          }
-          for (const limit of [8, 9, 100]) {
-            const { body } = await list(service, { sort_by, order, limit: String(limit) });
-            expect(body).toEqual({ count: 8, items: expect.any(Array) });
-          }
-        },
-      );
+        for (const limit of [1, 3, 4, 7]) {
+          const { body } = await list(service, { sort_by, order, limit: String(limit) });
+          expect(body).toEqual({ count: limit, items: expect.any(Array), next_cursor: expect.any(String) });
+          expect(body.items.map((item: { sku: string }) => item.sku).join('')).toBe(whole.slice(0, limit));
+          expect(body.next_cursor).toBe(body.items.at(-1).product_id);
+        }
+        for (const limit of [8, 9, 100]) {
+          const { body } = await list(service, { sort_by, order, limit: String(limit) });
+          expect(body).toEqual({ count: 8, items: expect.any(Array) });
+        }
+      });
 
-      it('takes an empty cursor as absent beside a sort that has no cursors', async () => {
+      it('treats an empty cursor as absent, also with a sort without cursors', async () => {
         expect(await skus({ sort_by: 'price', cursor: '' })).toBe('64182573');
       });
     });
 
-    describe('texts that are longer than an index holds', () => {
+    describe('texts longer than their index entries', () => {
       /** Of four bytes each, and of no pattern: nothing compresses them. */
       const beginning = Array.from({ length: 998 }, (_, at) =>
         String.fromCodePoint(0x20000 + ((at * 7919) % 40_000)),
@@ -407,7 +404,7 @@ describe('GET /products', () => {
         );
       });
 
-      it('are compared to the last character by a filter', async () => {
+      it('are compared completely by a filter', async () => {
         expect(await skus({ category: `${beginning}b`, order: 'asc' })).toBe('24');
         expect(await skus({ category: `${beginning}b`, sort_by: 'product_id', order: 'asc' })).toBe('24');
         expect(await skus({ category: `${beginning}b`, sort_by: 'category' })).toBe('42');
@@ -453,18 +450,18 @@ describe('GET /products', () => {
         [{ brand: 'rare', sort_by: 'product_id', order: 'asc' }, () => [...rare(first), ...rare(second)]],
       ];
 
-      it.each(walks)('goes on without a gap or a repeat with %j', async (query, ids) => {
+      it.each(walks)('returns each product exactly once over all pages with %j', async (query, ids) => {
         // Of 48 and of 16: with and without a rest.
         for (const limit of [5, 8, 16, 47, 48, 49]) {
           expect(await walk(service, { ...query, limit: String(limit) })).toEqual(pagesOf(ids(), limit));
         }
       });
 
-      it('goes on one by one', async () => {
+      it('returns each product exactly once with limit=1', async () => {
         expect(await walk(service, { limit: '1' })).toEqual(pagesOf([...second, ...first].reverse(), 1));
       });
 
-      it('has ten products in a page unless told otherwise', async () => {
+      it('has 10 products per page by default', async () => {
         expect(await walk(service, {})).toEqual(pagesOf([...second, ...first].reverse(), 10));
       });
 
@@ -473,7 +470,7 @@ describe('GET /products', () => {
         expect((await list(service, 'limit=100')).body.count).toBe(48);
       });
 
-      it('goes on from a product that does not match the filters', async () => {
+      it('continues after a product that does not match the filters', async () => {
         // The second product of a feed is a common one; the rare ones before it are one.
         const rest = rare(first).slice(1);
         expect((await walk(service, { brand: 'rare', order: 'asc' }, first[1])).flat()).toEqual(rest);
@@ -482,14 +479,14 @@ describe('GET /products', () => {
         ]);
       });
 
-      it('gives an empty last page after the last product', async () => {
+      it('returns an empty page after the last product', async () => {
         const { status, body } = await list(service, { order: 'asc', cursor: first.at(-1)! });
 
         expect(status).toBe(200);
         expect(body).toEqual({ count: 0, items: [] });
       });
 
-      it('sorted by product_id, takes a cursor as a position, whether such a product exists or not', async () => {
+      it('treats a cursor as a position with sort_by=product_id: the product need not exist', async () => {
         const sorted = { sort_by: 'product_id', limit: '100' };
         const all = [...first, ...second];
         expect((await walk(service, { ...sorted, order: 'asc' }, 'PR00000')).flat()).toEqual(all);
@@ -503,7 +500,7 @@ describe('GET /products', () => {
         );
       });
 
-      it('gives what was there at the start, each product once, while others are loaded', async () => {
+      it('returns the initial products exactly once during other loads', async () => {
         const own = await startTestService();
         const old = await loadProducts(own, [{ sku: 'A' }, { sku: 'B' }, { sku: 'C' }, { sku: 'D' }]);
         const { body: page } = await list(own, { limit: '2' });
@@ -535,15 +532,12 @@ describe('GET /products', () => {
         [{ sort_by: 'product_id', order: 'desc' }, [...ids].reverse()],
         [{ order: 'asc' }, ids],
         [{}, [...ids].reverse()],
-      ])(
-        'numbers grow to six digits, and order and cursors go by number with %j',
-        async (query, expected) => {
-          expect(ids.slice(1, 3)).toEqual(['PR99999', 'PR100000']);
-          for (const limit of [1, 2, 5]) {
-            expect(await walk(service, { ...query, limit: String(limit) })).toEqual(pagesOf(expected, limit));
-          }
-        },
-      );
+      ])('sorts and pages by number with %j', async (query, expected) => {
+        expect(ids.slice(1, 3)).toEqual(['PR99999', 'PR100000']);
+        for (const limit of [1, 2, 5]) {
+          expect(await walk(service, { ...query, limit: String(limit) })).toEqual(pagesOf(expected, limit));
+        }
+      });
 
       it.each(['product_name', 'brand', 'price'])(
         'breaks ties by number with sort_by=%s',
@@ -596,7 +590,7 @@ describe('GET /products', () => {
     });
 
     it.each(['', '&order=asc', '&order=desc'])(
-      'in the default order, an unknown product is no cursor%s',
+      'rejects an unknown product as a cursor in the default order%s',
       async (order) => {
         const { status, body } = await list(service, `cursor=PR99999${order}`);
 
@@ -606,7 +600,7 @@ describe('GET /products', () => {
     );
 
     it.each(['created_at', 'price', 'product_name', 'brand', 'category'])(
-      'a cursor does not go with an explicit sort_by=%s',
+      'rejects a cursor with sort_by=%s',
       async (sortBy) => {
         const { status, body } = await list(service, { cursor: known, sort_by: sortBy });
 
@@ -627,15 +621,12 @@ describe('GET /products', () => {
       ['brand=%00&cursor=PR99999', invalidCursor],
       ['feed_id=unknown&cursor=x', invalidCursor],
       ['feed_id=unknown&order=x', invalidOrder],
-    ])(
-      'of several wrong values sort_by is named first, then order, then cursor: %s',
-      async (query, detail) => {
-        const { status, body } = await list(service, query);
+    ])('reports sort_by first, then order, then cursor: %s', async (query, detail) => {
+      const { status, body } = await list(service, query);
 
-        expect(status).toBe(400);
-        expect(body).toEqual({ detail });
-      },
-    );
+      expect(status).toBe(400);
+      expect(body).toEqual({ detail });
+    });
   });
 
   describe('422', () => {
@@ -644,14 +635,14 @@ describe('GET /products', () => {
       service = await startTestService();
     });
 
-    it.each(wrongLimits)('the limit %j is not an integer from 1 to 100', async (limit, entry) => {
+    it.each(wrongLimits)('rejects the limit %j', async (limit, entry) => {
       const { status, body } = await list(service, { limit });
 
       expect(status).toBe(422);
       expect(body).toEqual({ detail: [entry] });
     });
 
-    it('the limit comes once', async () => {
+    it('rejects a repeated limit', async () => {
       const { status, body } = await list(service, 'limit=5&limit=5');
 
       expect(status).toBe(422);
@@ -660,14 +651,14 @@ describe('GET /products', () => {
 
     const filters = ['partner_name', 'feed_id', 'sku', 'brand', 'category', 'availability'];
 
-    it.each(filters)('the filter %s holds no NUL', async (filter) => {
+    it.each(filters)('rejects a NUL in the filter %s', async (filter) => {
       const { status, body } = await list(service, `${filter}=a%00b`);
 
       expect(status).toBe(422);
       expect(body).toEqual({ detail: [holdsNul(filter, 'a\0b')] });
     });
 
-    it.each(filters)('the filter %s comes once', async (filter) => {
+    it.each(filters)('rejects a repeated filter %s', async (filter) => {
       const { status, body } = await list(service, `${filter}=a&${filter}=b`);
 
       expect(status).toBe(422);
