@@ -18,8 +18,8 @@ export interface Change {
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 
 /**
- * Lists the changes for clients: those that Redocly finds, and those that it rates as harmless or does not see. Texts
- * and examples do not count.
+ * Lists the changes for clients: those that Redocly finds, and those that it rates as harmless or does not see. Texts and
+ * examples do not count.
  */
 export function compareContracts(released: Document, revision: Document): Change[] {
   const { base, changes: movedOut } = withoutMovedOut(released, revision);
@@ -35,8 +35,8 @@ export function compareContracts(released: Document, revision: Document): Change
 }
 
 /**
- * Removes operations that the revision serves outside the document (`x-outside-contract`), and their schemas: the
- * same request still has the same response.
+ * Removes operations that the revision serves outside the document (`x-outside-contract`), and their schemas: the same
+ * request still has the same response.
  */
 function withoutMovedOut(released: Document, revision: Document): { base: Document; changes: Change[] } {
   const { 'x-outside-contract': outside = [] } = revision as { 'x-outside-contract'?: string[] };
@@ -155,8 +155,8 @@ function withKnownValues(node: Record<string, unknown>): Record<string, unknown>
 }
 
 /**
- * Resolves the document, without the alternatives for parameters that the old document lacks (`x-only-with`): old
- * clients do not send them.
+ * Resolves the document, without the alternatives for parameters that the old document lacks (`x-only-with`): old clients
+ * do not send them.
  */
 function asSeenByOldClients(base: Document, revision: Document): unknown {
   const plain = withoutReferences(revision) as Document;

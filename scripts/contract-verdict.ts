@@ -1,6 +1,5 @@
 import type { Change } from './contract-changes';
 
-/** An entry of spec/CHANGELOG.md. */
 interface Entry {
   version: string;
   date: string;
@@ -73,7 +72,6 @@ function orderProblems(entries: readonly Entry[]): string[] {
   });
 }
 
-/** Reads the entries, newest first. */
 function readChangelog(text: string): Entry[] {
   const [, ...parts] = text.split(/^## /m);
   return parts.flatMap((part) => {

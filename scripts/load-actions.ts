@@ -35,7 +35,6 @@ interface Answer {
   isReplay: boolean;
 }
 
-/** Documented refusals under load. */
 const busy = [503];
 
 async function send(
@@ -137,7 +136,6 @@ async function listProducts(load: Load): Promise<void> {
   load.tally.productIds = [...load.tally.productIds.slice(-1000), ...ids];
 }
 
-/** Sends half of an upload and disconnects. */
 async function disconnectDuringUpload(load: Load): Promise<void> {
   const leaving = new AbortController();
   async function* body(): AsyncGenerator<Buffer> {

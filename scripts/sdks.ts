@@ -9,7 +9,6 @@ const modules = join(__dirname, '..', 'node_modules');
 /** An SDK generator and its command, called in the folder of all clients. */
 interface Generator {
   name: string;
-  /** The folder of its client. */
   folder: string;
   command: string;
   arguments: string[];
@@ -17,7 +16,6 @@ interface Generator {
   file?: { path: string; content: string };
 }
 
-/** The document, beside the clients. */
 const specification = 'openapi.yaml';
 
 /** The supported generators, called as their users call them. All work offline. */

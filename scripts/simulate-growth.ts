@@ -30,8 +30,7 @@ export const use = {
 const secondsPerDay = 86_400;
 
 /**
- * Requirements of one catalog size. Sizes in gigabytes (10^9 bytes), rates per second, in machines like the measured
- * one.
+ * Requirements of one catalog size. Sizes in gigabytes (10^9 bytes), rates per second, in machines like the measured one.
  */
 export interface Demand {
   products: number;
@@ -53,8 +52,8 @@ export interface Demand {
 }
 
 /**
- * Scales linearly with the number of products, except for the fixed cost of a run. Assumes that PostgreSQL's memory
- * grows with its indexes.
+ * Scales linearly with the number of products, except for the fixed cost of a run. Assumes that PostgreSQL's memory grows
+ * with its indexes.
  */
 export function demandOf(products: number, costs: Costs): Demand {
   const gigabytes = (bytesPerProduct: number) => (products * bytesPerProduct) / 1e9;

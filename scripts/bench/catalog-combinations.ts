@@ -4,7 +4,6 @@ import { filterValues, type FilterValues } from './catalog-data';
 
 /** A documented combination of parameters. */
 export interface Combination {
-  /** Without the cursor. */
   query: Record<string, string>;
   hasLaterPages: boolean;
   /** The partner that the key is limited to. */

@@ -8,8 +8,8 @@ export type FilterValues = Record<
 
 /**
  * Shares of the loads, in chronological order; the rest are tiny partners. Values are independent, except those whose
- * names say otherwise: a brand and a category of one partner, a brand with the highest prices, a brand that is never
- * out of stock, and a sku of all tiny partners.
+ * names say otherwise: a brand and a category of one partner, a brand with the highest prices, a brand that is never out
+ * of stock, and a sku of all tiny partners.
  */
 const fillSql = (products: number) => `
   insert into partners (partner_name)

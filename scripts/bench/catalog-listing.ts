@@ -6,7 +6,6 @@ import { fillCatalog } from './catalog-data';
 import type { BenchContext, Measurement } from './report';
 
 const rounds = 3;
-/** Number of slowest combinations to report. */
 const shown = 10;
 const everybodysKey = 'key-of-the-benchmark';
 
@@ -19,8 +18,8 @@ interface Timed {
 }
 
 /**
- * Requests every documented combination of filters, sort, direction and kind of key, one at a time: the first page,
- * and a page after 100 products.
+ * Requests every documented combination of filters, sort, direction and kind of key, one at a time: the first page, and a
+ * page after 100 products.
  */
 export async function measureListing({ quick, folder, log }: BenchContext): Promise<Measurement[]> {
   const products = quick ? 100_000 : 1_000_000;

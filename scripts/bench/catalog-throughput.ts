@@ -30,9 +30,9 @@ const questions = [
 const servers = ['service', 'bare', 'prepared', 'fastify'] as const;
 
 /**
- * Measures requests per second on 50 connections, beside servers that send the same bytes for the same SQL:
- * `node:http` with pg only, also with prepared statements, and fastify with schemas. All run one after the other in
- * each round. Load generator and PostgreSQL use the same processors for each.
+ * Measures requests per second on 50 connections, beside servers that send the same bytes for the same SQL: `node:http`
+ * with pg only, also with prepared statements, and fastify with schemas. All run one after the other in each round. Load
+ * generator and PostgreSQL use the same processors for each.
  */
 export async function measureThroughput(
   context: BenchContext,
@@ -110,10 +110,7 @@ async function measureQuestion(
   ];
 }
 
-/**
- * The statement that the service sends for a path, as seen by PostgreSQL. @throws Error for another number of
- * bindings
- */
+/** The statement that the service sends for a path, as seen by PostgreSQL. @throws Error for another number of bindings */
 async function sqlOf({ url, key, database }: CatalogService, path: string, values: number): Promise<string> {
   await ask(url + path, { headers: { 'x-api-key': key } });
   const { rows } = await database.query<{ query: string }>(

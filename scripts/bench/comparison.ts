@@ -16,7 +16,6 @@ export interface ComparisonOrder {
   key: string;
 }
 
-/** Default page size. */
 const pageSize = 10;
 
 export function readOrder(): ComparisonOrder {
@@ -66,7 +65,6 @@ export function toProduct(row: ProductRow) {
   };
 }
 
-/** Omits fields without a value. */
 export function toPage(rows: ProductRow[]) {
   const items = rows
     .slice(0, pageSize)

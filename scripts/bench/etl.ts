@@ -29,9 +29,9 @@ interface Round {
 type Figures = Record<string, number>;
 
 /**
- * Measures a large feed through the whole service (embedded PostgreSQL, local files). Each round has a new data
- * folder: the first load writes to an empty table, as its limit does. Every step starts after a checkpoint; re-runs
- * have statistics and a visibility map, as after autovacuum.
+ * Measures a large feed through the whole service (embedded PostgreSQL, local files). Each round has a new data folder:
+ * the first load writes to an empty table, as its limit does. Every step starts after a checkpoint; re-runs have
+ * statistics and a visibility map, as after autovacuum.
  */
 export async function measureEtl(context: BenchContext): Promise<Measurement[]> {
   const rows = context.quick ? 100_000 : 1_000_000;
@@ -185,8 +185,8 @@ async function downloadRejects({ url, feeds }: Round, jobId: string): Promise<vo
 const productsCopied = ['feed_id', 'partner_id', ...productColumns].join(', ');
 
 /**
- * Inserts the loaded rows into an empty table like `products`, with its columns, checks and indexes, but without
- * foreign keys and triggers.
+ * Inserts the loaded rows into an empty table like `products`, with its columns, checks and indexes, but without foreign
+ * keys and triggers.
  * @returns seconds
  */
 async function measureInsert({ database, log }: Round): Promise<number> {

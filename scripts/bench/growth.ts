@@ -7,10 +7,8 @@ import { ask, timed } from './measure';
 import type { BenchContext, Measurement } from './report';
 
 const headers = { 'x-api-key': 'key-of-the-benchmark' };
-/** Requests per page. */
 const asked = 20;
 
-/** Requests at each catalog size. */
 const pages: Record<string, string> = {
   'default page': '/products',
   'one product': '/products/PR00007',

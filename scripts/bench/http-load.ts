@@ -14,7 +14,6 @@ export interface LoadOrder {
   /** `#` is replaced by a number from 1 to `numbers`, another one in each request, padded like identifiers. */
   path: string;
   numbers: number;
-  /** Opens a connection per request. */
   connectsAnew?: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Measures each performance target beside its limit (PostgreSQL itself, or a bare server), in the same rounds on the
- * same machine. Prints a table, and writes JSON and an SVG plot to bench-results/. A missed target is a result, not
- * an error: the exit code is 1 only if a part could not be measured.
+ * Measures each performance target beside its limit (PostgreSQL itself, or a bare server), in the same rounds on the same
+ * machine. Prints a table, and writes JSON and an SVG plot to bench-results/. A missed target is a result, not an error:
+ * the exit code is 1 only if a part could not be measured.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -51,13 +51,12 @@ export interface Pace {
   url: string;
   headers: Record<string, string>;
   connections: number;
-  /** Over all connections. */
   requestsPerSecond: number;
 }
 
 /**
- * Sends GET requests at a constant rate until stopped. Latency counts from the scheduled time, so that one slow
- * response does not hide those behind it (coordinated omission).
+ * Sends GET requests at a constant rate until stopped. Latency counts from the scheduled time, so that one slow response
+ * does not hide those behind it (coordinated omission).
  * @returns a stop function, which returns latencies in milliseconds. It throws on a status other than 200
  */
 export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {

@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 
-/** Orders to send, one at a time per connection. */
 export interface OrderLoad {
   url: string;
   apiKey: string;
@@ -10,8 +9,8 @@ export interface OrderLoad {
 }
 
 /**
- * Sends orders as fast as possible. Uses plain sockets, because it shares the machine with the service. @returns
- * orders per second. @throws Error on a status other than 201
+ * Sends orders as fast as possible. Uses plain sockets, because it shares the machine with the service. @returns orders
+ * per second. @throws Error on a status other than 201
  */
 export async function sendOrders({
   url,

@@ -18,8 +18,8 @@ const kinds = [
 ] as const;
 
 /**
- * Measures orders of three items through the service, and the same inserts by pgbench: one prepared statement on the
- * same tables. Both with 16 connections, in turns. Without pgbench there is no limit.
+ * Measures orders of three items through the service, and the same inserts by pgbench: one prepared statement on the same
+ * tables. Both with 16 connections, in turns. Without pgbench there is no limit.
  */
 export async function measureOrders({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const pgbench = findPgbench();

@@ -6,7 +6,6 @@ const bottom = 48;
 const plotWidth = 520;
 /** Width of the text of value and target. */
 const right = 170;
-/** Average width of a character. */
 const characterWidth = 6.7;
 const gap = 14;
 const colours = { met: '#1a7f4b', missed: '#c0392b', text: '#1f2430', faint: '#6b7280', grid: '#e3e6ea' };
@@ -30,8 +29,8 @@ interface Row {
 }
 
 /**
- * Draws results with a target as a dot plot in SVG: the share of the target on a logarithmic axis, 1 being the
- * target. A dot is the median; its line spans the best to the worst round.
+ * Draws results with a target as a dot plot in SVG: the share of the target on a logarithmic axis, 1 being the target. A
+ * dot is the median; its line spans the best to the worst round.
  */
 export function plotResults(results: readonly Result[], caption: string): string {
   const rows = results.flatMap((result): Row[] => {

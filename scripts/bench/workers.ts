@@ -6,7 +6,6 @@ import { Fleet } from './fleet';
 import { quantile, timed } from './measure';
 import type { BenchContext, Measurement } from './report';
 
-/** Figures of a round by name. */
 type Figures = Record<string, number>;
 
 interface Sizes {
@@ -38,8 +37,8 @@ const rowsSmall = 10;
 const feedsPerPartner = 10;
 
 /**
- * Measures queued runs in worker processes beside an API process without run slots: the gain of a second worker, the
- * time until another worker completes the run of a killed one, and the wait of small feeds behind a large one.
+ * Measures queued runs in worker processes beside an API process without run slots: the gain of a second worker, the time
+ * until another worker completes the run of a killed one, and the wait of small feeds behind a large one.
  */
 export async function measureWorkers(context: BenchContext): Promise<Measurement[]> {
   const sizes = context.quick ? quickly : full;

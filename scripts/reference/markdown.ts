@@ -1,4 +1,3 @@
-/** Makes a generated page. */
 export function page(title: string, source: string, ...blocks: string[]): string {
   const notice = `<!-- Generated from ${source} by \`make generate\`; edit that instead. -->`;
   return `${[notice, `# ${title}`, ...blocks].join('\n\n')}\n`;

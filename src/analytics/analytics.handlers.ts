@@ -6,7 +6,6 @@ import { defaulted, type Handlers } from '../http/contract';
 import type { Caller } from '../shared/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 
-/** Handles sales figures. */
 export function analyticsHandlers(
   reads: Reads,
 ): Pick<Handlers, 'getSalesByPartner' | 'getSalesOverTime' | 'getRevenueShare'> {

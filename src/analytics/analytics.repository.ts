@@ -26,7 +26,6 @@ interface PeriodSalesRow {
 interface PartnerRevenueRow {
   partner_name: string;
   total_revenue: string;
-  /** A decimal text. */
   revenue_pct: string;
 }
 
@@ -39,7 +38,6 @@ export interface SalesFilter {
 const inCurrency = 'and (cast(:currency as text) is null or currency = :currency)';
 const ofPartner = 'and (cast(:scope as text) is null or partner_name = :scope)';
 
-/** A table of sums and its grouping. */
 interface Source {
   sums: string;
   key: string;

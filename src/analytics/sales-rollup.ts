@@ -22,8 +22,8 @@ interface RollUpOutcome {
 /**
  * Adds new orders to the sums, and rebuilds wrong sums (of changed days, or all).
  *
- * Safe to call concurrently: one process works, in one transaction. Must not be called in a transaction that has
- * created orders.
+ * Safe to call concurrently: one process works, in one transaction. Must not be called in a transaction that has created
+ * orders.
  * @param restMilliseconds - minimum time since the last roll-up
  */
 export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpOutcome> {
@@ -65,8 +65,8 @@ const insertRollupSql = `
 `;
 
 /**
- * Skips the roll-up if another process has locked the row. An order with the id of a future transaction was copied
- * from another server, without the trigger.
+ * Skips the roll-up if another process has locked the row. An order with the id of a future transaction was copied from
+ * another server, without the trigger.
  */
 const lockSql = `
   select ${isOwnSql} as "isOwn",
@@ -101,8 +101,8 @@ const line = (source: string, sign = '') => `
 `;
 
 /**
- * The stored snapshot must see all added orders. It does not see a copied order (without the trigger) with the id of
- * a transaction in progress: that order stays after the watermark.
+ * The stored snapshot must see all added orders. It does not see a copied order (without the trigger) with the id of a
+ * transaction in progress: that order stays after the watermark.
  */
 const isSeen = 'pg_visible_in_snapshot(orders.transaction_id, (select pg_current_snapshot()))';
 
@@ -175,7 +175,6 @@ const rebuildTable = (table: string, key: string) => `
   )
 `;
 
-/** Writes differences only. */
 const rebuildAllSql = `
   with sale as materialized (
     select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales

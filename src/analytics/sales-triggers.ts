@@ -10,7 +10,6 @@ export interface SalesTrigger {
 /** Expected number of triggers, each enabled `always`. */
 export const salesTriggers = 8;
 
-/** The sales triggers of orders and their items. */
 export const fromSalesTriggers = `
   from pg_trigger
   where tgrelid = any (cast(array['orders', 'order_items'] as regclass[])) and not tgisinternal

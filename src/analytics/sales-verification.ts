@@ -14,7 +14,6 @@ import {
 /** A sum that differs from its orders. Null partner or day: the sum is over all. */
 export interface SalesDifference {
   partner_name: string | null;
-  /** `YYYY-MM-DD`. */
   sales_day: string | null;
   currency: string;
   /** What readers get; null: nothing. Amounts are decimal texts. */
@@ -33,7 +32,6 @@ const tables = [
   { table: 'sales_by_partner_and_day', key: ['partner_name', 'sales_day', 'currency'] },
 ];
 
-/** Compares the figures of one table of sums with all orders. */
 function differencesOf({ table, key }: (typeof tables)[number]): string {
   const keys = key.join(', ');
   const shown = (name: string) => (key.includes(name) ? `cast(${name} as text)` : 'null');
@@ -96,9 +94,9 @@ export async function verifySales(db: Database): Promise<SalesDifference[]> {
 }
 
 /**
- * Changes whenever a trigger may have missed a change: row counts of updates and deletes, files of the tables
- * (truncate), triggers (disabled and re-enabled), start of the server (a crash loses the counts), and each minute
- * while a trigger is not enabled `always`.
+ * Changes whenever a trigger may have missed a change: row counts of updates and deletes, files of the tables (truncate),
+ * triggers (disabled and re-enabled), start of the server (a crash loses the counts), and each minute while a trigger is
+ * not enabled `always`.
  */
 const fingerprintSql = `
   select md5(concat_ws(' ',
@@ -130,14 +128,13 @@ const isDueSql = `
 `;
 
 export interface Verification {
-  /** At most 1,000. */
   differences: SalesDifference[];
   disabledTriggers: SalesTrigger[];
 }
 
 /**
- * Verifies the sums if a change may have been missed since the last verification, or after a day. The caller has
- * locked the roll-up row.
+ * Verifies the sums if a change may have been missed since the last verification, or after a day. The caller has locked
+ * the roll-up row.
  * @returns undefined if not due
  */
 export async function verifyIfDue(

@@ -6,11 +6,11 @@ import { inTransaction } from '../db/transaction';
  * The watermark of the sales sums: which orders they contain. Readers add the others.
  *
  * Orders commit in any order, so neither time nor order number can be a watermark. Each order has the id of its
- * transaction, and the sums have the snapshot of the statement that wrote them: they contain exactly the orders that
- * this snapshot sees. Readers see sums, snapshot and orders in one snapshot.
+ * transaction, and the sums have the snapshot of the statement that wrote them: they contain exactly the orders that this
+ * snapshot sees. Readers see sums, snapshot and orders in one snapshot.
  *
- * Triggers record partner and day of all other changes of orders. Readers compute these days from the orders until
- * the next roll-up has rebuilt them.
+ * Triggers record partner and day of all other changes of orders. Readers compute these days from the orders until the
+ * next roll-up has rebuilt them.
  */
 export interface Watermark {
   /** False: the sums are unusable. They do not exist yet, come from another server, or too many days have changed. */
@@ -51,7 +51,6 @@ const watermarkSql = `
   ) as rollup
 `;
 
-/** Reads the watermark in the snapshot of the transaction. */
 export async function getWatermark(trx: Knex.Transaction): Promise<Watermark> {
   const { rows } = await trx.raw<{ rows: [Watermark] }>(watermarkSql);
   return rows[0];
@@ -63,7 +62,6 @@ const isAfterWatermark = `
 /** Items of orders after the watermark. Bindings of this and the following: a `Watermark`. */
 export const linesAfterWatermark = `from orders join order_items using (order_id) where ${isAfterWatermark}`;
 
-/** The changed days. */
 export const changedSql = 'unnest(cast(:changedPartners as text[]), cast(:changedDays as date[]))';
 
 /** Items that the sums of the changed days should contain. */
@@ -73,13 +71,11 @@ export const linesOfChanges = `
   where orders.created_at >= cast(changed_day as timestamp) at time zone 'UTC'
     and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isAfterWatermark}`;
 
-/** The current sums of the changed days. */
 export const sumsOfChanges = `
   from ${changedSql} as change (partner_name, sales_day)
   join sales_by_partner_and_day using (partner_name, sales_day)
   where true`;
 
-/** The UTC day of an order. */
 export const salesDay = `cast(orders.created_at at time zone 'UTC' as date)`;
 
 /** Measures the roll-up lag: age in seconds of the oldest order that is not in the sums; 0 if all are. */

@@ -3,7 +3,6 @@ export const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // Icons in the style sheet.
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
@@ -12,8 +11,8 @@ export const contentSecurityPolicy = [
 ].join('; ');
 
 /**
- * Starts Swagger UI. Addresses are relative, for proxies that add a path prefix. Swagger UI would fill optional
- * fields with their examples (cursor and all filters), and find nothing: these examples are shown beside the field.
+ * Starts Swagger UI. Addresses are relative, for proxies that add a path prefix. Swagger UI would fill optional fields
+ * with their examples (cursor and all filters), and find nothing: these examples are shown beside the field.
  */
 export const initializer = `const methods = ['get', 'put', 'post', 'patch', 'delete'];
 

@@ -36,7 +36,6 @@ export function servicePages(): StaticFiles {
   ]);
 }
 
-/** Serves one file of the npm package. */
 function swaggerUi(name: 'swagger-ui.css' | 'swagger-ui-bundle.js', mediaType: string): StaticFile {
   return staticFile(readFileSync(require.resolve(`swagger-ui-dist/${name}`)), mediaType, immutable);
 }

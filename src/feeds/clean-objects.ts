@@ -9,7 +9,6 @@ const objectsPerLookUp = 1_000;
 
 /** Counts of a clean-up. A dry run removes nothing. */
 export interface CleaningResult {
-  /** Objects that uploads to this database created. */
   seen: number;
   /** Objects without a feed row: removed, or too young to be removed. */
   removed: number;
@@ -24,16 +23,14 @@ interface CleaningOptions {
   dryRun: boolean;
   /** Only objects last modified before this are removed: an upload in progress has an object and no row yet. */
   before: Date;
-  /** Receives one line per removed object. */
   report: (line: string) => void;
 }
 
 /**
- * Removes objects of interrupted uploads: without a feed row, without a final key, or not completed. Safe to call
- * during uploads, and again.
+ * Removes objects of interrupted uploads: without a feed row, without a final key, or not completed. Safe to call during
+ * uploads, and again.
  *
- * Keeps objects whose feed number this database has never assigned: with a wrong setting, they belong to another
- * service.
+ * Keeps objects whose feed number this database has never assigned: with a wrong setting, they belong to another service.
  * @throws StorageError
  */
 export async function cleanObjects(

@@ -6,8 +6,8 @@ import { trimText } from '../feed-format/text';
 import { drain, type FilePart } from './upload-form';
 
 /**
- * Checks an uploaded file while it streams through: not empty, UTF-8, required headers (specification, section 4,
- * `POST /feeds/upload`, steps 2 to 4). Measures size and digest.
+ * Checks an uploaded file while it streams through: not empty, UTF-8, required headers (specification, section 4, `POST
+ * /feeds/upload`, steps 2 to 4). Measures size and digest.
  */
 export class FeedFile {
   bytes = 0;
@@ -79,7 +79,6 @@ export class FeedFile {
 export interface ReceivedFile {
   fileName: string;
   contentType: string;
-  /** 32 bytes. */
   sha256: Buffer;
   sizeBytes: number;
 }
@@ -92,8 +91,8 @@ export type TakeFile = (
 ) => Promise<void>;
 
 /**
- * Checks a file and passes its bytes to `takeFile`. Reads a rejected file to its end: 413 precedes every other error,
- * and the checks have an order.
+ * Checks a file and passes its bytes to `takeFile`. Reads a rejected file to its end: 413 precedes every other error, and
+ * the checks have an order.
  * @returns the file, or the reason for its rejection
  * @throws too_large; errors of `takeFile`
  */

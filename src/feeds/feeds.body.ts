@@ -3,7 +3,6 @@ import { formatId } from '../shared/ids';
 import { validationMessage } from '../jobs/jobs.service';
 import type { FeedRow } from './feeds.repository';
 
-/** Maps a feed to its resource. */
 export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
   return {
     feed_id: formatId('FD', feed.feed_id),

@@ -15,7 +15,6 @@ export interface FeedRow extends RunColumns {
   uploaded_at: Date;
   raw_file_bucket: string;
   raw_file_object_key: string;
-  /** 32 bytes. */
   sha256: Buffer;
   size_bytes: number;
   /** The first feed of the partner with the same bytes, if it has a smaller number. */
@@ -122,7 +121,6 @@ interface NewFeed {
   content_type: string;
   raw_file_bucket: string;
   raw_file_object_key: string;
-  /** 32 bytes. */
   sha256: Buffer;
   size_bytes: number;
 }

@@ -68,7 +68,6 @@ export interface FeedReceipt {
   feedId: number;
   submissionJobId: number;
   validationJobId: number;
-  /** 32 bytes. */
   sha256: Buffer;
   sizeBytes: number;
   /** The first feed of the partner with the same bytes, if it has a smaller number. */
@@ -99,8 +98,8 @@ export interface IdempotentReceiveContext extends ReceiveContext, UploadAdmissio
  * Receives an upload once per idempotency key. Without capacity, or if the key is in use, it fails before reading the
  * body.
  *
- * The transaction locks the key when the file begins, and is idle until feed and response are written. If its
- * connection is lost, nothing is committed. A repeated upload is read to compare its digest, and not stored.
+ * The transaction locks the key when the file begins, and is idle until feed and response are written. If its connection
+ * is lost, nothing is committed. A repeated upload is read to compare its digest, and not stored.
  * @param describe - makes the response body
  * @throws idempotent_request_in_progress, idempotency_key_used; errors of `admitUpload` and `receiveFeed`
  */
@@ -145,8 +144,8 @@ function digestUpload({ partnerName, fileName, contentType, sha256 }: ReceivedUp
 }
 
 /**
- * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted
- * upload leaves nothing; a crash leaves at most an object without a row.
+ * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted upload
+ * leaves nothing; a crash leaves at most an object without a row.
  * @param idempotent - absent: a new transaction
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body
  */

@@ -13,7 +13,6 @@ export interface IncomingUpload {
   readRest: () => Promise<void>;
 }
 
-/** Concurrency limits of uploads and inspections. */
 interface UploadLimits {
   /** Requests before their file, counted per API key. */
   forms: TransferLimit;

@@ -19,8 +19,7 @@ import type { MultipartBody } from '../http/multipart';
 import type { FilePart } from './upload-form';
 
 /**
- * The longest header row, the byte after it (which shows that it ends), and up to three bytes of an incomplete
- * character.
+ * The longest header row, the byte after it (which shows that it ends), and up to three bytes of an incomplete character.
  */
 const inspectBytes = 256 * 1024 + 4;
 
@@ -62,7 +61,6 @@ export interface FeedInspection extends InspectedRows {
   /** Detected format of a file that is not CSV in UTF-8, with the way out. */
   hint: FileHint | null;
   inspectedBytes: number;
-  /** Whether the whole file was inspected. */
   complete: boolean;
   encoding: 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
   byteOrderMark: boolean;

@@ -45,7 +45,6 @@ function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCod
   return rowIssueCodes.filter((code) => codes.has(code));
 }
 
-/** Makes a feed with all columns and one example row. */
 export function feedTemplate(): string {
   return stringify([feedColumns.map(({ example }) => example)], {
     header: true,

@@ -3,7 +3,6 @@ import { formatId } from '../shared/ids';
 import { exactNumber } from '../shared/exact-json';
 import type { OrderWithItems } from './orders.repository';
 
-/** Maps an order to its resource. */
 export function orderBody(order: OrderWithItems): components['schemas']['Order'] {
   return {
     order_id: formatId('OR', order.order_id),

@@ -11,7 +11,6 @@ import { createOrder, createOrderBatcher } from './orders.service';
 
 declare module '../http/contract' {
   interface CheckResults {
-    /** The order that the cursor names. */
     listOrders: number | undefined;
   }
 }

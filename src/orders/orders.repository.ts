@@ -67,8 +67,8 @@ export interface NewOrder {
 }
 
 /**
- * Inserts any number of orders with their items in one statement, so that no order can exist without items. Draws
- * order numbers first: items refer to them. The final `where` runs the insert of the events.
+ * Inserts any number of orders with their items in one statement, so that no order can exist without items. Draws order
+ * numbers first: items refer to them. The final `where` runs the insert of the events.
  */
 const insertOrdersSql = `
   with line as materialized (

@@ -31,8 +31,8 @@ interface OrderRequest {
 }
 
 /**
- * Creates an order at current prices. Checks items in the given order, existence before availability; the first
- * failing item decides.
+ * Creates an order at current prices. Checks items in the given order, existence before availability; the first failing
+ * item decides.
  * @throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
  */
 export async function createOrder(

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 
-/** Rows that a merge changes. */
 export interface PartnerMerge {
   feeds: number;
   /** Products that only the merged partner had. */

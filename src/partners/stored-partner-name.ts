@@ -13,8 +13,8 @@ const isStoredSql = `
 `;
 
 /**
- * Resolves a partner name to the stored one: its NFC form (Unicode). A name that was stored in another form earlier
- * is matched exactly.
+ * Resolves a partner name to the stored one: its NFC form (Unicode). A name that was stored in another form earlier is
+ * matched exactly.
  */
 export async function storedPartnerName(db: Database, name: string): Promise<string> {
   const composed = name.normalize('NFC');
@@ -39,7 +39,6 @@ const namesOutsideNfcSql = `
   order by partner_name
 `;
 
-/** Lists stored names that are not in NFC. */
 export async function listNamesOutsideNfc(db: Database): Promise<string[]> {
   const { rows } = await db.raw<{ rows: { partner_name: string }[] }>(namesOutsideNfcSql);
   return rows.map(({ partner_name }) => partner_name);

@@ -59,8 +59,7 @@ export async function resolveListingOrder(
 
   if (sort_by !== undefined && sort_by !== 'product_id') throw cursorNeedsProductIdSort();
   const afterProductId = parseProductCursor(cursor);
-  // With `sort_by=product_id`, a cursor is a position; in the default order it is a product, whose `created_at`
-  // counts.
+  // With `sort_by=product_id`, a cursor is a position; in the default order it is a product, whose `created_at` counts.
   if (sort_by === undefined && !(await productExists(db, afterProductId, scope))) throw invalidCursor();
   return { sort, afterProductId };
 }

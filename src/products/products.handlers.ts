@@ -12,7 +12,6 @@ import { getProduct, type ProductRow } from './products.repository';
 
 type Product = components['schemas']['Product'];
 
-/** Handles catalog queries. */
 export function productHandlers(
   reads: Reads,
 ): Pick<Handlers, 'listProducts' | 'getProduct' | 'listProductsByFeed'> {

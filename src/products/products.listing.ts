@@ -6,17 +6,17 @@ import { productColumns, type ProductListing, type ProductRow } from './products
 import { indexedCharacters, indexedKey, toSearch, type Condition, type Search } from './products.search';
 
 /**
- * Reads a page of the catalog. Each order has an index, and two orders have one within some filters: such a page is
- * an index scan (`readInOrder`). For other filters, `findIdRange` first bounds the product numbers, which are close
- * together if one load inserted them. Then there are two ways:
+ * Reads a page of the catalog. Each order has an index, and two orders have one within some filters: such a page is an
+ * index scan (`readInOrder`). For other filters, `findIdRange` first bounds the product numbers, which are close together
+ * if one load inserted them. Then there are two ways:
  *
  * - `indexScan` scans the index of the order and filters a bounded number of rows: fast if many match;
  * - `bitmapSort` finds matching rows by bitmap scans and sorts them: fast if few match.
  *
  * The scan comes first; the sort follows if the scan does not fill the page. The planner's own choice scans the whole
- * catalog if filters exclude each other or the beginning of the order (a brand that is never out of stock, a category
- * of low prices only): statistics do not cover every combination. Slow case: a filter that matches many products, but
- * few at the beginning of the order.
+ * catalog if filters exclude each other or the beginning of the order (a brand that is never out of stock, a category of
+ * low prices only): statistics do not cover every combination. Slow case: a filter that matches many products, but few at
+ * the beginning of the order.
  */
 
 /** A range of an index, in the requested order. */
@@ -25,7 +25,6 @@ interface IndexRange {
   orderBy: string;
 }
 
-/** First and last product number. */
 interface IdRange {
   from: number;
   to: number;
@@ -35,8 +34,8 @@ interface IdRange {
 const fewProducts = 5_000;
 
 /**
- * Bounds a filtered scan: enough rows for a page if 1 % match, or half of the estimated matches, as a sort of those
- * takes longer. Rows are stored by time and number: in these orders a row costs a tenth.
+ * Bounds a filtered scan: enough rows for a page if 1 % match, or half of the estimated matches, as a sort of those takes
+ * longer. Rows are stored by time and number: in these orders a row costs a tenth.
  */
 function scannedRowsMax({ sort: { field }, limit }: Search, matching: number): number {
   const isStorageOrder = field === 'created_at' || field === 'product_id';
@@ -136,8 +135,8 @@ function indexRanges(search: Search, isCut: boolean, idRange?: IdRange): IndexRa
 }
 
 /**
- * Bounds of the range. With `key = ?` the planner drops the key from the order, and may scan all products instead of
- * the range.
+ * Bounds of the range. With `key = ?` the planner drops the key from the order, and may scan all products instead of the
+ * range.
  */
 function rangeBounds({ range, sort: { order }, afterProductId }: Search): Condition[] {
   if (!range) return [];

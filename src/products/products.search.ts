@@ -8,7 +8,6 @@ export interface Condition {
   bindings: Knex.Value[];
 }
 
-/** An index key and its value. */
 interface IndexedValue {
   key: string;
   value: Knex.Value;
