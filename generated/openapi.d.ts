@@ -886,29 +886,29 @@ export interface components {
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
          *     - `currency_conflict` (error): The price names another currency than the row's `currency`. Make both the same,
          *       or name the currency once. Example: `LAMP-1,Head lamp,USD 24.50,EUR`
-         *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that hold the
+         *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that contain the
          *       delimiter. Example: `LAMP-1,Head lamp, red`
          *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
          *       1,000; availability 100; description 65,535 characters), or the row is longer than 512 KiB; `field` is null
          *       then. Shorten the value; a row of that size may have a quote too many. Example: `LAMP-1,Head lamp,AAA… (256
          *       times)`
-         *     - `invalid_character` (error): A value holds a NUL character. Remove the character; a file in UTF-16 or a
-         *       broken export may have brought it in. Example: `LAMP-1,Head␀lamp`
+         *     - `invalid_character` (error): A value contains a NUL character. Remove the character; the file may be UTF-16,
+         *       or a broken export. Example: `LAMP-1,Head␀lamp`
          *     - `invalid_quoting` (error): Text follows a closing quote. Double the quotes inside a quoted value. Example:
          *       `LAMP-1,"Head" lamp`
          *     - `duplicate_sku` (error): A later valid row of the same feed has the same sku; the last one wins. Keep one
          *       row per sku. Example: `LAMP-1,Head lamp` and then `LAMP-1,Head lamp 2`
-         *     - `unknown_availability` (warning): The availability is none of the words that we know; it is stored as it is,
-         *       and cannot be ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock,
-         *       unavailable, sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
+         *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
+         *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
+         *       sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
          *     - `zero_price` (warning): The price is 0. Leave the cell empty if there is no price. Example: `LAMP-1,Head
          *       lamp,0.00`
-         *     - `unknown_column` (warning): The header has a column that we do not read; its cells are ignored. Reported
-         *       once, on the header. Rename the column if it is one of ours, or drop it. Names that begin with `_` are
-         *       ignored in silence. Example: `LAMP-1,Lamp,Head lamp`
-         *     - `older_feed` (warning): A feed that the partner uploaded later has been loaded already; this run may have
-         *       put older values over that one's. Reported once, on the header. Run the newer feed again if its values
-         *       should stand. Example: `LAMP-1,Head lamp`
+         *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the
+         *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
+         *       reported. Example: `LAMP-1,Lamp,Head lamp`
+         *     - `older_feed` (warning): A later feed of the partner was loaded before; this run may have replaced its values
+         *       with older ones. Reported once, on the header. Run the later feed again to restore its values. Example:
+         *       `LAMP-1,Head lamp`
          * @example invalid_price
          * @enum {string}
          */
@@ -3265,7 +3265,7 @@ export interface operations {
                      *       "feed_id": "FD00002",
                      *       "status": "queued",
                      *       "job_type": "validation",
-                     *       "message": "Validation job queued. It starts by itself.",
+                     *       "message": "Validation job queued. It starts automatically.",
                      *       "created_at": "2026-03-02T09:30:00.000Z",
                      *       "started_at": null,
                      *       "finished_at": null,

@@ -115,7 +115,7 @@ export const filterValues: Record<string, FilterValues> = {
     availability: 'on_demand',
   },
   unknown: {
-    partner_name: 'Nobody',
+    partner_name: 'Unknown',
     feed_id: 'FD99999999',
     sku: 'none',
     brand: 'none',

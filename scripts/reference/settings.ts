@@ -81,7 +81,7 @@ POSTGRES_PASSWORD=
 S3_SECRET_KEY=
 API_KEYS=
 
-# All settings of the service. compose.yaml sets those that it needs by itself. For another process:
+# All settings of the service. compose.yaml sets what it needs. For another process:
 #   set -a; . ./.env; set +a; make run
 ${lines.join('\n')}
 `;

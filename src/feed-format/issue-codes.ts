@@ -39,7 +39,7 @@ export const issueCodes = {
   too_many_fields: {
     severity: 'error',
     description: 'The row has more fields than the header.',
-    remedy: 'Put quotes around values that hold the delimiter.',
+    remedy: 'Put quotes around values that contain the delimiter.',
     example: 'sku,product_name\nLAMP-1,Head lamp, red',
   },
   value_too_long: {
@@ -51,8 +51,8 @@ export const issueCodes = {
   },
   invalid_character: {
     severity: 'error',
-    description: 'A value holds a NUL character.',
-    remedy: 'Remove the character; a file in UTF-16 or a broken export may have brought it in.',
+    description: 'A value contains a NUL character.',
+    remedy: 'Remove the character; the file may be UTF-16, or a broken export.',
     example: 'sku,product_name\nLAMP-1,Head\0lamp',
   },
   invalid_quoting: {
@@ -70,7 +70,7 @@ export const issueCodes = {
   unknown_availability: {
     severity: 'warning',
     description:
-      'The availability is none of the words that we know; it is stored as it is, and cannot be ordered.',
+      'Unknown availability: the value is stored, but the product cannot be ordered.',
     remedy:
       'Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable, sold_out or discontinued.',
     example: 'sku,product_name,availability\nLAMP-1,Head lamp,ask us',
@@ -84,16 +84,16 @@ export const issueCodes = {
   unknown_column: {
     severity: 'warning',
     description:
-      'The header has a column that we do not read; its cells are ignored. Reported once, on the header.',
+      'The header has an unknown column; its cells are ignored. Reported once, on the header.',
     remedy:
-      'Rename the column if it is one of ours, or drop it. Names that begin with `_` are ignored in silence.',
+      'Rename the column to a column of the format, or remove it. Names that begin with `_` are not reported.',
     example: 'sku,title,product_name\nLAMP-1,Lamp,Head lamp',
   },
   older_feed: {
     severity: 'warning',
     description:
-      "A feed that the partner uploaded later has been loaded already; this run may have put older values over that one's. Reported once, on the header.",
-    remedy: 'Run the newer feed again if its values should stand.',
+      "A later feed of the partner was loaded before; this run may have replaced its values with older ones. Reported once, on the header.",
+    remedy: 'Run the later feed again to restore its values.',
     example: 'sku,product_name\nLAMP-1,Head lamp',
   },
 } as const satisfies Record<string, IssueCode>;

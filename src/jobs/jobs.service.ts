@@ -112,7 +112,7 @@ const isWaiting = ({ status, run_requested_at }: Pick<RunColumns, 'status' | 'ru
 /** What a validation job says of its last run: the text for people, the summary text and its counters. */
 function describeRun(row: RunColumns): { text: string; result?: string; summary: RunCounters | null } {
   if (row.status === 'queued') {
-    if (isWaiting(row)) return { text: 'Validation job queued. It starts by itself.', summary: null };
+    if (isWaiting(row)) return { text: 'Validation job queued. It starts automatically.', summary: null };
     const id = formatId('JV', row.job_id);
     return { text: `Validation job queued. Start it with POST /jobs/${id}/run.`, summary: null };
   }

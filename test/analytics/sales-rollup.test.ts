@@ -26,8 +26,8 @@ async function expectExact(): Promise<void> {
   expect(served).toEqual(direct);
 }
 
-/** How many lines are added up when somebody asks. */
-function countBeyond(): Promise<number> {
+/** Counts the order items after the watermark. */
+function countAfterWatermark(): Promise<number> {
   return inSnapshot(db, async (trx) => {
     const sql = `select count(*) as count ${linesAfterWatermark}`;
     const watermark = (await getWatermark(trx)) as never;
@@ -163,7 +163,7 @@ it('counts each order exactly once, in any order of transactions', async () => {
         await buyers.end();
       }
       await rollUpSales(db);
-      expect(await countBeyond()).toBe(0);
+      expect(await countAfterWatermark()).toBe(0);
       await expectExact();
     }),
     { numRuns: 15 },
@@ -200,7 +200,7 @@ it('counts each order exactly once with concurrent orders, roll-ups and readers'
   await others;
 
   await rollUpSales(db);
-  expect(await countBeyond()).toBe(0);
+  expect(await countAfterWatermark()).toBe(0);
   expect(await db('orders').pluck('order_id')).toHaveLength(5 * 19);
   await expectExact();
 });
@@ -213,13 +213,13 @@ describe('a roll-up', () => {
 
     await rollUpSales(db);
 
-    expect(await countBeyond()).toBe(0);
+    expect(await countAfterWatermark()).toBe(0);
     await expectExact();
     await long.commit();
-    expect(await countBeyond()).toBe(1);
+    expect(await countAfterWatermark()).toBe(1);
     await expectExact();
     await rollUpSales(db);
-    expect(await countBeyond()).toBe(0);
+    expect(await countAfterWatermark()).toBe(0);
     await expectExact();
   });
 
@@ -243,7 +243,7 @@ describe('a roll-up', () => {
 
     expect(await killed).toMatch(/terminat/);
     await holder.rollback();
-    expect(await countBeyond()).toBe(1);
+    expect(await countAfterWatermark()).toBe(1);
     await expectExact();
     expect((await rollUpSales(db)).wrote).toBe(true);
     await expectExact();
@@ -289,7 +289,7 @@ describe('sums that were copied into another database', () => {
     await expectExact();
     await rollUpSales(db);
     expect(await hasSums()).toBe(true);
-    expect(await countBeyond()).toBe(0);
+    expect(await countAfterWatermark()).toBe(0);
     await expectExact();
     await sell(db);
     await expectExact();
@@ -305,7 +305,7 @@ describe('sums that were copied into another database', () => {
     await db.raw('vacuum freeze sales_rollup');
 
     expect(await hasSums()).toBe(true);
-    expect(await countBeyond()).toBe(0);
+    expect(await countAfterWatermark()).toBe(0);
     await expectExact();
   });
 });

@@ -120,7 +120,7 @@ const orderOf = (...productIds: string[]) => ({
 export const replays: Record<string, Replay> = {
   ...ofEveryOperation(),
 
-  'uploadFeed 201 example': ({ api }) => api.upload({ partnerName: 'Somebody new', csv: springFile }),
+  'uploadFeed 201 example': ({ api }) => api.upload({ partnerName: 'New Partner', csv: springFile }),
   'uploadFeed 400 not_csv': ({ api }) => api.upload({ partnerName, csv: springFile, fileName: 'feed.xlsx' }),
   'uploadFeed 400 empty': ({ api }) => api.upload({ partnerName, csv: '' }),
   'uploadFeed 400 not_utf8': ({ api }) => api.upload({ partnerName, csv: Buffer.from([0xff, 0x0a]) }),
@@ -217,7 +217,7 @@ export const replays: Record<string, Replay> = {
       waiting = run();
       await eventually('the run waits', async () => {
         const { message } = (await narrow.api.get(`/jobs/${feed.jobId}`)).body;
-        return (message as string).includes('It starts by itself');
+        return (message as string).includes('It starts automatically');
       });
       answer = await run();
     });
@@ -271,7 +271,7 @@ export const replays: Record<string, Replay> = {
 
   'listProducts 200 page': ({ api }) => api.get('/products?partner_name=Acme%20Outdoor'),
   'listProducts 200 more': ({ api }) => api.get('/products?sort_by=product_id&cursor=PR00003&limit=1'),
-  'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Nobody'),
+  'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Unknown'),
   'listProducts 400 invalid_sort_by': ({ api }) => api.get('/products?sort_by=colour'),
   'listProducts 400 invalid_order': ({ api }) => api.get('/products?order=up'),
   'listProducts 400 cursor_with_other_sort': ({ api }) => api.get('/products?sort_by=price&cursor=PR00001'),

@@ -167,7 +167,7 @@ describe('a concurrent merge', () => {
 
 describe('merging partners', () => {
   it('rejects an unknown partner', async () => {
-    await expect(merge('Nobody', composed)).rejects.toThrow('Unknown partner: Nobody.');
+    await expect(merge('Unknown', composed)).rejects.toThrow('Unknown partner: Unknown.');
   });
 
   it('covers every table with partners', async () => {

@@ -138,7 +138,7 @@ hooks.beforeEach((transaction, done) => {
   }
   const { request, expected } = transaction;
   const status = Number(expected.statusCode);
-  // Dredd by itself only looks for the example's keys.
+  // Dredd only checks for the keys of the example.
   if (isJson(transaction)) {
     expected.bodySchema = bodySchema(transaction);
     delete expected.body;

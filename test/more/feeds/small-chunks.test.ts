@@ -10,7 +10,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Cuts bytes into HTTP chunks of so many of them. */
+/** Splits bytes into HTTP chunks of this size. */
 function inChunks(body: Buffer, chunkBytes: number): Buffer {
   const chunks: Buffer[] = [];
   for (let at = 0; at < body.length; at += chunkBytes) {
@@ -20,7 +20,7 @@ function inChunks(body: Buffer, chunkBytes: number): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** Uploads a form in HTTP chunks of so many bytes. @returns the whole answer */
+/** Uploads a form in HTTP chunks of this size. @returns the whole response */
 async function uploadInChunks(body: Buffer, chunkBytes: number): Promise<string> {
   const { port, hostname } = new URL(service.url);
   const socket = connect(Number(port), hostname);

@@ -157,7 +157,7 @@ describe('GET /orders', () => {
         );
       });
 
-      it.each(['birch & sons', 'Birch', 'Birch & Sons ', '%', 'Nobody'])(
+      it.each(['birch & sons', 'Birch', 'Birch & Sons ', '%', 'Unknown'])(
         'matches the whole partner name, case-sensitively: %j',
         async (partnerName) => {
           const { status, body } = await list(service, { partner_name: partnerName });

@@ -24,7 +24,7 @@ async function startBusyService() {
   const waits = (feed: UploadedFeed) =>
     eventually('the run waits', async () => {
       const { status, message } = await stateOf(feed);
-      return status === 'queued' && (message as string).includes('It starts by itself');
+      return status === 'queued' && (message as string).includes('It starts automatically');
     });
   return { api, upload, feeds, held, run, runs, stateOf, waits };
 }
@@ -108,7 +108,7 @@ describe('while as many runs are in progress as one process has places for', () 
 
     await waits(other);
     const notes = await Promise.all(many.map(async (feed) => (await stateOf(feed)).message as string));
-    expect(notes.filter((note) => note.includes('It starts by itself'))).toHaveLength(share);
+    expect(notes.filter((note) => note.includes('It starts automatically'))).toHaveLength(share);
     await held.release();
     expect((await waiting).body.status).toBe('completed');
     expect((await Promise.all(runs)).filter(({ status }) => status === 200)).toHaveLength(share);

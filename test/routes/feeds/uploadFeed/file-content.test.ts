@@ -55,7 +55,7 @@ describe('POST /feeds/upload', () => {
     ])('takes a file with %s', (_what, csv) => accepts(csv));
 
     it('accepts characters of two to four bytes at chunk boundaries', () =>
-      // Runs of 2, 3 and 4 bytes a character, each longer than any chunk, so that chunks end amid characters.
+      // Runs of 2, 3 and 4 bytes a character, each longer than any chunk, so that chunks end within characters.
       accepts(
         `sku,product_name\n1,"${'é'.repeat(300_001)}x${'€'.repeat(300_001)}y${'😀'.repeat(300_001)}"\n`,
       ));

@@ -153,7 +153,7 @@ describe('POST /feeds/upload', () => {
       ['another file', filePart(Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff]), image)],
       ['an empty file', filePart('', image)],
       ['a file of two megabytes', filePart(Buffer.alloc(2_000_000, 0xff), image)],
-      ['a name in another case', fieldPart('Partner_Name', 'Somebody else')],
+      ['a name in another case', fieldPart('Partner_Name', 'Birch & Sons')],
       ['a part without a name', { headers: ['Content-Disposition: form-data'], content: 'x' }],
       ['a part without a disposition', { headers: ['X-Header: 1'], content: 'x' }],
     ];

@@ -141,7 +141,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect(status).toBe(202);
       expect(body).toMatchObject({
         status: 'queued',
-        message: 'Validation job queued. It starts by itself.',
+        message: 'Validation job queued. It starts automatically.',
         created_at: aTimestamp,
         started_at: null,
         finished_at: null,
@@ -149,7 +149,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       });
       expect((await service.api.get(`/feeds/${feed.feedId}`)).body).toMatchObject({
         validation_status: 'queued',
-        validation_message: 'Validation job queued. It starts by itself.',
+        validation_message: 'Validation job queued. It starts automatically.',
       });
       expect(await inQueue(service)).toEqual([jobNumber(feed)]);
     });
@@ -276,7 +276,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         expect(await stateOf(feed)).toEqual(['queued', 'processing']);
         expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject({
           started_at: null,
-          message: 'Validation job queued. It starts by itself.',
+          message: 'Validation job queued. It starts automatically.',
         });
         expect((await inQueue(service)).slice(-2)).toEqual([feed, next].map(jobNumber));
       });

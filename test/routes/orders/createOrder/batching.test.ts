@@ -56,7 +56,7 @@ describe('concurrent orders', () => {
   });
 
   it('are created even if the database rejects one of the batch', async () => {
-    // Past the shape that requests have to have: what nobody has thought of.
+    // Bypasses validation: an error that only the database finds.
     const place = createOrderBatcher(service.db, 'USD');
     const request = (customerReference: string) => ({
       partnerName: 'Acme',

@@ -283,12 +283,12 @@ describe('POST /orders', () => {
       const { productIds: ours } = await loadProducts(service, [{ sku: 'X', price: '6' }], 'Ours');
 
       const { status, body } = await service.api.post('/orders', {
-        partner_name: 'Nobody who has a feed',
+        partner_name: 'Partner without a feed',
         items: [...theirs, ...ours].map((product_id) => ({ product_id, quantity: 1 })),
       });
 
       expect(status).toBe(201);
-      expect(body).toMatchObject({ partner_name: 'Nobody who has a feed', total_amount: 11 });
+      expect(body).toMatchObject({ partner_name: 'Partner without a feed', total_amount: 11 });
     });
 
     it.each([
