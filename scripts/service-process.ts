@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 
-/** The built service as a process of its own, on a free port and an embedded database. */
+/** The built service as a child process, on a free port with an embedded database. */
 export interface ServiceProcess {
   pid: number;
   url: string;
@@ -38,7 +38,7 @@ export const thisBuild = buildIn(projectFolder);
 /** Exists after `make dist/last-release/.built`. */
 export const lastReleaseFolder = join(projectFolder, 'dist', 'last-release');
 
-/** Starts the service on a data folder. @param settings - its environment besides the search path */
+/** Starts the service on a data folder. @param settings - its environment, in addition to the search path */
 export async function startServiceProcess(
   dataDir: string,
   settings: Record<string, string>,
@@ -66,7 +66,6 @@ export async function startServiceProcess(
   };
 }
 
-/** A worker of the built service. */
 export interface WorkerProcess {
   /** The address of its metrics. */
   operatorUrl: string;
@@ -74,7 +73,7 @@ export interface WorkerProcess {
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<unknown>;
 }
 
-/** Starts a worker beside the service that runs on a data folder, and waits until it works. */
+/** Starts a worker on the data folder of a running service, and waits until it is ready. */
 export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess> {
   const { entry, nodeFlags, environment } = thisBuild;
   const host = encodeURIComponent(socketFolder(dataDir));
@@ -110,7 +109,7 @@ export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess
 /** The folder of the embedded database's socket. */
 export const socketFolder = (dataDir: string) => join(dataDir, 'postgres');
 
-/** A connection to the embedded database of a running service. The caller ends it. */
+/** Connects to the embedded database of a running service. The caller closes the connection. */
 export async function connectTo(dataDir: string): Promise<Client> {
   const client = new Client({
     host: socketFolder(dataDir),
@@ -122,7 +121,7 @@ export async function connectTo(dataDir: string): Promise<Client> {
   return client;
 }
 
-/** The middle one of the values, or the higher one of the two. */
+/** The median; the higher of the middle two. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }

@@ -10,21 +10,21 @@ import { fillCatalog, fillOrders, products } from './sales-history';
 
 const apiKey = 'key-of-the-benchmark';
 const connections = 32;
-/** To PostgreSQL, of both services: what more of them change is no matter of processes. */
+/** Connections to PostgreSQL of both services, so that their number does not matter. */
 const databaseConnections = 20;
 const several = 2;
 
 interface Work {
   name: string;
   unit: string;
-  /** @returns how many a second */
+  /** @returns requests per second */
   send(service: ServiceProcess, milliseconds: number): Promise<number>;
 }
 
 /**
- * The same requests to one API process and to two that share a port, in turns, on one database. How many more two answer
- * shows where there are cores for them beside PostgreSQL and the clients; what it takes to share the port, anywhere: by the
- * processor time of a request, and of the process that hands connections over, most of all with a connection per request.
+ * Compares one API process with two that share a port, in turns, on one database. Throughput shows a gain only with cores
+ * to spare beside PostgreSQL and clients. Processor time per request, and the primary's share of it, show the cost of
+ * sharing a port on any machine; it is highest with a connection per request.
  */
 export async function measureProcesses({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const dataDir = join(folder, 'data');
@@ -55,7 +55,7 @@ export async function measureProcesses({ quick, rounds, folder, log }: BenchCont
     }
     for (let round = 1; round <= rounds; round++) {
       for (const { work, ...samples } of measured) {
-        // Whoever comes first in one round comes last in the next.
+        // The order alternates.
         for (const each of round % 2 ? (['one', 'two'] as const) : (['two', 'one'] as const)) {
           const sample = await measure(work, services[each], quick ? 2_000 : 10_000);
           samples[each].push(sample);
@@ -65,18 +65,17 @@ export async function measureProcesses({ quick, rounds, folder, log }: BenchCont
     }
     return measured.flatMap(({ work, ...samples }) => describe(work, samples));
   } finally {
-    // The database is that of the other.
+    // The other one owns the database.
     await one?.stop();
     await two.stop();
   }
 }
 
-/** What a service has done for a while, and what that took. */
 interface Sample {
   perSecond: number;
-  /** Processor time of its Node processes for each, in milliseconds. */
+  /** Processor time of its Node processes per request, in milliseconds. */
   milliseconds: number;
-  /** The share of the first process in that, in percent. */
+  /** The primary process's share, in percent. */
   firstShare: number;
 }
 

@@ -1,6 +1,6 @@
 import { median } from '../service-process';
 
-/** The parts of the benchmark, in the order in which they run. */
+/** Parts of the benchmark, in the order of execution. */
 export const parts = [
   'etl',
   'catalog',
@@ -13,50 +13,44 @@ export const parts = [
 ] as const;
 export type Part = (typeof parts)[number];
 
-/** One thing that was measured beside its limit, in the same rounds. */
+/** A measurement and its limit, from the same rounds. */
 export interface Measurement {
   part: Part;
-  /** What was measured, for people: 'unchanged re-run of 1,000,000 rows'. */
+  /** For people: 'unchanged re-run of 1,000,000 rows'. */
   name: string;
   /** s, ms, requests/s, orders/s, rows/s, MB, % */
   unit: string;
-  /** One value a round. */
+  /** One value per round. */
   values: number[];
-  /** What it is held against in the same round: '\copy into a temporary table'. Absent for an absolute target. */
+  /** Measured in the same round: '\copy into a temporary table'. Absent for an absolute target. */
   limit?: { name: string; values: number[] };
-  /** How the ratio to the limit must be, or the value itself where there is no limit. */
+  /** Bound of the ratio to the limit, or of the value if there is no limit. */
   target?: { kind: 'at most' | 'at least'; value: number };
 }
 
-/** What every part is given. */
 export interface BenchContext {
-  /** The small size: tells whether everything works, and roughly how fast. */
+  /** Small sizes: a smoke test with rough figures. */
   quick: boolean;
-  /** How often everything is measured. */
   rounds: number;
-  /** A folder of its own that is removed afterwards. */
+  /** A temporary folder. */
   folder: string;
-  /** Says how far it is. */
   log: (line: string) => void;
 }
 
-/** The middle of some values, and how far they spread. */
 export interface Spread {
   median: number;
   min: number;
   max: number;
 }
 
-/** A measurement and what it comes to. */
 export interface Result extends Measurement {
   value: Spread;
-  /** Of value to limit, round by round; absent without a limit. */
+  /** Value divided by limit, per round; absent without a limit. */
   ratio?: Spread;
-  /** Whether the median is as the target wants it; absent without a target. */
+  /** Whether the median meets the target; absent without a target. */
   met?: boolean;
 }
 
-/** Where, when and what a report was made of. */
 export interface Setting {
   date: string;
   commit: string;
@@ -67,7 +61,7 @@ export interface Setting {
   rounds: number;
 }
 
-/** @throws Error when a round has no value or no limit: ratios are only ever taken within a round */
+/** @throws Error if a round has no value or no limit: ratios are taken within a round */
 export function evaluate(measurement: Measurement): Result {
   const { name, values, limit, target } = measurement;
   if (values.length === 0) throw new Error(`${name}: there are no values`);
@@ -85,7 +79,7 @@ function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
 }
 
-/** How much of its target a result takes, 1 being the target itself and less being better, for either kind of target. */
+/** The share of its target that a result takes: 1 is the target, less is better, for both kinds of target. */
 export function shareOfTarget({ ratio, value, target }: Result): Spread | undefined {
   if (!target) return undefined;
   const judged = ratio ?? value;
@@ -109,10 +103,10 @@ const headings = [
   'target',
   'met',
 ];
-/** Those that hold figures are flush right. */
+/** Columns of figures, aligned to the right. */
 const figures = new Set(['median', 'min–max', 'its median', 'ratio']);
 
-/** The results as a table that reads well as it is, and as Markdown. */
+/** Formats the results as a Markdown table with aligned columns. */
 export function formatTable(results: readonly Result[]): string {
   const rows = [headings, ...results.map(tableRow)];
   const widths = headings.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
@@ -142,13 +136,12 @@ function tableRow({ part, name, unit, value, limit, ratio, target, met }: Result
   ];
 }
 
-/** Three digits that count, or all those before the point. */
+/** Formats three significant digits, or all integral ones. */
 export function figure(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return String(Number(value.toPrecision(3)));
 }
 
-/** The line above the table. */
 export function formatSetting({ date, commit, machine, node, postgres, quick, rounds }: Setting): string {
   const size = quick ? 'quick size' : 'full size';
   return `${date}, commit ${commit}: ${machine}, Node ${node}, ${postgres}; ${size}, rounds: ${rounds}`;
