@@ -69,8 +69,7 @@ export const issueCodes = {
   },
   unknown_availability: {
     severity: 'warning',
-    description:
-      'Unknown availability: the value is stored, but the product cannot be ordered.',
+    description: 'Unknown availability: the value is stored, but the product cannot be ordered.',
     remedy:
       'Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable, sold_out or discontinued.',
     example: 'sku,product_name,availability\nLAMP-1,Head lamp,ask us',
@@ -83,8 +82,7 @@ export const issueCodes = {
   },
   unknown_column: {
     severity: 'warning',
-    description:
-      'The header has an unknown column; its cells are ignored. Reported once, on the header.',
+    description: 'The header has an unknown column; its cells are ignored. Reported once, on the header.',
     remedy:
       'Rename the column to a column of the format, or remove it. Names that begin with `_` are not reported.',
     example: 'sku,title,product_name\nLAMP-1,Lamp,Head lamp',
@@ -92,7 +90,7 @@ export const issueCodes = {
   older_feed: {
     severity: 'warning',
     description:
-      "A later feed of the partner was loaded before; this run may have replaced its values with older ones. Reported once, on the header.",
+      'A later feed of the partner was loaded before; this run may have replaced its values with older ones. Reported once, on the header.',
     remedy: 'Run the later feed again to restore its values.',
     example: 'sku,product_name\nLAMP-1,Head lamp',
   },
