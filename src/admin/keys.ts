@@ -94,7 +94,7 @@ async function create(db: Database, options: Omit<Required<NewKey>, 'key_digest'
   printLine(key);
   const notes = [
     `This is the key named ${name}. Keep it now: it cannot be shown again.`,
-    isReadOnly ? 'It is read-only.' : partner === null && 'It may do everything.',
+    isReadOnly ? 'It is read-only.' : partner === null && 'It has full access.',
     partner !== null && `It is limited to partner ${partner}.`,
     expiresAt && `It expires at ${expiresAt.toISOString()}.`,
   ];

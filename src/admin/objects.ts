@@ -26,7 +26,7 @@ async function clean({ db, config }: AdminContext, dryRun: boolean): Promise<voi
     });
     const hours = orphanAgeMilliseconds / 3_600_000;
     printLine(
-      `Objects: ${seen}. No feed names ${removed + young} of them; ${dryRun ? 'to be removed' : 'removed'}: ${removed}; ` +
+      `Objects: ${seen}. Orphaned: ${removed + young}; ${dryRun ? 'to be removed' : 'removed'}: ${removed}; ` +
         `kept, because younger than ${hours} hours: ${young}. ` +
         `Unfinished uploads ${dryRun ? 'to be removed' : 'removed'}: ${unfinishedRemoved}.`,
     );

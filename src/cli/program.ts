@@ -101,7 +101,7 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     .action((jobId: string, options: Parameters<typeof follow>[1], command: Command) =>
       start(follow(jobId, options), command),
     );
-  ofJob('cancel', 'cancel a run; it changes nothing').action((jobId: string, _options, command: Command) =>
+  ofJob('cancel', 'cancel a run: no product changes').action((jobId: string, _options, command: Command) =>
     start(cancel(jobId), command),
   );
   ofJob('plan', 'show what a run would change (dry run)')

@@ -19,7 +19,7 @@ interface ListedDelivery {
   ended_at: Date | null;
 }
 
-/** Selects the deliveries to replay: the given messages, or the events of a half-open range. */
+/** Selects the deliveries to replay: the given messages, or the events of a half-open range, except pings. */
 export interface ReplaySelection {
   endpointId: number;
   messageIds: string[] | null;
@@ -51,8 +51,8 @@ export async function listDeliveries(
 }
 
 /**
- * Makes ended deliveries due again, under the same message ids. It moves them: a replay that is repeated, also at the same
- * time, delivers nothing twice.
+ * Makes ended deliveries due again with the same message ids. It moves them to the queue: concurrent and repeated replays
+ * deliver a pending event once.
  * @returns how many
  */
 export async function replayDeliveries(
@@ -63,7 +63,7 @@ export async function replayDeliveries(
     `with replayed as (
        delete from webhook_outcomes
        where webhook_endpoint_id = :endpointId and outcome = any (:outcomes)
-         and (cast(:messageIds as text[]) is null or message_id = any (:messageIds))
+         and case when cast(:messageIds as text[]) is null then event_type <> 'webhook.ping' else message_id = any (:messageIds) end
          and (cast(:from as timestamptz) is null or happened_at >= :from)
          and (cast(:to as timestamptz) is null or happened_at < :to)
        returning *

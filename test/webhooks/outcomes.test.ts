@@ -21,18 +21,19 @@ const outcomes = () => service.db('webhook_outcomes').orderBy('webhook_outcome_i
 const upload = () => service.api.uploadFeed('sku,product_name\nA,A\n', 'Acme');
 const cells = (line: string) => line.split(/ {2,}/);
 
+const outcome = {
+  event_type: 'webhook.ping',
+  happened_at: '2026-11-20T10:00:00Z',
+  content: '{}' as unknown,
+  attempts: 9,
+  last_result: 'HTTP 500',
+};
+
 /** Inserts an outcome, as a delivery leaves it. */
-function insertOutcome(id: number, messageId: string, outcome: string, happenedAt = '2026-11-20T10:00:00Z') {
-  return service.db('webhook_outcomes').insert({
-    webhook_endpoint_id: id,
-    message_id: messageId,
-    event_type: 'webhook.ping',
-    happened_at: happenedAt,
-    content: '{}',
-    attempts: 9,
-    outcome,
-    last_result: 'HTTP 500',
-  });
+function insertOutcome(id: number, messageId: string, ended: 'delivered' | 'discarded', columns = outcome) {
+  return service
+    .db('webhook_outcomes')
+    .insert({ ...columns, webhook_endpoint_id: id, message_id: messageId, outcome: ended });
 }
 
 describe('npm run admin -- webhooks ping', () => {
@@ -164,19 +165,31 @@ describe('npm run admin -- webhooks replay', () => {
     expect(receiver.received.map(({ headers }) => headers['webhook-id']).sort()).toEqual(['msg_a', 'msg_b']);
   });
 
-  it('delivers the discarded events of a half-open range, and with --delivered all of it', async () => {
+  it('delivers the discarded events of a half-open range, with --delivered all of it, but no pings', async () => {
     const receiver = await startReceiver();
     const id = await sendTo(service.db, receiver.url);
-    await insertOutcome(id, 'msg_before', 'discarded', '2026-11-19T23:59:59Z');
-    await insertOutcome(id, 'msg_first', 'discarded', '2026-11-20T00:00:00Z');
-    await insertOutcome(id, 'msg_fine', 'delivered', '2026-11-20T12:00:00Z');
-    await insertOutcome(id, 'msg_after', 'discarded', '2026-11-21T00:00:00Z');
+    await upload();
+    await eventually('it is delivered', async () => (await outcomes()).length === 1, 30);
+    const [{ content }] = (await outcomes()) as [{ content: unknown }];
+    await service.db('webhook_outcomes').delete();
+    receiver.received.length = 0;
+    const at = (time: string) => ({
+      ...outcome,
+      event_type: 'feed.uploaded',
+      content: JSON.stringify(content),
+      happened_at: time,
+    });
+    await insertOutcome(id, 'msg_ping', 'discarded');
+    await insertOutcome(id, 'msg_before', 'discarded', at('2026-11-19T23:59:59Z'));
+    await insertOutcome(id, 'msg_first', 'discarded', at('2026-11-20T00:00:00Z'));
+    await insertOutcome(id, 'msg_fine', 'delivered', at('2026-11-20T12:00:00Z'));
+    await insertOutcome(id, 'msg_after', 'discarded', at('2026-11-21T00:00:00Z'));
     const range = ['--from', '2026-11-20', '--to', '2026-11-21'];
 
     expect((await webhooks('replay', String(id), ...range)).stderr).toMatch(/: 1\.\n$/);
-    await eventually('it has ended', async () => (await outcomes()).length === 4, 30);
+    await eventually('it has ended', async () => (await outcomes()).length === 5, 30);
     expect((await webhooks('replay', String(id), ...range, '--delivered')).stderr).toMatch(/: 2\.\n$/);
-    await eventually('they have ended', async () => (await outcomes()).length === 4, 30);
+    await eventually('they have ended', async () => (await outcomes()).length === 5, 30);
 
     expect(receiver.received.map(({ headers }) => headers['webhook-id']).sort()).toEqual([
       'msg_fine',
