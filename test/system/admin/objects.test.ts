@@ -32,9 +32,7 @@ describe('the command that cleans the object store', () => {
     expect(existsSync(file)).toBe(true);
     const real = await cleanObjects(env);
     expect(real).toMatchObject({ code: 0, stderr: '' });
-    expect(real.stdout).toMatch(
-      /^removing staging\/0f8f.*\nObjects: 2\. Orphaned: 1; removed: 1;.*\n$/,
-    );
+    expect(real.stdout).toMatch(/^removing staging\/0f8f.*\nObjects: 2\. Orphaned: 1; removed: 1;.*\n$/);
     expect(existsSync(file)).toBe(false);
     expect((await service.api.post(`/jobs/${jobId}/run`)).body.summary).toMatchObject({ unchanged: 1 });
 
