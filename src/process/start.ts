@@ -15,8 +15,8 @@ import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } 
 import { startOperatorServer } from './operator';
 import { ensureDataDir } from './data-dir';
 import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
-import { startUpkeepTasks } from './upkeep';
-import { welcome } from './welcome';
+import { startUpkeepTasks } from './maintenance';
+import { welcome } from './banner';
 import { databaseQueryMilliseconds } from '../db/transaction';
 import { upkeepConnections } from './connections';
 
