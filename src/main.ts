@@ -2,25 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, type Config } from './config';
 import { ConfigError } from './shared/settings';
 import { createLog, withPid } from './shared/log';
-import { startApiProcess, tellFailure } from './process/api-process';
-import { undoOnce, type Cleanup } from './process/cleanups';
+import { startApiProcess, reportFailure } from './process/api-process';
+import { disposeOnce, type Cleanup } from './process/cleanups';
 import { addressVariable } from './process/messages';
 import { migrate, start } from './process/start';
 import { promisedStopMilliseconds, stopReserveMilliseconds } from './shared/shutdown';
 
-/**
- * `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. `migrate` brings the
- * schema up to date, and ends.
- */
+/** `migrate` migrates the schema and exits; see `Role` for the others. */
 const roles = ['api', 'worker', 'migrate'] as const;
 
 const isRole = (text: string): text is (typeof roles)[number] => roles.some((role) => role === text);
 
-/** Whether another process has started this one to answer requests on its port. */
+/** Whether a primary process has forked this one. */
 const isApiProcess = process.env[addressVariable] !== undefined;
 
-/** Why the service ends though it had started. */
-class Breakdown extends Error {}
+/** Fatal error after a successful start. */
+class FatalError extends Error {}
 
 async function main(): Promise<void> {
   const [, , role = 'api'] = process.argv;
@@ -29,11 +26,10 @@ async function main(): Promise<void> {
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
   }
-  // Several processes write one log.
   const isOneOfSeveral = role === 'api' && config.apiProcesses > 1;
   const log = isOneOfSeveral ? withPid(createLog(config.logLevel)) : createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
-  const undo = undoOnce(cleanups, log);
+  const dispose = disposeOnce(cleanups, log);
   const stopping = new AbortController();
   let fail: (reason: unknown) => void;
   const failure = new Promise<never>((_resolve, reject) => (fail = reject));
@@ -43,37 +39,36 @@ async function main(): Promise<void> {
   const starting = isApiProcess ? startApiProcess(context) : begin();
   let state: 'starting' | 'working' | 'failed' = 'starting';
   const stop = once(async (reason: string) => {
-    // It ends already, and is to say why.
+    // The failure path reports the reason.
     if (state === 'failed') return;
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
     stopping.abort();
-    // Half a start cannot be undone: what it is about to open would be left behind. It ends by itself now, unless what
-    // it waits for does not answer.
-    const patience = promisedStopMilliseconds - stopReserveMilliseconds;
-    await Promise.race([starting.catch(() => undefined), sleep(patience)]);
-    await undo(deadline);
-    // Whoever waits for a migration must not take it for done.
+    // A partial start cannot be rolled back: the start ends by the signal, unless a dependency does not respond.
+    const timeout = promisedStopMilliseconds - stopReserveMilliseconds;
+    await Promise.race([starting.catch(() => undefined), sleep(timeout)]);
+    await dispose(deadline);
+    // An interrupted migration is not a success.
     process.exit(role === 'migrate' ? 1 : 0);
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal));
 
   try {
     await starting;
-    if (role === 'migrate') return await undo(Date.now() + promisedStopMilliseconds);
+    if (role === 'migrate') return await dispose(Date.now() + promisedStopMilliseconds);
     state = 'working';
     await failure;
   } catch (error) {
     if (stopping.signal.aborted) return;
     const hasStarted = state === 'working';
     state = 'failed';
-    if (hasStarted) log.fatal({ err: error }, 'the service ends');
-    await undo(Date.now() + promisedStopMilliseconds);
-    throw hasStarted ? new Breakdown(`The service cannot go on: ${messageOf(error)}`) : error;
+    if (hasStarted) log.fatal({ err: error }, 'fatal error, shutting down');
+    await dispose(Date.now() + promisedStopMilliseconds);
+    throw hasStarted ? new FatalError(`Fatal error: ${messageOf(error)}`) : error;
   }
 }
 
-/** How long a stop may take, from the signal on: more than promised only if requests in flight may take that long. */
+/** The time from the signal to the end; longer than promised only for a long `SHUTDOWN_SECONDS`. */
 function stopMilliseconds({ shutdownSeconds }: Config): number {
   return Math.max(promisedStopMilliseconds, shutdownSeconds * 1000 + stopReserveMilliseconds);
 }
@@ -84,9 +79,9 @@ function once(action: (reason: string) => Promise<void>): (reason: string) => Pr
 }
 
 main().catch(async (error: unknown) => {
-  const isWhole = error instanceof ConfigError || error instanceof Breakdown;
+  const isWhole = error instanceof ConfigError || error instanceof FatalError;
   const message = isWhole ? error.message : `The service cannot start: ${messageOf(error)}`;
-  if (isApiProcess) await tellFailure(message);
+  if (isApiProcess) await reportFailure(message);
   else process.stderr.write(`${message}\n`);
   process.exit(1);
 });

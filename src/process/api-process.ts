@@ -1,41 +1,38 @@
 import type { DatabaseAddress } from '../db/database';
 import { openObjectStore } from '../storage/open-store';
 import type { Metrics } from '../telemetry/metrics';
-import { addressVariable, isMetricsQuestion, type ApiProcessMessage } from './messages';
+import { addressVariable, isMetricsRequest, type ApiProcessMessage } from './messages';
 import { openRequestPool, serve } from './serve';
 import type { StartContext } from './start';
 
-/**
- * Starts one of several processes that answer requests on one port: what the process that started this one has not done
- * for all of them.
- */
+/** Starts one of several API processes on one port. The primary process has done what is needed once. */
 export async function startApiProcess({ config, log, cleanups }: StartContext): Promise<void> {
   const address = JSON.parse(process.env[addressVariable]!) as DatabaseAddress;
-  const metrics = config.metrics && (await answerForMetrics());
+  const metrics = config.metrics && (await serveMetrics());
   const db = openRequestPool(address, config, cleanups);
   const objectStore = await openObjectStore(config);
-  cleanups.push({ what: 'object store', undo: () => objectStore.close() });
+  cleanups.push({ what: 'object store', dispose: () => objectStore.close() });
   const prepared = { config, log, cleanups, address, db, objectStore, metrics, sharesPort: true };
-  tell({ type: 'listening', url: await serve(prepared) });
+  send({ type: 'listening', url: await serve(prepared) });
 }
 
-/** Says why this process does not start, and waits until that is on its way. */
-export function tellFailure(message: string): Promise<void> {
-  return new Promise((resolve) => tell({ type: 'failed', message }, resolve));
+/** Reports why this process cannot start, and waits until the message is sent. */
+export function reportFailure(message: string): Promise<void> {
+  return new Promise((resolve) => send({ type: 'failed', message }, resolve));
 }
 
-async function answerForMetrics(): Promise<Metrics> {
+async function serveMetrics(): Promise<Metrics> {
   const { Metrics } = await import('../telemetry/metrics.js');
   const metrics = new Metrics();
   process.on('message', (message: object) => {
-    if (!isMetricsQuestion(message)) return;
-    const { question } = message;
-    void metrics.json().then((values) => tell({ type: 'metrics', question, values }));
+    if (!isMetricsRequest(message)) return;
+    const { request } = message;
+    void metrics.json().then((values) => send({ type: 'metrics', request, values }));
   });
   return metrics;
 }
 
-function tell(message: ApiProcessMessage, sent: () => void = () => undefined): void {
-  // Whoever is not there to hear it has ended, and this process does too.
-  process.send!(message, undefined, undefined, () => sent());
+function send(message: ApiProcessMessage, onSent: () => void = () => undefined): void {
+  // An error means that the primary process has exited: node:cluster then ends this one.
+  process.send!(message, undefined, undefined, () => onSent());
 }

@@ -6,7 +6,7 @@ import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';
 import { countDeliveries } from '../webhooks/deliveries.repository';
 
-/** Prometheus usually asks every 15 s; one statement counts all deliveries. */
+/** Prometheus usually scrapes every 15 s; one statement counts all deliveries. */
 const measureMilliseconds = 5_000;
 
 /** Measures the work that waits in the database, of all processes. */
@@ -18,7 +18,7 @@ export async function measureBacklog(db: Database): Promise<Backlog> {
   };
 }
 
-/** Measures the backlog periodically: a request for metrics never waits for the database. */
+/** Measures the backlog periodically, so that a scrape never waits for the database. */
 export function startBacklogMeter(db: Database, log: Log) {
   let backlog: Backlog | undefined;
   const task = startPeriodicTask({

@@ -1,7 +1,7 @@
 import type { Config } from '../config';
 
-/** What a first user is told: the address, the key, and commands to try. */
-export function welcome(url: string, key: string, { dataDir, servicePages }: Config): string {
+/** Returns the text for a first user: address, key and commands to try. */
+export function banner(url: string, key: string, { dataDir, servicePages }: Config): string {
   const header = `-H 'x-api-key: ${key}'`;
   return `
 Partner Catalog Integration Service

@@ -1,23 +1,21 @@
 import type { Log } from '../shared/log';
 
-/** What is left to undo when the process stops, in the order in which it was done. */
-export type Cleanup = { what: string; undo: (deadline: number) => unknown };
+/** A resource to dispose of at shutdown. The list of all is in the order in which they were opened. */
+export type Cleanup = { what: string; dispose: (deadline: number) => unknown };
 
-/**
- * Undoes everything, once: whoever calls it again waits for the end of the same. The first one says until when.
- */
-export function undoOnce(cleanups: Cleanup[], log: Log): (deadline: number) => Promise<void> {
-  let undone: Promise<void> | undefined;
-  return (deadline) => (undone ??= undoAll(cleanups, log, deadline));
+/** Makes a function that disposes of everything once; further calls wait for the first, whose deadline applies. */
+export function disposeOnce(cleanups: Cleanup[], log: Log): (deadline: number) => Promise<void> {
+  let disposed: Promise<void> | undefined;
+  return (deadline) => (disposed ??= disposeAll(cleanups, log, deadline));
 }
 
-/** Undoes what was done last first. What goes wrong is told, and keeps nothing from being undone. */
-async function undoAll(cleanups: Cleanup[], log: Log, deadline: number): Promise<void> {
+/** Disposes in reverse order. A failure is logged, and the rest is disposed of. */
+async function disposeAll(cleanups: Cleanup[], log: Log, deadline: number): Promise<void> {
   for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) {
     try {
-      await cleanup.undo(deadline);
+      await cleanup.dispose(deadline);
     } catch (error) {
-      log.error({ err: error, what: cleanup.what }, 'stopping went wrong');
+      log.error({ err: error, what: cleanup.what }, 'cleanup failed');
     }
   }
 }

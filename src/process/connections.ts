@@ -1,21 +1,18 @@
 import type { Config } from '../config';
 import { concurrentRejectsMax } from '../runs/rejects';
 
-/** Connections of the process that starts them, which answers no requests: one for its sweep, and one more. */
-export const upkeepConnections = 2;
+/** Connections of the primary process, which serves no requests. */
+export const maintenanceConnections = 2;
 
 type Settings = Pick<
   Config,
   'apiProcesses' | 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue' | 'replica'
 >;
 
-/** Those of what is done once for all processes of one port: the sums of sales, and a look by `/readyz`. */
-const onceForAll = 2;
+/** Connections per port: one for the sales roll-up, one for `/readyz`. */
+const connectionsPerPort = 2;
 
-/**
- * The most connections to PostgreSQL that the API with these settings has: docs/reference/database-connections.md has a table of
- * them.
- */
+/** Returns the maximum number of connections of the API; docs/reference/database-connections.md lists them. */
 export function connectionsOfApi(settings: Settings): number {
   const { apiProcesses, databaseConnections, concurrentUploads, worksOnQueue, replica } = settings;
   const health = 1;
@@ -27,25 +24,25 @@ export function connectionsOfApi(settings: Settings): number {
     (worksOnQueue ? queueConnections : 0) +
     health +
     (replica ? 1 : 0);
-  const ofFirst = apiProcesses > 1 ? upkeepConnections : 0;
-  return apiProcesses * ofEach + ofFirst + onceForAll;
+  const ofFirst = apiProcesses > 1 ? maintenanceConnections : 0;
+  return apiProcesses * ofEach + ofFirst + connectionsPerPort;
 }
 
-/** The same of a worker. */
+/** Returns the maximum number of connections of a worker. */
 export function connectionsOfWorker(settings: Settings): number {
-  return settings.databaseConnections + runConnections(settings) + queueConnections + onceForAll;
+  return settings.databaseConnections + runConnections(settings) + queueConnections + connectionsPerPort;
 }
 
-/** Those of what brings the schema up to date, at a start or alone: one holds the lock, one migrates. */
+/** Connections of a migration: one holds the lock, one migrates. */
 export const connectionsOfMigration = 2;
 
-/** Room for all that these settings can open, for a start and the operator's commands, and for a look at it. */
+/** `max_connections` of the embedded server: the API, with a reserve for commands of the operator. */
 export function connectionsMax(settings: Settings): number {
   return Math.max(100, connectionsOfApi(settings) + 20);
 }
 
-/** Each run has one, and a second one to tell how far it is. */
+/** Each run has one, and a second one to report its progress. */
 const runConnections = ({ concurrentRuns }: Settings) => 2 * concurrentRuns;
 
-/** Those that claim runs and webhook deliveries, and note how deliveries ended. */
+/** Connections that claim runs and webhook deliveries, and record the outcomes of deliveries. */
 export const queueConnections = 2;

@@ -4,8 +4,8 @@ import type { Config } from '../config';
 import { ConfigError } from '../shared/settings';
 
 /**
- * Creates the data folder if it is missing and anything will be kept there.
- * @throws ConfigError when that is not possible, or nothing can be created in it.
+ * Creates the data folder unless all data are elsewhere.
+ * @throws ConfigError when it cannot be created or written
  */
 export function ensureDataDir(config: Config): void {
   if (config.databaseUrl && config.s3) return;
@@ -19,7 +19,7 @@ export function ensureDataDir(config: Config): void {
   }
 }
 
-/** Not with the option `recursive`: Node 20 then never returns where a file system takes no folders, as /proc does. */
+/** Without the option `recursive`, with which Node 20 never returns on file systems such as /proc. */
 function createFolder(path: string): void {
   if (!existsSync(path)) {
     createFolder(dirname(path));

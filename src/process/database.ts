@@ -9,7 +9,7 @@ import type { Log } from '../shared/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
 
-/** Returns the address of the settings, or that of the embedded server, which it starts, and restarts when it dies. */
+/** Returns the address in the settings, or starts the embedded server, which is restarted when it dies. */
 export async function databaseAddress(
   config: Config,
   log: Log,
@@ -19,11 +19,11 @@ export async function databaseAddress(
   if (config.databaseUrl) return { connectionString: config.databaseUrl };
   const settings = { max_connections: String(connectionsMax(config)) };
   const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal, log);
-  cleanups.push({ what: 'PostgreSQL', undo: (deadline) => postgres.stop(deadline) });
+  cleanups.push({ what: 'PostgreSQL', dispose: (deadline) => postgres.stop(deadline) });
   return postgres.address;
 }
 
-/** On a pool of its own: a migration may take longer than a request's statements. */
+/** Migrates, or waits for a migration, on a pool without the timeouts of requests. @throws ConfigError */
 export async function prepareDatabase(
   address: DatabaseAddress,
   config: Config,
@@ -47,18 +47,18 @@ export async function prepareDatabase(
   }
 }
 
-/** With a database of its own the service has an operator, who decides on the keys. */
+/** Requires a key unless the database is embedded. @throws ConfigError */
 export async function requireKey(db: Database, { databaseUrl, apiKeys }: Config): Promise<void> {
   if (databaseUrl === undefined || apiKeys.length > 0 || (await hasKeyInUse(db))) return;
   throw new ConfigError(
-    'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
+    'Wrong setting API_KEYS: it must contain at least one key when DATABASE_URL is set, unless the database has one: ' +
       'npm run admin -- keys create NAME.',
   );
 }
 
 export const closePool = (db: Database) => closeWithin(db.destroy());
 
-/** A connection that does not answer is left to the end of the process. */
+/** Waits for a close, but not for a frozen connection: that ends with the process. */
 export function closeWithin(closed: Promise<unknown>): Promise<unknown> {
   return Promise.race([closed, sleep(closeMilliseconds, undefined, { ref: false })]);
 }

@@ -4,7 +4,7 @@ import { queuedRunAttempts } from '../runs/queue.repository';
 /** One statement takes a tenth of a second. */
 const deliveriesPerStatement = 1_000;
 
-/** Those that wait, and those in progress that came from the queue, should their process die. */
+/** Queued runs, and runs in progress from the queue in case that their process dies. */
 const adoptRunsSql = `
   with queued as (
     select job_id from validation_jobs where queued_at is not null
@@ -17,14 +17,14 @@ const adoptRunsSql = `
   from queued, feeds
   where job.job_id = queued.job_id and feeds.feed_id = job.feed_id and run_requested_at is null`;
 
-/** What a worker of that release has not sent by then, its process has died over. */
+/** A delivery that is locked longer is orphaned. */
 const unlockDeliveriesSql = `
   select graphile_worker.force_unlock_workers(array(
     select distinct locked_by from graphile_worker.jobs
     where task_identifier = 'send_webhook' and locked_at < now() - interval '1 minute'
   ))`;
 
-/** `complete_jobs` leaves alone what a worker has locked, and returns what it removes. */
+/** `complete_jobs` skips locked jobs, and returns the removed ones. */
 const moveDeliveriesSql = `
   insert into webhook_deliveries
     (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, next_attempt_at)
@@ -37,9 +37,10 @@ const moveDeliveriesSql = `
   ))`;
 
 /**
- * Takes over the runs and the webhook deliveries that release 1.2.0 has put into graphile-worker's queue, before an upgrade or
- * during it, by the library's view and functions alone. Safe at any time, on any number of processes, beside processes of that
- * release: whoever claims a run first runs it. To be removed together with that schema.
+ * Moves runs and webhook deliveries out of the queue of release 1.2.0 (graphile-worker).
+ *
+ * It uses the library's view and functions only. Safe at any time, on any number of processes, also beside processes of that
+ * release: the first claim of a run counts. To be removed together with that schema.
  */
 export async function takeOverFromLastRelease(db: Database): Promise<void> {
   const { rows } = await db.raw<{ rows: [{ is_there: boolean }] }>(

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../shared/settings';
 
-/** At shutdown, how long a request that was cut has to remove what it has stored. */
-const cutRequestMilliseconds = 1_000;
+/** Time for aborted requests to delete the files that they have stored. */
+const abortedRequestMilliseconds = 1_000;
 
-/** @returns the address, for people on this machine. @throws ConfigError that names the setting which does not work */
+/** Starts to listen. @returns the address, for this machine. @throws ConfigError that names the wrong setting */
 export function listen(
   server: Server,
   { host, port }: { host: string; port: number },
@@ -25,12 +25,11 @@ export function listen(
   });
 }
 
-/** Takes no new work, lets what is in flight end, and cuts it after `shutdownSeconds`. */
+/** Accepts no more connections, waits for requests in progress, and aborts them after `shutdownSeconds`. */
 export async function drain(server: Server, ended: Promise<void>, shutdownSeconds: number): Promise<void> {
   server.close();
   server.closeIdleConnections();
   await Promise.race([ended, sleep(shutdownSeconds * 1000, undefined, { ref: false })]);
   server.closeAllConnections();
-  // A request that was cut removes what it has stored.
-  await Promise.race([ended, sleep(cutRequestMilliseconds, undefined, { ref: false })]);
+  await Promise.race([ended, sleep(abortedRequestMilliseconds, undefined, { ref: false })]);
 }

@@ -7,8 +7,8 @@ import { startPeriodicTask } from '../shared/periodic-task';
 import { takeOverFromLastRelease } from './last-release';
 
 /**
- * Returns a task that recovers orphaned runs. A run that may not be begun any more fails when it is found for the second
- * time: that its thread has died may be a matter of milliseconds, and then its process repeats it.
+ * Returns a task that recovers orphaned runs. A run without attempts fails when it is found for the second time: shortly after
+ * the death of a thread, its process may be about to repeat the run.
  */
 function recovery(): (db: Database, log: Log) => Promise<void> {
   let foundBefore: ReadonlySet<string> | undefined;
@@ -16,7 +16,7 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
     const found = new Set<string>();
     const mayFail = ({ job_id, run_count }: OrphanedRun) => {
       found.add(`${job_id}/${run_count}`);
-      // At the start, this process has no thread yet.
+      // At the start, this process has no thread.
       return foundBefore?.has(`${job_id}/${run_count}`) ?? true;
     };
     const { failed, requeued } = await recoverRuns(db, mayFail);
@@ -26,15 +26,15 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
   };
 }
 
-/** What is done now and then, by each process, of several on one port by the first: how often, and what for. */
+/** The periodic tasks of each process; of several on one port, of the primary. */
 const tasks: { what: string; milliseconds: number; run: (db: Database, log: Log) => Promise<unknown> }[] = [
   { what: 'take over from the last release', milliseconds: 5_000, run: takeOverFromLastRelease },
   { what: 'recover orphaned runs', milliseconds: 1_000, run: recovery() },
   { what: 'delete expired responses of idempotent requests', milliseconds: 5_000, run: deleteExpiredAnswers },
 ];
 
-/** Does all of it once, then each periodically. @returns stops that */
-export async function startUpkeepTasks(db: Database, log: Log): Promise<() => Promise<unknown>> {
+/** Runs all tasks once, then each periodically. @returns stops them */
+export async function startMaintenanceTasks(db: Database, log: Log): Promise<() => Promise<unknown>> {
   const onError = (what: string) => (error: unknown) => log.warn({ err: error }, `failed to ${what}`);
   for (const { what, run } of tasks) await run(db, log).catch(onError(what));
   const started = tasks.map(({ what, milliseconds, run }) =>

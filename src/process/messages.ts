@@ -1,22 +1,22 @@
 import type { MetricValues } from '../telemetry/metrics';
 
-/** What an API process tells the one that has started it. */
+/** A message from an API process to the primary process. */
 export type ApiProcessMessage =
   | { type: 'listening'; url: string }
-  /** It cannot start; it ends by itself. */
+  /** It cannot start, and exits. */
   | { type: 'failed'; message: string }
-  | { type: 'metrics'; question: number; values: MetricValues };
+  | { type: 'metrics'; request: number; values: MetricValues };
 
-/** What it is asked. To stop, it gets a signal. */
-export interface MetricsQuestion {
-  type: 'metrics wanted';
-  question: number;
+/** A request of the primary process. To stop an API process, it sends a signal. */
+export interface MetricsRequest {
+  type: 'get metrics';
+  request: number;
 }
 
-/** Other messages are those of the rate limit. */
-export function isMetricsQuestion(message: object): message is MetricsQuestion {
-  return (message as Partial<MetricsQuestion>).type === 'metrics wanted';
+/** Tells a request for metrics from the messages of the rate limiter. */
+export function isMetricsRequest(message: object): message is MetricsRequest {
+  return (message as Partial<MetricsRequest>).type === 'get metrics';
 }
 
-/** In the environment of an API process: the address of the database as JSON, which may be that of an embedded server. */
+/** The environment variable of an API process with the address of the database, as JSON. */
 export const addressVariable = 'API_PROCESS_DATABASE';

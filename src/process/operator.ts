@@ -7,9 +7,9 @@ import type { Cleanup } from './cleanups';
 import { listen } from './listen';
 
 /**
- * Metrics and probes: there from the start, and until the end. Their code is loaded only here: it takes 10 MB.
- * @param processes - those whose metrics are shown together with the ones of this process
- * @returns the ones of this process
+ * Serves metrics and probes from the start of the process to its end. Their code is loaded only here: it takes 10 MB.
+ * @param processes - API processes, whose metrics are added to those of this process
+ * @returns the metrics of this process
  */
 export async function startOperatorServer(
   at: NonNullable<Config['metrics']>,
@@ -37,7 +37,7 @@ export async function startOperatorServer(
   const metricsUrl = await listen(server, at, { host: hostSetting, port: 'METRICS_PORT' });
   cleanups.push({
     what: 'metrics',
-    undo: () => {
+    dispose: () => {
       server.close();
       server.closeAllConnections();
     },

@@ -6,8 +6,7 @@ import type { DatabaseAddress } from '../db/database';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres/server';
 
 /**
- * The database of the service, for a command: whether the service runs or not, a stopped embedded one is started for as
- * long as it is needed.
+ * Returns the database of the service for a command. A stopped embedded server is started until `release`.
  * @throws ConfigError when there is none
  */
 export async function reachDatabase(

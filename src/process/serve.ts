@@ -20,20 +20,20 @@ import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
 import { databaseQueryMilliseconds } from '../db/transaction';
 
-/** `api` answers requests, and works on queued runs too unless told otherwise; `worker` does only that. */
+/** `api` serves requests, and executes queued runs unless `QUEUE_WORKER` is off; `worker` only executes queued runs. */
 export type Role = 'api' | 'worker';
 
-/** What work needs, once it is prepared. */
+/** The resources of a process after its preparation. */
 export interface Prepared {
   config: Config;
   log: Log;
   cleanups: Cleanup[];
   address: DatabaseAddress;
-  /** The pool of requests. */
+  /** Pool of requests. */
   db: Database;
   objectStore: ObjectStore;
   metrics?: Metrics;
-  /** Whether other processes answer on the same port; lines of the log have the number of the process then. */
+  /** Whether other processes serve the same port; log lines then have `pid`. */
   sharesPort?: boolean;
 }
 
@@ -45,11 +45,11 @@ export function openRequestPool(address: DatabaseAddress, config: Config, cleanu
     queryMilliseconds: databaseQueryMilliseconds,
     preparesStatements: config.preparesStatements,
   });
-  cleanups.push({ what: 'database pool', undo: () => closePool(db) });
+  cleanups.push({ what: 'database pool', dispose: () => closePool(db) });
   return db;
 }
 
-/** Works on queued runs, and answers no requests. */
+/** Executes queued runs without serving requests. */
 export function workOnQueue(prepared: Prepared): void {
   const { config, log, db, metrics } = prepared;
   const { worker } = startRuns('worker', prepared);
@@ -57,7 +57,7 @@ export function workOnQueue(prepared: Prepared): void {
   log.info({ concurrent_runs: config.concurrentRuns }, 'working on queued runs');
 }
 
-/** Answers requests. @returns the address. @throws ConfigError that names the setting which does not work */
+/** Serves requests. @returns the address. @throws ConfigError that names the wrong setting */
 export async function serve(prepared: Prepared): Promise<string> {
   const { config, log, cleanups, address, db, objectStore, metrics, sharesPort } = prepared;
   const { worker, stopWork } = startRuns('api', prepared);
@@ -66,14 +66,14 @@ export async function serve(prepared: Prepared): Promise<string> {
     connectionsMax: config.concurrentUploads,
     queryMilliseconds: databaseQueryMilliseconds,
   });
-  cleanups.push({ what: 'pool of upload keys', undo: () => closePool(claims) });
+  cleanups.push({ what: 'pool of upload keys', dispose: () => closePool(claims) });
   const { preparesStatements } = config;
   const replica = config.replica && new Replica(config.replica, address, log, { preparesStatements });
-  cleanups.push({ what: 'replica', undo: () => replica && closeWithin(replica.stop()) });
+  cleanups.push({ what: 'replica', dispose: () => replica && closeWithin(replica.stop()) });
   const key = generatedKey(config);
   const keyUse = new KeyUse(db);
   const stopRecording = keyUse.flushRegularly(log);
-  cleanups.push({ what: 'use of keys', undo: () => closeWithin(stopRecording()) });
+  cleanups.push({ what: 'use of keys', dispose: () => closeWithin(stopRecording()) });
   const app = await createApp({
     config,
     authenticate: authenticateAny(key === undefined ? config.apiKeys : [key], db, keyUse.note),
@@ -91,41 +91,41 @@ export async function serve(prepared: Prepared): Promise<string> {
   const server = createHttpServer(app.handle, { connectionsMax, sharesPort, onRefusal: app.logRefusal });
   const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
   const stopServer = () => {
-    // Both at once: each may take its time. What goes wrong there is told when it is waited for.
+    // Concurrently with the server. Its own cleanup reports an error.
     stopWork().catch(() => undefined);
     return drain(server, app.drain(), shutdownSeconds);
   };
-  cleanups.push({ what: 'server', undo: stopServer });
+  cleanups.push({ what: 'server', dispose: stopServer });
   const pools = { api: () => poolUse(db), upload_keys: () => poolUse(claims) };
   metrics?.watch(replica ? { ...pools, replica: () => replica.use() } : pools, worker);
   if (replica) metrics?.watchReplica(replica);
   return url;
 }
 
-/** The key of a service that has been given neither keys nor a database of which somebody could have created some. */
+/** Returns the generated key of a service with neither API_KEYS nor DATABASE_URL. */
 export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string | undefined {
   return apiKeys.length === 0 && databaseUrl === undefined ? localKey(dataDir) : undefined;
 }
 
-/** Opens a pool for work that nobody waits for: requests must not keep it waiting. */
+/** Opens a pool for background work, which must not wait for requests. */
 function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
   const db = openDatabase(address, {
     applicationName: 'queue',
     connectionsMax: queueConnections,
     queryMilliseconds: databaseQueryMilliseconds,
   });
-  cleanups.push({ what: 'pool of the queue', undo: () => closePool(db) });
+  cleanups.push({ what: 'pool of the queue', dispose: () => closePool(db) });
   return db;
 }
 
-/** Starts what does runs, and what sends webhooks where this process works on the queue. */
+/** Starts the run worker, and the webhook worker where this process executes queued work. */
 function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWork: () => Promise<void> } {
   const { config, log, cleanups, address, db, metrics, sharesPort: logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
   const { logLevel, concurrentRuns, shutdownSeconds, webhookPrivateAddresses: privateAddresses } = config;
   metrics?.watchThreads();
   const thread = openEtlThread({ address, store, logLevel, logsPid, concurrentRuns }, db, log);
-  cleanups.push({ what: 'ETL', undo: () => thread.stop() });
+  cleanups.push({ what: 'ETL', dispose: () => thread.stop() });
   const queue = role === 'worker' || config.worksOnQueue ? openQueuePool(address, cleanups) : undefined;
   const worker = startRunWorker({ thread, db, queue, log, limits: config, observe: metrics?.observeRun });
   const webhooks =
@@ -139,6 +139,6 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
   const stopWork = async () => {
     await Promise.all([worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop()]);
   };
-  cleanups.push({ what: 'work on the queue', undo: stopWork });
+  cleanups.push({ what: 'work on the queue', dispose: stopWork });
   return { worker, stopWork };
 }

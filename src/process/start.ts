@@ -15,24 +15,24 @@ import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } 
 import { startOperatorServer } from './operator';
 import { ensureDataDir } from './data-dir';
 import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
-import { startUpkeepTasks } from './maintenance';
-import { welcome } from './banner';
+import { startMaintenanceTasks } from './maintenance';
+import { banner } from './banner';
 import { databaseQueryMilliseconds } from '../db/transaction';
-import { upkeepConnections } from './connections';
+import { maintenanceConnections } from './connections';
 
-/** What every start is given. */
+/** The arguments of each kind of start. */
 export interface StartContext {
   config: Config;
   log: Log;
-  /** Where it notes how to undo what it does. */
+  /** Receives a cleanup for each opened resource. */
   cleanups: Cleanup[];
-  /** Gives it up, and says that the service stops. */
+  /** Aborted at shutdown, also during the start. */
   signal: AbortSignal;
-  /** Is told why the service cannot go on, should that turn out after the start. */
+  /** Receives a fatal error after the start. */
   fail: (reason: unknown) => void;
 }
 
-/** Starts everything. @throws the signal's reason, as soon as it can, when it is given up */
+/** Starts the service. @throws ConfigError; the signal's reason */
 export async function start(role: Role, context: StartContext): Promise<void> {
   const { config, log, cleanups, signal } = context;
   if (process.getuid?.() === 0) {
@@ -49,16 +49,16 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   ensureDataDir(config);
   const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, config, log, signal);
-  const db = processes ? openUpkeepPool(address, cleanups) : openRequestPool(address, config, cleanups);
+  const db = processes ? openMaintenancePool(address, cleanups) : openRequestPool(address, config, cleanups);
   if (role === 'api') {
     await requireKey(db, config);
     await refuseShortKeys(db, config.apiKeys, log);
   }
-  await startUpkeep(address, db, log, cleanups);
+  await startMaintenance(address, db, log, cleanups);
   if (metrics) watchBacklog(metrics, db, log, cleanups);
 
   const objectStore = await openObjectStore(config);
-  cleanups.push({ what: 'object store', undo: () => objectStore.close() });
+  cleanups.push({ what: 'object store', dispose: () => objectStore.close() });
   await prepareObjectStore(objectStore, log);
   signal.throwIfAborted();
 
@@ -72,37 +72,37 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   const url = processes ? await startProcesses(processes, address, cleanups) : await serve(prepared);
   readiness.open({ address, objectStore, isServed: processes && (() => processes.isListening()) });
   log.info({ url }, 'listening');
-  if (key !== undefined) process.stdout.write(welcome(url, key, config));
+  if (key !== undefined) process.stdout.write(banner(url, key, config));
 }
 
-/** For what is done beside requests, where other processes answer those. */
-function openUpkeepPool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
+/** Opens the pool of a primary process, which serves no requests. */
+function openMaintenancePool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
   const db = openDatabase(address, {
-    applicationName: 'upkeep',
-    connectionsMax: upkeepConnections,
+    applicationName: 'maintenance',
+    connectionsMax: maintenanceConnections,
     queryMilliseconds: databaseQueryMilliseconds,
   });
-  cleanups.push({ what: 'database pool', undo: () => closePool(db) });
+  cleanups.push({ what: 'database pool', dispose: () => closePool(db) });
   return db;
 }
 
-/** What is done now and then, once for all processes of one port. */
-async function startUpkeep(
+/** Starts the periodic tasks that run once per port. */
+async function startMaintenance(
   address: DatabaseAddress,
   db: Database,
   log: Log,
   cleanups: Cleanup[],
 ): Promise<void> {
-  const stopTasks = await startUpkeepTasks(db, log);
-  cleanups.push({ what: 'upkeep', undo: () => closeWithin(stopTasks()) });
+  const stopTasks = await startMaintenanceTasks(db, log);
+  cleanups.push({ what: 'maintenance', dispose: () => closeWithin(stopTasks()) });
   await reportNamesOutsideNfc(db, log);
   const salesRollup = startSalesRollup(address, log);
-  cleanups.push({ what: 'sums of sales', undo: () => closeWithin(salesRollup.stop()) });
+  cleanups.push({ what: 'sales roll-up', dispose: () => closeWithin(salesRollup.stop()) });
 }
 
 function watchBacklog(metrics: Metrics, db: Database, log: Log, cleanups: Cleanup[]): void {
   const meter = startBacklogMeter(db, log);
-  cleanups.push({ what: 'measuring of the backlog', undo: () => closeWithin(meter.stop()) });
+  cleanups.push({ what: 'backlog meter', dispose: () => closeWithin(meter.stop()) });
   metrics.watchBacklog(meter.latest);
 }
 
@@ -121,7 +121,7 @@ async function startProcesses(
   address: DatabaseAddress,
   cleanups: Cleanup[],
 ): Promise<string> {
-  cleanups.push({ what: 'API processes', undo: (deadline) => processes.stop(deadline) });
+  cleanups.push({ what: 'API processes', dispose: (deadline) => processes.stop(deadline) });
   return processes.start(address);
 }
 
@@ -130,16 +130,15 @@ async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<v
     await objectStore.prepare();
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-    // It may come back; until then, what needs it is 503.
-    log.warn({ err: error }, 'the object store cannot be reached');
+    // Requests that need it get 503 until it is reachable.
+    log.warn({ err: error }, 'object store not reachable');
   }
 }
 
-/** Brings the schema up to date. @throws ConfigError when that cannot be done; the signal's reason when it is given up */
+/** Migrates the schema. @throws ConfigError; the signal's reason */
 export async function migrate({ config, log, cleanups, signal }: StartContext): Promise<void> {
-  // An embedded server needs a place for its data.
   if (!config.databaseUrl) ensureDataDir(config);
   const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, { ...config, migratesOnStart: true }, log, signal);
-  log.info('the schema is up to date');
+  log.info('schema is up to date');
 }

@@ -74,7 +74,7 @@ export class ServiceProcess {
 
   /** Those of its processes that answer requests and have come so far, also the ones that have ended since. */
   get apiProcesses(): number[] {
-    const lines = this.stdoutText.matchAll(/"api_process":(\d+),"msg":"an API process listens"/g);
+    const lines = this.stdoutText.matchAll(/"api_process":(\d+),"msg":"API process listening"/g);
     return Array.from(lines, ([, pid]) => Number(pid));
   }
 

@@ -172,7 +172,7 @@ describe('API_PROCESSES', () => {
     for (let n = 0; n < 10; n++) await ask(service, '/products');
     await eventually('those of the new one are added', async () => (await count()) === 20);
     expect(service.stdout).toMatch(
-      new RegExp(`"api_process":${pids[0]},"code":null,"signal":"SIGKILL","msg":"an API process has ended"`),
+      new RegExp(`"api_process":${pids[0]},"code":null,"signal":"SIGKILL","msg":"API process ended"`),
     );
   });
 });
@@ -324,7 +324,7 @@ describe('a service that cannot start all of its processes', () => {
       stderr: 'The service cannot start: An API process has ended (exit code 7) before it listened.\n',
     });
     expect(service.apiProcesses).toHaveLength(1);
-    expect(stdout).not.toContain('"msg":"an API process has ended"');
+    expect(stdout).not.toContain('"msg":"API process ended"');
     await allHaveEnded(service.apiProcesses);
   });
 });
@@ -336,7 +336,7 @@ describe('a process that cannot take the place of one that has died', () => {
     writeFileSync(barrier, barriers.end);
 
     process.kill(first!, 'SIGKILL');
-    await eventually('it was tried', () => service.stdout.includes('could not be started'));
+    await eventually('it was tried', () => service.stdout.includes('failed to start API process'));
     expect(await answeredBy(service)).toBe(second);
     rmSync(barrier);
 
@@ -352,9 +352,9 @@ describe('a process that cannot take the place of one that has died', () => {
     const { code, stdout, stderr } = await service.exit;
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'The service cannot go on: An API process has ended (exit code 7) before it listened.\n',
+      stderr: 'Fatal error: An API process has ended (exit code 7) before it listened.\n',
     });
-    expect(stdout).toMatch(/"level":"?(fatal|60)"?,.*"msg":"the service ends"/);
+    expect(stdout).toMatch(/"level":"?(fatal|60)"?,.*"msg":"fatal error, shutting down"/);
   });
 
   it.concurrent(
@@ -365,13 +365,13 @@ describe('a process that cannot take the place of one that has died', () => {
       const pids = await bothListen(service);
       writeFileSync(barrier, barriers.end);
       for (const pid of pids) process.kill(pid, 'SIGKILL');
-      await eventually('it ends', () => service.stdout.includes('"msg":"the service ends"'), 60);
+      await eventually('it ends', () => service.stdout.includes('"msg":"fatal error, shutting down"'), 60);
 
       const { code, stderr } = await service.stop('SIGTERM');
 
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: expect.stringMatching(/^The service cannot go on: /),
+        stderr: expect.stringMatching(/^Fatal error: /),
       });
       expect(databaseProcesses(service.dataDir)).toEqual([]);
     },
@@ -384,7 +384,7 @@ describe('a process that cannot take the place of one that has died', () => {
     for (const pid of service.apiProcesses) process.kill(pid, 'SIGKILL');
 
     await eventually('two others listen', () => service.apiProcesses.length === 4, 60);
-    expect(service.stdout).toContain('an API process could not be started');
+    expect(service.stdout).toContain('failed to start API process');
     expect(service.isRunning).toBe(true);
   });
 });

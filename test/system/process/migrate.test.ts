@@ -35,7 +35,7 @@ describe('the argument migrate', () => {
     const first = await spawnService({ role: 'migrate', env }).exit;
 
     expect(first).toMatchObject({ code: 0, stderr: '' });
-    expect(first.stdout).toContain('the schema is up to date');
+    expect(first.stdout).toContain('schema is up to date');
     expect(first.stdout).not.toContain('url');
     expect(await missing(address)).toEqual([]);
     expect(await spawnService({ role: 'migrate', env }).exit).toMatchObject({ code: 0 });
