@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import fresh from 'fresh';
 
 /**
- * How old an answer a client takes, in seconds, by the header `Cache-Control` of its request (RFC 9111, section 5.2.1): 0
- * with `no-cache`, Infinity when it does not say. Other directives are ignored.
+ * Returns the maximum age of a response in seconds by `Cache-Control` of the request (RFC 9111, section 5.2.1).
+ * @returns 0 for `no-cache`, Infinity without a limit; other directives are ignored
  */
 export function ageSecondsMaxOf({ 'Cache-Control': header }: { 'Cache-Control'?: string }): number {
   if (header === undefined) return Infinity;
@@ -16,13 +16,13 @@ export function ageSecondsMaxOf({ 'Cache-Control': header }: { 'Cache-Control'?:
   return seconds;
 }
 
-/** The strong entity tag of these bytes: their SHA-256 in hexadecimal digits, in quotes. */
+/** Returns the strong entity tag of bytes: their SHA-256 in hexadecimal digits, in quotes. */
 export function entityTagOf(bytes: Buffer): string {
   return `"${createHash('sha256').update(bytes).digest('hex')}"`;
 }
 
-/** Whether the client has this copy already (RFC 9110, section 13.1.2). */
+/** Returns whether the client has this version (RFC 9110, section 13.1.2). */
 export function hasCopy(request: { 'If-None-Match'?: string }, entityTag: string): boolean {
-  // No other header: `fresh` heeds Cache-Control, which is for caches, and which `fetch` adds to If-None-Match by itself.
+  // Without Cache-Control, which `fresh` would obey, and which `fetch` adds to If-None-Match.
   return fresh({ 'if-none-match': request['If-None-Match'] }, { etag: entityTag });
 }

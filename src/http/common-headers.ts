@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/**
- * The caller's own request id if it is well-formed, else a new UUID. It goes into the log: one that is the caller's key, sent
- * there by mistake, is not taken.
- */
+/** Returns the caller's request id if it is well-formed and not the key, else a new UUID. It is logged. */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const sent = headers['x-request-id'];
   const isTaken = typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent);
@@ -12,10 +9,8 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
 }
 
 /**
- * What every response says, whatever it answers (OWASP REST Security Cheat Sheet): a browser that is led here must not
- * run, frame, guess at, embed or keep any of it. An operation that needs something else declares it in the document.
- * No Strict-Transport-Security: this is plain HTTP, where it must not be sent (RFC 6797, section 7.2); whoever ends TLS
- * before us sends it.
+ * Headers of every response (OWASP REST Security Cheat Sheet); an operation can override them in the document.
+ * Strict-Transport-Security is left to the proxy that terminates TLS: it must not be sent over plain HTTP (RFC 6797, section 7.2).
  */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',

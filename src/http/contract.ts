@@ -4,7 +4,7 @@ import type { Caller } from '../shared/caller';
 import type { Log } from '../shared/log';
 import type { MultipartBody } from './multipart';
 
-/** The operations of the document: `operationId` = handler = test file. */
+/** An operation of the document: `operationId` = handler = test folder. */
 export type OperationId = keyof operations;
 
 type Parameters<O extends OperationId> = operations[O]['parameters'];
@@ -20,17 +20,14 @@ type Form<O extends OperationId> =
 
 type Responses<O extends OperationId> = operations[O]['responses'];
 type Status<O extends OperationId> = keyof Responses<O> & number;
-/**
- * JSON as a value; any other media type as its bytes, or as a stream, which is read while it is sent and destroyed when
- * the client goes away.
- */
+/** JSON as a value; another media type as bytes, or as a stream, which is destroyed when the client disconnects. */
 type ResponseBody<R> = R extends { content: infer C }
   ? C extends { 'application/json': infer B }
     ? B
     : Buffer | Readable
   : undefined;
 
-/** The headers that a response declares, but for those that every response has anyway. */
+/** The declared headers of a response without those of every response. */
 type DeclaredHeaders<R> = R extends { headers: infer H }
   ? { [K in keyof H as string extends K ? never : K extends 'x-request-id' ? never : K]: H[K] }
   : Record<never, never>;
@@ -38,7 +35,7 @@ type HeaderArgument<H> = Record<never, never> extends H ? [] : [headers: H];
 
 declare const brand: unique symbol;
 
-/** An answer to operation O; only `Call.reply` makes one, so its status, body and headers are as declared. */
+/** A response of operation O. Only `Call.reply` makes one, so that status, body and headers are declared. */
 export interface Reply<O extends OperationId = OperationId> {
   readonly [brand]: O;
   readonly status: number;
@@ -46,25 +43,25 @@ export interface Reply<O extends OperationId = OperationId> {
   readonly headers: Record<string, unknown>;
 }
 
-/** A request that has passed the boundary: it has the shape that the document declares, defaults filled in. */
+/** A validated request, with defaults filled in. */
 export interface Call<O extends OperationId> {
   path: Path<O>;
   query: Query<O>;
-  /** The declared headers, by the names that the document gives them. */
+  /** Declared headers, by their names in the document. */
   headers: Headers<O>;
   body: Body<O>;
-  /** The JSON body before anything was trimmed or filled in. */
+  /** The JSON body as it was sent. */
   sentBody: unknown;
-  /** A multipart body, read while it comes in. */
+  /** A multipart body as a stream. */
   form: Form<O>;
-  /** What the operation's check has found out. */
+  /** The result of the operation's check. */
   checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
-  /** Who asks; nobody in particular, where no key is needed. */
+  /** The owner of the key; undefined where no key is required. */
   caller: O extends PublicOperation ? undefined : Caller;
   log: Log;
-  /** How many bytes the client has taken of the responses on its connection. */
+  /** Bytes of responses on the connection that the client has received. */
   bytesTaken: () => number;
-  /** Whether the client has gone, or the process is about to stop: then nothing should be waited for. */
+  /** Whether the client has disconnected or the process shuts down, so that waits must end. */
   isGivenUp: () => boolean;
   reply: <S extends Status<O>>(
     status: S,
@@ -73,16 +70,16 @@ export interface Call<O extends OperationId> {
   ) => Reply<O>;
 }
 
-/** Translates a call into the domain's terms and its result into a reply; nothing else. */
+/** Translates a call for the domain, and its result into a reply. */
 type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
 
-/** One handler for every operation: a missing or unknown one does not compile. */
+/** A handler for every operation; a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
 
-/** Operations that need no key. */
+/** Operations without a key. */
 type PublicOperation = 'getHealth';
 
-/** What a check sees: query values, declared headers and the JSON body as they were sent, and who asks. */
+/** The input of a check: query values, declared headers and JSON body as sent, and the caller. */
 export interface RawRequest {
   query: Record<string, unknown>;
   headers: Record<string, string | undefined>;
@@ -90,10 +87,7 @@ export interface RawRequest {
   caller: Caller;
 }
 
-/**
- * What checks find out that the handler needs too, so that the database is asked only once. Domains add theirs, by
- * operation.
- */
+/** Results of checks that handlers reuse, by operation; domains add theirs. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- domains add to it
 export interface CheckResults {}
 
@@ -101,22 +95,19 @@ type Check<O> = (
   request: RawRequest,
 ) => O extends keyof CheckResults ? Promise<CheckResults[O]> : Promise<void> | void;
 
-/**
- * Checks of single operations whose failure (400) outranks the 422s, so that they look at the raw request first. They
- * throw the same errors as the domain.
- */
+/** Checks of operations whose 400 precedes the 422s: they get the raw request and throw errors of the domain. */
 export type Checks = { [O in Exclude<OperationId, PublicOperation>]?: Check<O> };
 
-/** The checks of all domains; those whose result a handler needs are there. */
+/** The checks of all domains; those with a result are required. */
 export type AllChecks = Checks & Required<Pick<Checks, keyof CheckResults>>;
 
-/** A parameter that has a default in the document, and so always a value here. */
+/** Returns a parameter that has a default in the document, and therefore a value. */
 export function defaulted<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('The document gives this parameter no default.');
   return value;
 }
 
-/** The only way to a reply; typed by `Call.reply`. */
+/** Makes a reply; handlers use the typed `Call.reply`. */
 export function makeReply(status: number, body: unknown, headers: Record<string, unknown> = {}): Reply {
   return { status, body, headers } as Reply;
 }

@@ -3,10 +3,10 @@ import { ServiceError, unavailable, type ErrorCode } from '../shared/errors';
 import { StorageError } from '../storage/object-store';
 import { makeReply, type Reply } from './contract';
 
-/** What a client is told to wait after a 503. */
+/** Default of `Retry-After` of a 503. */
 const retryAfterSeconds = 5;
 
-/** The status of every error code; a new code without an entry does not compile. */
+/** The status of each error code; a code without an entry does not compile. */
 const statusOf: Record<ErrorCode, number> = {
   malformed_request: 400,
   invalid_feed_file: 400,
@@ -39,14 +39,14 @@ const statusOf: Record<ErrorCode, number> = {
   unavailable: 503,
 };
 
-/** Turns whatever was thrown into an expected error; undefined means that the service itself is at fault. */
+/** Returns a thrown value as an expected error; undefined for a fault of the service. */
 export function asServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof ServiceError) return error;
   if (isDatabaseUnavailable(error) || error instanceof StorageError) return unavailable(error);
   return undefined;
 }
 
-/** The response to whatever was thrown. It says nothing of the cause: that is for the log. */
+/** Makes the response to a thrown value, without its cause, which is for the log. */
 export function errorReply(error: unknown): Reply {
   const expected = asServiceError(error);
   if (!expected) return makeReply(500, { detail: 'Internal server error' });

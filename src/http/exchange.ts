@@ -8,15 +8,15 @@ import { parseQuery } from './well-formed';
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Made when it is needed first: most requests log nothing of their own. */
+  /** Created on first use: most requests log only their completion. */
   readonly log: Log;
   readonly method: string;
-  /** As it was sent, percent-encoded. */
+  /** As sent, percent-encoded. */
   readonly path: string;
   readonly query: object;
-  /** Known once the request is routed. */
+  /** Set by routing. */
   route?: Route;
-  /** Known once the key is checked. */
+  /** Set by authentication. */
   caller?: Caller;
 }
 
@@ -41,7 +41,7 @@ export function openExchange(
   };
 }
 
-/** A target may be a whole URL (RFC 9112, section 3.2.2), of any host. */
+/** Removes scheme and host from a target in absolute form (RFC 9112, section 3.2.2). */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target;
   const rest = target.replace(/^https?:\/\/[^/?]*/i, '');

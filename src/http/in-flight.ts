@@ -1,4 +1,4 @@
-/** Keeps count of requests that are being worked on, whether their client still waits or not. */
+/** Counts requests in progress, including those whose client has disconnected. */
 export class InFlight {
   private count = 0;
   private waiting: (() => void)[] = [];
@@ -9,7 +9,7 @@ export class InFlight {
     return work;
   }
 
-  /** Resolves when nothing is being worked on. */
+  /** Resolves when no request is in progress. */
   ended(): Promise<void> {
     return this.count === 0 ? Promise.resolve() : new Promise((resolve) => this.waiting.push(resolve));
   }

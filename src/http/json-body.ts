@@ -10,16 +10,16 @@ import { askForBody } from './request-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';
 
-/** A JSON body beyond this is 413: the largest order allowed (1,000 items) needs a tenth of it. */
+/** Maximum size of a JSON body; the largest order (1,000 items) has a tenth of it. */
 export const jsonBodyBytes = 1024 * 1024;
 
-/** A JSON value nested deeper than this is not an order, and could exhaust the stack of whoever walks it. */
+/** Maximum nesting of a JSON body: recursion over a deeper one could exhaust the stack. */
 export const jsonDepth = 32;
 
 /**
- * Reads and parses a JSON body, which must be an object or an array. A body that is too large is refused as soon as that
- * is known; express' own parser would first read it to its end.
- * @returns the body, undefined when there is none, and what is wrong with its strings
+ * Reads and parses a JSON body, which must be an object or an array. A body that is too large is rejected immediately; express'
+ * own parser would read it to the end.
+ * @returns the body, undefined without one, and the errors of its strings
  * @throws too_large, request_timeout, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
  */
 export async function readJsonBody(request: IncomingMessage): Promise<WellFormed<object | undefined>> {
@@ -43,7 +43,7 @@ export async function readJsonBody(request: IncomingMessage): Promise<WellFormed
       },
     ]);
   }
-  // The bytes are UTF-8: only an escape can be a lone surrogate.
+  // In UTF-8, only an escape can be a lone surrogate.
   return text.includes('\\u') ? toWellFormed(body, ['body']) : { value: body, errors: [] };
 }
 
@@ -98,7 +98,7 @@ function parse(text: string): unknown {
 
 const malformedJson = (cause: unknown) => malformedRequest('Malformed JSON in request body.', cause);
 
-/** Without recursion, which is what a deep value is meant to exhaust. */
+/** Iterative: deeply nested input targets the call stack. */
 function isDeeperThan(value: object, depthMax: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 1; level.length > 0; depth++) {

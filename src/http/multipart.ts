@@ -7,41 +7,40 @@ import { askForBody, hasBody } from './request-body';
 import { Delimiters } from './multipart-delimiters';
 import { watchSender } from './slow-client';
 
-/** What a multipart body may hold besides the file: headers, the name and ignored parts. */
+/** Maximum size of a form without its file. */
 export const multipartOverheadBytes = 1024 * 1024;
 
-/** A form field is cut here; a partner name needs at most 255 characters of 4 bytes. */
+/** A longer form field is truncated; a partner name has at most 255 characters of 4 bytes. */
 export const formFieldBytes = 64 * 1024;
 
-/** More parts than this are not a form of ours. */
+/** Maximum number of parts of a form. */
 export const formParts = 100;
 
-/** A part of a form. A file's content must be read to its end before the next part comes. */
+/** A part of a form. The content of a file must be read to its end before the next part. */
 export type FormPart =
-  /** `value`: null when its character set is unknown, or it is not of that. */
+  /** `value`: null for an unknown character set, or bytes that are not valid in it. */
   | { kind: 'field'; name: string; value: string | null }
   | {
       kind: 'file';
       name: string;
       fileName: string | undefined;
-      /** Without parameters; undefined where the part names none. */
+      /** Without parameters; undefined for a part without `Content-Type`. */
       mediaType: string | undefined;
       content: AsyncIterable<Buffer>;
     };
 
 /** A multipart body. */
 export interface MultipartBody {
-  /** To be read once, one part after the other; the body is dropped when it is left early. */
+  /** Can be iterated once; the rest of the body is discarded after an early end. */
   parts: AsyncGenerator<FormPart, void>;
-  /** How many bytes have come in; Infinity when all have. */
+  /** Bytes received; Infinity when the body is complete. */
   bytesReceived: () => number;
-  /** Ends the parts, and the content of a file, with the error. */
+  /** Aborts the parts and the content of a file with the error. */
   abort: (error: ServiceError) => void;
 }
 
 /**
- * Opens a multipart/form-data body. A file's content must be read to its end before the next part is asked for. A request
- * without a body has no parts.
+ * Opens a multipart/form-data body; a request without a body has no parts.
  * @param fileBytesMax - limit of the file; the rest of the body has `multipartOverheadBytes`
  */
 export function openMultipart(request: IncomingMessage, fileBytesMax: number): MultipartBody {
@@ -53,7 +52,7 @@ export function openMultipart(request: IncomingMessage, fileBytesMax: number): M
   };
 }
 
-/** @throws malformed_request, too_large, request_timeout, the signal's reason; the content of a file throws them too */
+/** @throws malformed_request, too_large, request_timeout, the signal's reason; also from the content of a file */
 async function* readMultipart(
   request: IncomingMessage,
   fileBytesMax: number,
@@ -61,7 +60,7 @@ async function* readMultipart(
 ): AsyncGenerator<FormPart, void> {
   if (!hasBody(request)) return;
   signal.throwIfAborted();
-  // It may have gone while something else was being waited for; nothing would tell any more.
+  // The client may have disconnected before; no further event would report it.
   if (request.destroyed) throw clientGone();
   const bodyBytesMax = fileBytesMax + multipartOverheadBytes;
   if (Number(request.headers['content-length']) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
@@ -72,21 +71,20 @@ async function* readMultipart(
   let wake: () => void = () => undefined;
   const fail = (error: unknown) => {
     state.failure ??= asServiceError(error);
-    // Ends the content of the current file with the same error.
+    // Also aborts the content of the current file.
     form.destroy(state.failure);
     wake();
   };
 
-  // The types of busboy's events leave out that a part may have no name, and a text no known character set.
+  // busboy's types lack parts without a name, and texts of an unknown character set.
   form.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
-    // Bytes that are not of the character set come as U+FFFD, which is in no name. A value that was cut, perhaps amid a
-    // character, is far too long for any field of ours; it is reported as such.
+    // Invalid bytes become U+FFFD, which no name contains. A truncated value may end inside a character; it is reported as too long.
     const isText = value !== undefined && (valueTruncated || !value.includes('\uFFFD'));
     queue.push({ kind: 'field', name: name ?? '', value: isText ? value : null });
     wake();
   });
   form.on('file', (name: string | undefined, content, { filename, mimeType }) => {
-    // Whoever reads the content learns of its error; without a listener it would end the process.
+    // The reader of the content gets the error; without a listener it would end the process.
     content.on('error', () => undefined);
     const mediaType = namesMediaType(delimiters.heads, name ?? '') ? mimeType : undefined;
     queue.push({
@@ -106,7 +104,7 @@ async function* readMultipart(
   });
 
   let bytes = 0;
-  // Not `pipe`, which would hand on each HTTP chunk by itself: `read` gives all that has come since, as one piece.
+  // `pipe` would pass each HTTP chunk alone; `read` returns all bytes received since.
   const onReadable = () => {
     while (!form.destroyed && !form.writableNeedDrain) {
       const piece = request.read() as Buffer | null;
@@ -126,7 +124,7 @@ async function* readMultipart(
   };
   const onEnd = () => form.end();
   const onClose = () => {
-    // Also of a request that has come in whole, nothing more can be read.
+    // A complete request that was not read is lost too.
     if (!request.readableEnded) fail(clientGone());
   };
   request.on('close', onClose);
@@ -170,7 +168,7 @@ function openForm(request: IncomingMessage): busboy.Busboy {
 
 const malformedMultipart = (cause: unknown) => malformedRequest('Malformed multipart body.', cause);
 
-const clientGone = () => malformedMultipart(new Error('the client went away'));
+const clientGone = () => malformedMultipart(new Error('the client disconnected'));
 
 function asServiceError(error: unknown): ServiceError {
   return error instanceof ServiceError ? error : malformedMultipart(error);
@@ -184,7 +182,7 @@ async function* readContent(content: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** The boundary of a body that busboy has agreed to parse. @throws malformed_request when it is empty */
+/** Returns the boundary of a body that busboy accepts. @throws malformed_request when it is empty */
 function boundaryOf(request: IncomingMessage): string {
   const boundary = new MIMEType(request.headers['content-type']!).params.get('boundary');
   if (!boundary) throw malformedMultipart(new Error('no boundary'));

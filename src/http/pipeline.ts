@@ -36,19 +36,18 @@ import { withStaticFiles, type StaticFiles } from './static-files';
 import { toWellFormed } from './well-formed';
 import type { DelayWrongKey } from './wrong-keys';
 
-/** What the pipeline needs to know. */
 interface PipelineOptions {
   /** The OpenAPI document. */
   document: Document;
   handlers: Handlers;
   checks: AllChecks;
-  /** Served outside the document. */
+  /** Files outside the document. */
   staticFiles?: StaticFiles;
   authenticate: Authenticate;
   delayWrongKey: DelayWrongKey;
   countRequest: CountRequest;
   uploadBytesMax: number;
-  /** Checks every response against the document, and turns one that breaks it into a 500. For tests. */
+  /** Validates every response against the document; a violation is a 500. For tests. */
   verifyResponses: boolean;
   /** Whether the process is shutting down: requests that need a key get 503. */
   isDraining: () => boolean;
@@ -58,7 +57,7 @@ interface PipelineOptions {
 
 type Options = PipelineOptions & { routes: Routes };
 
-/** Serves the operations of the document, and files beside them. @throws when the document and the handlers do not fit each other */
+/** Serves the operations of the document and files. @throws when document and handlers do not match */
 export async function createPipeline(
   options: PipelineOptions,
 ): Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> {
@@ -67,7 +66,7 @@ export async function createPipeline(
 
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
-    const logEnd = options.requestLog.watch(request, response, requestId);
+    const logCompletion = options.requestLog.watch(request, response, requestId);
     const exchange = openExchange(request, response, () => options.log.child({ request_id: requestId }));
     let prepared: Prepared;
     let failure: unknown;
@@ -78,16 +77,23 @@ export async function createPipeline(
       logFailure(exchange, error);
       prepared = prepareError(error, exchange, options);
     }
-    // Node closes idle connections at a shutdown, not those with a request in flight: their clients would keep using them.
+    // At shutdown, Node closes idle connections only; clients would reuse those with a request in progress.
     if (options.isDraining()) response.setHeader('Connection', 'close');
     const isWhole = await sendReply(exchange, prepared, requestId);
     const { route, caller, path } = exchange;
     const { status } = prepared.reply;
-    logEnd({ operation: route?.operationId, caller, path, status, error: failure, truncated: !isWhole });
+    logCompletion({
+      operation: route?.operationId,
+      caller,
+      path,
+      status,
+      error: failure,
+      truncated: !isWhole,
+    });
   };
 }
 
-/** Takes one request through all checks, in the order of interface.md, to its handler. */
+/** Takes a request through all checks, in the order of the contract, to its handler. */
 async function respond(exchange: Exchange, options: Options): Promise<Reply> {
   const route = options.routes.find(exchange.method, exchange.path);
   if (route === 'not_found') return makeReply(404, { detail: 'Not Found' });
@@ -122,7 +128,7 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
   return route.handle(callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options));
 }
 
-/** The operations that only read though they have a body or take long. */
+/** Operations with POST that only read. */
 const readingOperations: ReadonlySet<OperationId> = new Set(['inspectFeed', 'planJob']);
 
 function onlyReads(method: string, { operationId }: Route): boolean {
@@ -130,7 +136,7 @@ function onlyReads(method: string, { operationId }: Route): boolean {
   return method === 'GET' || method === 'HEAD' || isRead;
 }
 
-/** @throws unauthorized; whatever the database throws */
+/** @throws unauthorized; errors of the database */
 async function authenticate({ headers, socket }: IncomingMessage, options: Options): Promise<Caller> {
   const key = headers['x-api-key'];
   if (typeof key !== 'string') throw unauthorized();
@@ -140,7 +146,7 @@ async function authenticate({ headers, socket }: IncomingMessage, options: Optio
   throw unauthorized();
 }
 
-/** Reads a JSON body; a form is read by its handler. @throws unsupported_media_type, too_large, malformed_request */
+/** Reads a JSON body; its handler reads a form. @throws unsupported_media_type, too_large, malformed_request */
 async function readBody(
   request: IncomingMessage,
   route: Route,
@@ -166,16 +172,16 @@ function pathParameters(route: Route, { path }: Exchange): Record<string, string
   }
 }
 
-/** The declared headers as they were sent, by the names that the document gives them. */
+/** Returns the declared headers as sent, by their names in the document. */
 function sentHeaders(
   { parameters }: Route,
   { method, headers }: IncomingMessage,
 ): Record<string, string | undefined> {
   const sent: Record<string, string | undefined> = {};
   for (const { in: place, name } of parameters) {
-    // A range is asked of GET only (RFC 9110, section 14.2).
+    // `Range` applies to GET only (RFC 9110, section 14.2).
     if (place !== 'header' || (name === 'Range' && method !== 'GET')) continue;
-    // Of all that Node gives as a list, none is declared.
+    // No declared header is one that Node returns as a list.
     sent[name] = headers[name.toLowerCase()] as string | undefined;
   }
   return sent;
@@ -190,7 +196,7 @@ interface SentValues {
 
 type AnyChecks = Partial<Record<OperationId, (request: RawRequest) => unknown>>;
 
-/** Makes the operation's own check, whose failure (400) outranks the 422s. @returns what it has found out */
+/** Runs the operation's check, whose 400 precedes the 422s. @returns its result */
 function checkOperation(
   { operationId }: Route,
   { query, headers, body }: SentValues,
@@ -198,11 +204,10 @@ function checkOperation(
   checks: AllChecks,
 ): unknown {
   const check = operationId && (checks as AnyChecks)[operationId];
-  // Checks are for operations that need a key.
   return caller && check ? check({ query, headers, body, caller }) : undefined;
 }
 
-/** The violations of the document's schemas, as the response shows them. */
+/** Returns the violations of the document's schemas, as the response shows them. */
 function shapeErrors(
   route: Route,
   sent: SentValues,
@@ -214,10 +219,7 @@ function shapeErrors(
   return toShapeErrors(violations, { path, query, header, body });
 }
 
-/**
- * The call as its handler takes it. The types of `Call` hold because the validators have checked it against the same
- * document.
- */
+/** Makes the call of a handler. The validators guarantee the types of `Call`. */
 function callOf(
   exchange: Exchange,
   route: Route,
@@ -242,7 +244,7 @@ function prepare(reply: Reply, { route }: Exchange, { verifyResponses }: Pipelin
   return prepareReply(reply, route?.mediaTypeOf(reply.status) ?? 'application/json');
 }
 
-/** Makes the response to an error; the one of a 500 if that fails too. */
+/** Makes the response to an error; a 500 if that fails too. */
 function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): Prepared {
   try {
     return prepare(errorReply(error), exchange, options);

@@ -1,14 +1,14 @@
-/** What a client prefers of the response (RFC 7240); other preferences are ignored. */
+/** The preferences of a client (RFC 7240); others are ignored. */
 interface Preferences {
   respondAsync: boolean;
-  /** How long it would wait for the response, in seconds. */
+  /** Maximum wait for the response, in seconds. */
   wait?: number;
 }
 
-/** Parses the header `Prefer`; Node joins several of them. Of a repeated preference, the first counts (section 2). */
+/** Parses the header `Prefer`, which Node joins. The first of repeated preferences counts (section 2). */
 export function parsePrefer(header = ''): Preferences {
   const values = new Map<string, string>();
-  // What is between commas, or semicolons, that are not in a quoted string; one that is not closed extends to the end.
+  // Splits at commas and semicolons outside quoted strings; one that is not closed extends to the end.
   for (const element of header.match(/(?:"(?:\\.|[^"\\])*"?|[^",])+/g) ?? []) {
     const [preference = ''] = element.match(/(?:"(?:\\.|[^"\\])*"?|[^";])+/) ?? [];
     const [name = '', ...rest] = preference.split('=');

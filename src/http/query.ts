@@ -3,7 +3,7 @@ import type { OpenAPIV3 } from 'openapi-types';
 /** A parameter of the dereferenced document. */
 export type Parameter = OpenAPIV3.ParameterObject & { schema: OpenAPIV3.SchemaObject };
 
-/** The declared query parameters as they were sent; an empty one counts as absent where the document allows that. */
+/** Returns the declared query parameters as sent, without empty ones that the document allows. */
 export function sentQuery(parameters: readonly Parameter[], query: object): Record<string, unknown> {
   const sent: Record<string, unknown> = {};
   for (const { name, in: place, allowEmptyValue } of parameters) {
@@ -14,7 +14,7 @@ export function sentQuery(parameters: readonly Parameter[], query: object): Reco
   return sent;
 }
 
-/** The same for the validator and the handler: integers as numbers where they are written as such, defaults filled in. */
+/** Converts query parameters for the validator and the handler: integers as numbers, defaults filled in. */
 export function typedQuery(
   parameters: readonly Parameter[],
   sent: Record<string, unknown>,
@@ -29,7 +29,7 @@ export function typedQuery(
   return typed;
 }
 
-/** openapi-backend's validator takes `1e1` and ` 5 ` for integers; nothing can be made of an object. */
+/** Parses digits only: openapi-backend's validator also accepts `1e1` and ` 5 `, but no object. */
 function toInteger(text: string): number | object {
   return /^-?\d+$/.test(text) ? Number(text) : {};
 }

@@ -2,20 +2,20 @@ import parseRange from 'range-parser';
 import type { ByteRange } from '../storage/object-store';
 import { hasCopy } from './caching';
 
-/** The headers by which a client says which copy it has, and which bytes it wants. */
+/** The headers of a conditional or range request. */
 interface RangeRequest {
   Range?: string;
   'If-Range'?: string;
   'If-None-Match'?: string;
 }
 
-/** A range in bytes, and one only. */
+/** One range in bytes. */
 const singleRange = /^bytes=[^,]*$/i;
 const suffixRange = /^bytes=-(\d+)$/i;
 
 /**
- * Which bytes of a file to answer with (RFC 9110, sections 13 and 14): all of them, unless the client has them already or
- * asks for one range. Several ranges, other units and malformed headers are ignored.
+ * Selects the bytes of a file to send (RFC 9110, sections 13 and 14). Several ranges, other units and malformed headers are
+ * ignored.
  * @param entityTag - strong, in its quotes
  * @param sizeBytes - at least 1
  */
@@ -26,7 +26,7 @@ export function selectBytes(
   if (hasCopy(request, entityTag)) return 'not_modified';
   const { Range: range, 'If-Range': condition = entityTag } = request;
   if (range === undefined || !singleRange.test(range) || condition !== entityTag) return 'all';
-  // All there is; the parser takes a suffix that is longer than the file for unsatisfiable.
+  // All bytes; the parser rejects a suffix that is longer than the file.
   if (Number(suffixRange.exec(range)?.[1]) >= sizeBytes) return { start: 0, end: sizeBytes - 1 };
   const parsed = parseRange(sizeBytes, range);
   if (parsed === -2) return 'all';

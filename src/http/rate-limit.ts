@@ -2,27 +2,27 @@ import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from 'rate-limi
 import { rateLimited, unavailable } from '../shared/errors';
 import type { Caller } from '../shared/caller';
 
-/** How long the process that counts requests for the others may take to do so; then they are 503. */
+/** Timeout of the primary process, which counts requests for all; after it they get 503. */
 export const rateLimitMilliseconds = 2_000;
 
-/** How many requests one API key may make in a window of time. */
+/** Maximum number of requests of one API key per window. */
 export interface RateLimit {
   requests: number;
   seconds: number;
 }
 
-/** Counts a request of the caller. @throws rate_limited; unavailable when it cannot be counted */
+/** Counts a request of the caller. @throws rate_limited; unavailable when counting fails */
 export type CountRequest = (caller: Caller) => Promise<void>;
 
 /**
- * Limits the requests of each API key; only valid keys are counted, so there are never more counters than keys.
- * @param limit - absent: nobody is limited
- * @param countsTogether - processes that share a port do, in the process that started them
+ * Limits the requests of each valid API key.
+ * @param limit - absent: no limit
+ * @param sharesPort - the primary process counts for all processes on the port
  */
-export function limitRate(limit: RateLimit | undefined, countsTogether = false): CountRequest {
+export function limitRate(limit: RateLimit | undefined, sharesPort = false): CountRequest {
   if (!limit) return () => Promise.resolve();
   const options = { points: limit.requests, duration: limit.seconds };
-  const counters = countsTogether
+  const counters = sharesPort
     ? new RateLimiterCluster({ ...options, timeoutMs: rateLimitMilliseconds })
     : new RateLimiterMemory(options);
   return async ({ keyDigest }) => {

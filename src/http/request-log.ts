@@ -37,41 +37,41 @@ export const requestLogFields = {
 
 type RequestLogLine = Record<keyof typeof requestLogFields, unknown>;
 
-/** A request that is over, as far as it can be counted. */
+/** A completed request, for metrics. */
 export interface RequestRecord {
-  /** Absent: no operation was found, or what came in was no request. */
+  /** Absent for an unknown route or malformed HTTP. */
   operation?: OperationId;
   status: number;
   outcome: RequestOutcome;
-  /** From its headers to the end of its answer; absent for what never was a request. */
+  /** From the headers to the end of the response; absent for malformed HTTP. */
   seconds?: number;
-  /** What came in over the connection, headers included. */
+  /** Headers included. */
   bytesIn: number;
 }
 
-/** What the HTTP layer itself refuses: no request, too much of one, or one that does not come to its end. */
+/** A request that the HTTP server rejects before routing. */
 export interface HttpRefusal {
   requestId: string;
   status: number;
   error: string;
-  /** `aborted`: the client has ended its side of the connection amid the request. */
+  /** `aborted`: the client has closed its side of the connection during the request. */
   outcome: 'refused' | 'aborted';
 }
 
-/** What is known of a request once it has been worked on. */
-interface Handled {
+/** A handled request. */
+interface HandledRequest {
   operation?: OperationId;
   caller?: Caller;
-  /** As it was asked for, without its query. */
+  /** As sent, without the query. */
   path: string;
   status: number;
-  /** What was thrown on the way to the answer, if anything was. */
+  /** The thrown error, if any. */
   error?: unknown;
-  /** The answer's source failed amid it. */
+  /** The source of the response failed midway. */
   truncated: boolean;
 }
 
-/** A line of the log: a request, or what never became one. */
+/** A log line: a request, or a rejection before routing. */
 interface Line extends HttpOutcome {
   requestId: string;
   operation?: OperationId;
@@ -84,42 +84,38 @@ interface Line extends HttpOutcome {
 interface HttpOutcome {
   status: number;
   outcome: RequestOutcome;
-  /** Why it was refused. */
   error?: string;
 }
 
-/** A connection, over which one request comes after the other. */
+/** The state of a connection. */
 interface Connection {
-  /** Bytes of the requests that are over. */
+  /** Bytes of completed requests. */
   bytesRead: number;
   bytesWritten: number;
-  /** What to do when it ends: one for each request that is not over. */
+  /** Ends each request in progress when the connection closes. */
   readonly open: Set<() => void>;
   refusal?: HttpRefusal;
 }
 
-/** Refusals that are no thrown error. */
-const unthrown: Record<number, string> = {
+/** Errors of replies that were not thrown. */
+const statusCodeNames: Record<number, string> = {
   404: 'route_not_found',
   405: 'method_not_allowed',
   416: 'range_not_satisfiable',
 };
 
-/** A path with more segments than this is none of ours. */
+/** Longer paths are truncated; none of the contract has more segments. */
 const segmentsMax = 8;
 
-/**
- * One line of the log for each request, when it is over. It has no key, no body and no query, and of the path only what
- * cannot be a secret.
- */
+/** Logs each completed request, without key, body and query, and of the path only what cannot be a secret. */
 export class RequestLog {
   private readonly connections = new WeakMap<Socket, Connection>();
   private readonly words: ReadonlySet<string>;
   private readonly log: Log;
 
   /**
-   * @param paths - those that are served: their words are shown
-   * @param observe - is told of each request too
+   * @param paths - the served paths, whose words are shown
+   * @param observe - receives each request, for metrics
    */
   constructor(
     log: Log,
@@ -127,20 +123,24 @@ export class RequestLog {
     private readonly observe: (record: RequestRecord) => void = () => undefined,
   ) {
     this.words = new Set(paths.flatMap((path) => path.split('/')));
-    // No field of its lines has parts that could be a header; to look for one in each of them takes longer than the rest.
+    // The fields contain no headers; redaction would take longer than the rest.
     this.log = log.child({}, { redact: [] });
   }
 
-  /** Watches a request from now on. @returns to be called once, when it is worked on and its answer is handed over */
-  watch(request: IncomingMessage, response: ServerResponse, requestId: string): (handled: Handled) => void {
+  /** Observes a request. @returns to be called once, when the response was handed over */
+  watch(
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+  ): (handled: HandledRequest) => void {
     const startedAt = performance.now();
     const { socket } = request;
     const connection = this.connectionOf(socket);
-    let handled: Handled | undefined;
-    // Not `writableFinished`: it is true of an answer that was given to a connection which is closed.
+    let handled: HandledRequest | undefined;
+    // `writableFinished` is also true of a response to a closed connection.
     let isFinished = false;
     let isOver = false;
-    const write = (handled: Handled) => {
+    const write = (handled: HandledRequest) => {
       this.write(socket, connection, {
         ...outcomeOf(handled, isFinished, connection.refusal),
         requestId,
@@ -165,7 +165,7 @@ export class RequestLog {
     };
   }
 
-  /** Tells of a refusal by the HTTP layer. One amid a request is that request's end, and has no line of its own. */
+  /** Logs a rejection by the HTTP server. During a request, it is the outcome of that request instead. */
   refused(socket: Socket, refusal: HttpRefusal): void {
     const connection = this.connectionOf(socket);
     if (connection.open.size > 0) connection.refusal = refusal;
@@ -197,7 +197,7 @@ export class RequestLog {
     this.observe({ operation, status, outcome, seconds: milliseconds && milliseconds / 1000, bytesIn });
   }
 
-  /** A key may stand in a path by mistake: whatever is neither a word of ours nor an identifier is not shown. */
+  /** Masks segments that are neither words of the contract nor identifiers: a path can contain a key by mistake. */
   private shownPath(path: string): string {
     const isShown = (segment: string) => this.words.has(segment) || /^[A-Z]{2}\d{5,15}$/.test(segment);
     return path
@@ -211,7 +211,7 @@ export class RequestLog {
     if (known) return known;
     const connection: Connection = { bytesRead: 0, bytesWritten: 0, open: new Set() };
     this.connections.set(socket, connection);
-    // One listener for all: a request that waits behind another on its connection does not learn of the end by itself.
+    // A pipelined request that waits behind another gets no event of its own.
     socket.once('close', () => {
       for (const end of [...connection.open]) end();
     });
@@ -220,7 +220,7 @@ export class RequestLog {
 }
 
 function outcomeOf(
-  { status, error, truncated }: Handled,
+  { status, error, truncated }: HandledRequest,
   isSent: boolean,
   refusal: HttpRefusal | undefined,
 ): HttpOutcome {
@@ -229,5 +229,5 @@ function outcomeOf(
   if (!isSent) return { status, outcome: 'aborted' };
   if (status < 400) return { status, outcome: 'ok' };
   if (status === 500) return { status, outcome: 'failed' };
-  return { status, outcome: 'refused', error: asServiceError(error)?.code ?? unthrown[status] };
+  return { status, outcome: 'refused', error: asServiceError(error)?.code ?? statusCodeNames[status] };
 }

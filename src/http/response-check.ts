@@ -4,10 +4,7 @@ import type { OpenAPIV3 } from 'openapi-types';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
 
-/**
- * Checks a reply against the document.
- * @throws Error when it breaks it: a status, header or media type that is not declared, a body that does not fit
- */
+/** Validates a reply against the document. @throws Error for a violation */
 export function checkReply(api: OpenAPIBackend, operation: Operation, reply: Reply): void {
   const violation = findViolation(api, operation, reply);
   if (violation)
@@ -33,10 +30,10 @@ function findViolation(api: OpenAPIBackend, operation: Operation, reply: Reply):
     return `a body of ${declaredType ?? 'nothing'} is declared`;
   const isBytes = reply.body instanceof Readable || Buffer.isBuffer(reply.body);
   if (declaredType !== 'application/json')
-    return isBytes || declaredType === undefined ? undefined : `the body is no ${declaredType}`;
-  if (isBytes) return 'the body is no JSON';
+    return isBytes || declaredType === undefined ? undefined : `the body is not ${declaredType}`;
+  if (isBytes) return 'the body is not JSON';
 
-  // What the client will parse: dates have become strings by then, and undefined fields are gone.
+  // As the client parses it: dates are strings, and undefined fields are absent.
   const wire: unknown = JSON.parse(stringifyJson(reply.body as object));
   const { errors } = api.validateResponse(wire, operation, reply.status);
   return errors ? `body: ${JSON.stringify(errors)}` : undefined;

@@ -8,60 +8,54 @@ import type { BodySchema } from './prepare-body';
 import type { Parameter } from './query';
 import { checkReply } from './response-check';
 
-/** What the validators of an operation see of a request. */
+/** The values of a request for the validators. */
 interface RequestValues {
   path: Record<string, string>;
   query: Record<string, unknown>;
   header: object;
-  /** Absent: the request has no body. */
   requestBody?: object;
 }
 
-/** One operation of the document, or a file outside of it, prepared for requests. */
+/** An operation of the document, or a file outside it. */
 export interface Route {
-  /** Absent: a file. */
+  /** Undefined for a file. */
   readonly operationId: OperationId | undefined;
   readonly parameters: readonly Parameter[];
-  /** The one media type of its body, with the schema; absent for an operation without a body. */
+  /** The media type of the body and its schema; undefined without a body. */
   readonly body: { mediaType: string; schema: BodySchema } | undefined;
   readonly needsKey: boolean;
   readonly handle: (call: unknown) => Promise<Reply>;
-  /** The decoded path parameters. @throws URIError */
+  /** Decodes the path parameters. @throws URIError */
   pathParameters(path: string): Record<string, string>;
-  /** All violations of the document; empty when there are none. */
+  /** Lists all violations of the document. */
   violations(values: RequestValues): ErrorObject[];
-  /** The declared media type of a response; JSON where the document declares none. */
+  /** Returns the declared media type of a response; by default JSON. */
   mediaTypeOf(status: number): string;
-  /** @throws Error when the reply breaks the document */
+  /** @throws Error when the reply violates the document */
   checkReply(reply: Reply): void;
 }
 
-/** The routes of what is served. */
 export interface Routes {
-  /** The operation for a method and a path; HEAD is asked as GET. */
+  /** Finds the operation of a method and a path; HEAD counts as GET. */
   find(method: string, path: string): Route | 'not_found' | 'method_not_allowed';
-  /** The methods that the path has, for `Allow`. */
+  /** Lists the methods of a path, for `Allow`. */
   allowedMethods(path: string): string[];
 }
 
-/**
- * Match results that are kept. openapi-backend compiles a pattern of every path template for each match (0.1 to 1 ms), and
- * its result depends on no more than the literal segments of the path.
- */
+/** Cached matches: openapi-backend compiles a pattern of every path template for each match (0.1 to 1 ms). */
 const matchesKept = 1_000;
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /**
- * Opens the routes of the document: openapi-backend matches, its Ajv validators check.
- * @throws Error when the document has something that requests are not prepared for, or a handler has no operation
+ * Opens the routes of the document: openapi-backend matches, its Ajv validators validate.
+ * @throws Error when the document has an unsupported feature, or a handler has no operation
  */
 export async function openRoutes(document: Document, handlers: Handlers): Promise<Routes> {
   const api = new OpenAPIBackend({
     definition: servedDocument(document),
     strict: true,
-    // Validators are compiled when they are first needed: a second less to start, and 40 MB less memory. That the
-    // document is valid, and every schema compiles, is a test of its own.
+    // Validators are compiled on first use: the start takes a second and 40 MB less. A test compiles all.
     quick: true,
     ignoreTrailingSlashes: false,
     ajvOpts: { allErrors: true },
@@ -87,7 +81,6 @@ export async function openRoutes(document: Document, handlers: Handlers): Promis
 
   const find: Routes['find'] = (method, path) => {
     const asked = method === 'HEAD' ? 'GET' : method;
-    // All values of a path parameter match alike.
     const shape = path.split('/', segmentsMax).map(shapeOf).join('/');
     const key = `${asked} ${shape}`;
     const known = matches.get(key);
@@ -97,7 +90,7 @@ export async function openRoutes(document: Document, handlers: Handlers): Promis
     return found;
   };
   const shapeOf = (segment: string) => (segment === '' || literals.has(segment) ? segment : '*');
-  /** A path with more segments is cut to one more than any operation has. */
+  /** Longer paths are truncated to one segment more than any operation has. */
   const segmentsMax = Math.max(...operations.map(({ path }) => path.split('/').length)) + 1;
 
   return {
@@ -140,7 +133,7 @@ function openRoute(api: OpenAPIBackend, operation: Operation): Route {
 
 const isLiteral = (segment: string) => !segment.includes('{');
 
-/** @throws Error for parameters, paths and keys that the pipeline does not handle: a mistake in the document */
+/** @throws Error for parameters, paths and security that the pipeline does not support */
 function requirePlain(
   { operationId, security }: Operation,
   parameters: Parameter[],
@@ -161,7 +154,7 @@ function requirePlain(
     throw new Error(`Operation ${operationId} has a path, parameter or security that is not supported.`);
 }
 
-/** Accepts any object as a form: the handler checks the parts while they arrive. */
+/** Copies the document with any object as a form: handlers check the parts while they arrive. */
 function servedDocument(document: Document): Document {
   type PathItem = Record<string, { requestBody?: OpenAPIV3.RequestBodyObject }>;
   const copy = structuredClone(document);

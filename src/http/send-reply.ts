@@ -6,20 +6,20 @@ import { TransferEvicted } from '../shared/transfer-limit';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
 
-/** What a client takes of its response is seen by pieces of this size. */
+/** Size of the pieces in which a stream is sent; progress of a client is measured per piece. */
 const responsePieceBytes = 32 * 1024;
 
-/** A client that is refused may finish sending for this long, so that it gets to read why. */
+/** Time for a rejected client to finish its body, so that it can read the response. */
 const refusedBodyDrainMilliseconds = 10_000;
 
-/** A reply as it goes out: JSON has become text, which Node sends in one piece with the headers; a stream is read while it is sent; undefined is no body. */
+/** A serialized reply. Node sends a text in one piece with the headers; undefined is no body. */
 export interface Prepared {
   reply: Reply;
   mediaType: string;
   payload: string | Buffer | Readable | undefined;
 }
 
-/** Makes what is sent of a reply. @throws when its body should be JSON and is not */
+/** Serializes a reply. @throws when a JSON body cannot be serialized */
 export function prepareReply(reply: Reply, mediaType: string): Prepared {
   const { body } = reply;
   if (body === undefined || body instanceof Readable || Buffer.isBuffer(body))
@@ -28,9 +28,8 @@ export function prepareReply(reply: Reply, mediaType: string): Prepared {
 }
 
 /**
- * Sends a reply and waits until it is handed over. A stream that fails amid it cuts the connection, so that nobody takes
- * the part for the whole; the log says why.
- * @returns false when that has happened; that the client has gone away is no failure of the stream
+ * Sends a reply and waits until it is handed over.
+ * @returns false if the stream has failed midway, also logged: the connection is destroyed so that clients detect truncation
  */
 export async function sendReply(
   exchange: { request: IncomingMessage; response: ServerResponse; log: Log },
@@ -41,7 +40,7 @@ export async function sendReply(
   response.statusCode = reply.status;
   for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
   response.setHeader('x-request-id', requestId);
-  // It would replace that of the copy that the client has (RFC 9111, section 3.2).
+  // A 304 must not overwrite the cached header (RFC 9111, section 3.2).
   if (reply.status === 304) response.removeHeader('Content-Security-Policy');
   if (payload) setContentType(response, mediaType);
   if (payload instanceof Readable) return sendStream(exchange, payload);
@@ -51,7 +50,7 @@ export async function sendReply(
   return true;
 }
 
-/** Every text of ours is UTF-8; of the other media types, none has such a parameter. */
+/** Sets the media type; texts are UTF-8. */
 function setContentType(response: ServerResponse, mediaType: string): void {
   response.setHeader(
     'Content-Type',
@@ -74,7 +73,7 @@ async function sendStream(
     promisedBytes === undefined
       ? pipeline(payload, inPieces, response)
       : pipeline(payload, exactly(Number(promisedBytes)), inPieces, response);
-  const client = watchLeaving(request, response, payload);
+  const client = watchDisconnect(request, response, payload);
   try {
     await Promise.race([sent, client.left]);
     return true;
@@ -82,7 +81,7 @@ async function sendStream(
     const isEarlyEnd = (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (isEarlyEnd && client.wasFirst()) return true;
     const level = error instanceof TransferEvicted ? 'warn' : 'error';
-    log[level]({ err: error }, 'a response was cut off');
+    log[level]({ err: error }, 'response truncated');
     return false;
   } finally {
     client.endWatch();
@@ -91,11 +90,10 @@ async function sendStream(
 }
 
 /**
- * Gives the payload up when the client leaves. A response that waits behind another one on its connection does not learn of
- * that by itself. Whichever of the two ends early takes the other with it, and the error can be the same: `wasFirst` says
- * whether it was the client.
+ * Destroys the payload when the client disconnects; a response behind another one on its connection gets no event of its own.
+ * Payload and connection end each other with the same error: `wasFirst` returns whether the client was first.
  */
-function watchLeaving(request: IncomingMessage, response: ServerResponse, payload: Readable) {
+function watchDisconnect(request: IncomingMessage, response: ServerResponse, payload: Readable) {
   const { socket } = request;
   let wasFirst = false;
   let leave: () => void = () => undefined;
@@ -113,7 +111,7 @@ function watchLeaving(request: IncomingMessage, response: ServerResponse, payloa
   return { left, wasFirst: () => wasFirst, endWatch: () => socket.off('close', onClose) };
 }
 
-/** Passes on what it gets. With fewer bytes than promised, the client would wait; more would be another response to it. */
+/** Passes chunks on, and throws unless they have the promised length: the client would wait, or see another response. */
 function exactly(promisedBytes: number) {
   return async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     let bytes = 0;
@@ -123,11 +121,11 @@ function exactly(promisedBytes: number) {
       yield chunk;
     }
     if (bytes !== promisedBytes)
-      throw new Error(`The content is not of the ${promisedBytes} bytes promised.`);
+      throw new Error(`The content does not have ${promisedBytes} bytes, as Content-Length says.`);
   };
 }
 
-/** Cuts what it gets small: whether a client takes something is seen by the piece. */
+/** Splits chunks into pieces of `responsePieceBytes`. */
 async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
@@ -137,7 +135,7 @@ async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator
   }
 }
 
-/** A client that is still sending gets time to read the answer, but not to send for ever. */
+/** Discards the rest of a request for a limited time. */
 function drainRequest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   const timer = setTimeout(() => request.destroy(), refusedBodyDrainMilliseconds);

@@ -13,34 +13,31 @@ import { requestIdOf, securityHeaders } from './common-headers';
 import type { HttpRefusal } from './request-log';
 import { watchReader, requestIdleMilliseconds } from './slow-client';
 
-/**
- * A request's target and headers: Node's own default, written down because a flag of Node can change it. Proxies refuse
- * as much or less.
- */
+/** Maximum size of target and headers: Node's default, which a flag of Node can change. */
 export const headerBytes = 16 * 1024;
 
-/** Headers of a request; clients and proxies together send some thirty. Node drops those beyond its limit silently. */
+/** Maximum number of headers; clients and proxies send some thirty. Node would silently drop the rest. */
 export const headersMax = 100;
 
-/** How long the headers of a request may take to arrive, byte by byte or not at all. */
+/** Timeout of the headers of a request. */
 export const requestHeadersMilliseconds = 60_000;
 
 /**
- * How long a client may take nothing of a response. Much more than that: the kernel takes megabytes for it at once, and
- * then nothing until most of that has gone; a client that reads 8 KiB a second shows no movement for minutes.
+ * Timeout of a client that receives nothing of a response. The kernel buffers megabytes for it: a client that reads 8 KiB a
+ * second shows no progress for minutes.
  */
 export const responseIdleMillisecondsMax = 15 * 60_000;
 
 /**
- * How long a connection may wait for its next request. Clients and load balancers give theirs up after a minute at
- * most; whoever closes first must be they, or a request is lost on the way.
+ * Idle timeout between requests. The client or load balancer, with a minute at most, must close first, or a request can race with
+ * our close.
  */
 export const keepAliveMilliseconds = 65_000;
 
-/** Answers a request; what it throws is a fault of the application. */
+/** Handles a request; a throw is a fault of the application. */
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Why a request does not get as far as the application; `error` is for the log. */
+/** A rejection before routing; `error` is for the log. */
 interface Problem {
   status: number;
   error: string;
@@ -60,7 +57,7 @@ const headerTooLarge: Problem = {
   outcome: 'refused',
   detail: 'Request header is too large.',
 };
-/** By Node's codes; with any other, it is malformed. */
+/** By Node's error codes; any other is malformed HTTP. */
 const problems: Record<string, Problem> = {
   HPE_INVALID_EOF_STATE: { ...malformed, error: 'incomplete_request', outcome: 'aborted' },
   HPE_HEADER_OVERFLOW: headerTooLarge,
@@ -72,23 +69,22 @@ const problems: Record<string, Problem> = {
   },
 };
 
-/** How patient the server is, and how much it takes on; the defaults are for one that serves real clients. */
 export interface ServerOptions {
-  /** How long a client may be silent amid a request; its pace is measured over that time. */
+  /** Idle timeout during a request; the window of its minimum throughput. */
   idleMilliseconds?: number;
-  /** How long it may take nothing of a response. */
+  /** Timeout of a client that receives nothing of a response. */
   responseIdleMilliseconds?: number;
-  /** How long it may take for the headers of one. */
+  /** Timeout of the headers. */
   headersMilliseconds?: number;
-  /** Connections at a time; one more is closed at once. */
+  /** Maximum number of connections; further ones are closed. */
   connectionsMax?: number;
-  /** Whether other processes listen on the same port. */
+  /** Whether other processes serve the same port. */
   sharesPort?: boolean;
-  /** Is told of the server's own refusals. */
+  /** Receives rejections before routing. */
   onRefusal?: (socket: Socket, refusal: HttpRefusal) => void;
 }
 
-/** An HTTP server for the application, not listening yet. Its own refusals look like the application's. */
+/** Creates an HTTP server, not listening yet. Its own rejections have the form of the application's. */
 export function createHttpServer(
   handle: HandleRequest,
   {
@@ -110,8 +106,8 @@ export function createHttpServer(
   router.use((request: IncomingMessage, response: ServerResponse) => {
     const refusal = refusalOf(request);
     if (refusal) {
-      // While an earlier request waits for its answer, it would be taken for that.
-      if (owesAnswer(request.socket)) request.socket.destroy();
+      // The client would take it for the response to an earlier request in progress.
+      if (owesResponse(request.socket)) request.socket.destroy();
       else refuse(request.socket, refusal);
       return undefined;
     }
@@ -119,50 +115,49 @@ export function createHttpServer(
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     return handle(request, response);
   });
-  // express' router without its application, which would swap the prototypes of both for its response helpers: that takes
-  // longer than the rest of a request.
+  // express' router without its application, whose response helpers take longer than the rest of a request.
   const app = (request: IncomingMessage, response: ServerResponse) =>
     router(request as Request, response as Response, () => response.destroy());
 
   const server = createServer(
     {
-      // Node's own refusal of a request without Host has neither a body nor a request id.
+      // Node's own rejection has neither a body nor a request id.
       requireHostHeader: false,
       maxHeaderSize: headerBytes,
       headersTimeout: headersMilliseconds,
       connectionsCheckingInterval: headersMilliseconds / 10,
-      // A gigabyte over a slow line takes longer than the five minutes that Node gives a request by default.
+      // A gigabyte over a slow line takes longer than Node's default of five minutes.
       requestTimeout: 0,
       keepAliveTimeout: keepAliveMilliseconds,
     },
     app,
   );
-  // Node would drop those beyond it, and say nothing; ours are counted when they are there.
+  // `refusalOf` counts them; Node would silently drop the rest.
   server.maxHeadersCount = 0;
-  // What one of several processes refuses that way is offered to it again and again, as long as there is room in none.
+  // With node:cluster, a refused connection is redistributed forever.
   if (sharesPort) closeBeyond(server, connectionsMax);
   else server.maxConnections = connectionsMax;
   server.timeout = idleMilliseconds;
-  // A silent connection is closed, but not while we owe an answer: a run takes as long as it takes.
+  // Closes an idle connection, but not during a request: a run can take hours.
   server.on('timeout', (socket: Socket) => {
-    if (!owesAnswer(socket)) socket.destroy();
+    if (!owesResponse(socket)) socket.destroy();
   });
   server.on('connection', (socket) => watchReader(socket, responseIdleMilliseconds));
-  // An expectation that is not known is ignored, not refused.
+  // Unknown expectations are ignored.
   server.on('checkExpectation', app);
   server.on('checkContinue', (request, response) => {
     noteExpectation(request, response);
     app(request, response);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Amid a response, it would be taken for a part of that.
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) socket.destroy();
+    // Within a response, it would become part of it.
+    if (error.code === 'ECONNRESET' || !socket.writable || isResponding(socket)) socket.destroy();
     else refuse(socket, problems[error.code ?? ''] ?? malformed);
   });
   return server;
 }
 
-/** Closes connections at once while there are so many others. */
+/** Closes connections beyond the maximum. */
 function closeBeyond(server: Server, connectionsMax: number): void {
   let open = 0;
   server.on('connection', (socket) => {
@@ -171,7 +166,7 @@ function closeBeyond(server: Server, connectionsMax: number): void {
   });
 }
 
-/** The responses of each connection that are not over. */
+/** The responses in progress of each connection. */
 const responses = new WeakMap<Socket, Set<ServerResponse>>();
 
 function noteResponse(socket: Socket, response: ServerResponse): void {
@@ -180,20 +175,20 @@ function noteResponse(socket: Socket, response: ServerResponse): void {
   response.on('close', () => open.delete(response));
 }
 
-/** Whether a request over the connection is not answered yet. */
-function owesAnswer(socket: Socket): boolean {
+/** Returns whether a request of the connection is in progress. */
+function owesResponse(socket: Socket): boolean {
   return (responses.get(socket)?.size ?? 0) > 0;
 }
 
-/** Whether a part of a response has gone out over it. */
-function isAnswering(socket: Socket): boolean {
+/** Returns whether a response of the connection was partly sent. */
+function isResponding(socket: Socket): boolean {
   return [...(responses.get(socket) ?? [])].some(({ headersSent }) => headersSent);
 }
 
-/** Why a request does not get as far as the application, though it is HTTP. */
+/** Returns why a well-formed HTTP request is rejected before routing. */
 function refusalOf({ httpVersion, headers, rawHeaders }: IncomingMessage): Problem | undefined {
   if (httpVersion === '1.1' && headers.host === undefined) return malformed;
-  // Names and values, one after the other.
+  // Names and values alternate.
   if (rawHeaders.length > 2 * headersMax) return headerTooLarge;
   return undefined;
 }

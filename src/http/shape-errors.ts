@@ -1,18 +1,18 @@
 import type { ErrorObject } from 'ajv';
 import type { ShapeError } from '../shared/errors';
 
-/** The request as it was sent, by the first word of a location. */
+/** The request as sent, by the first element of a location. */
 export interface SentValues {
   query: Record<string, unknown>;
   path: Record<string, unknown>;
-  /** By the names that the document gives them. */
+  /** By the names in the document. */
   header: object;
   body: unknown;
 }
 
 /**
- * The validator's errors in the form of the specification's error table (section 7, `grain`), with the value that was
- * sent: one entry per value, for the first rule that it breaks, and one per value that is missing.
+ * Converts the validator's errors to the form of the specification (section 7, `grain`), with the values as sent.
+ * @returns one entry per value, for the first violated rule, and one per missing value
  */
 export function toShapeErrors(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
   return onePerPlace(toEntries(errors, sent));
@@ -41,13 +41,13 @@ function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError
         input: isBody ? null : valueAt(loc, sent),
       };
     }
-    // A list that is too long is not sent back.
+    // A list that is too long is not returned.
     const input = error.keyword === 'maxItems' ? null : valueAt(loc, sent);
     return { ...describe(error, loc), loc, input };
   });
 }
 
-/** `/requestBody/items/0/quantity` gives `body, items, 0, quantity`: positions in arrays are numbers. */
+/** Converts `/requestBody/items/0/quantity` to `body, items, 0, quantity`, with numbers for positions. */
 function location(instancePath: string, sent: SentValues): (string | number)[] {
   const loc: (string | number)[] = [];
   for (const segment of instancePath.split('/').slice(1)) {
@@ -59,7 +59,7 @@ function location(instancePath: string, sent: SentValues): (string | number)[] {
   return loc;
 }
 
-/** The validator has the names of headers in lower case. */
+/** Finds the declared name: the validator has lower case. */
 function headerName(name: string, { header }: SentValues): string {
   return Object.keys(header).find((declared) => declared.toLowerCase() === name) ?? name;
 }
@@ -75,7 +75,7 @@ function valueAt(loc: (string | number)[], sent: SentValues): unknown {
 
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/** What the validator tells of an error, by keyword. */
+/** The validator's parameters of an error, by keyword. */
 interface KeywordParams {
   type: string;
   limit: number;
@@ -83,7 +83,6 @@ interface KeywordParams {
   allowedValues: unknown[];
 }
 
-/** Kind, text and limits of an error. */
 function describe(error: ErrorObject, loc: (string | number)[]): Pick<ShapeError, 'type' | 'msg' | 'ctx'> {
   const keyword = error.keyword;
   const params = error.params as KeywordParams;
@@ -153,7 +152,7 @@ function wrongType(type: string, isText: boolean): Pick<ShapeError, 'type' | 'ms
   }
 }
 
-/** `'a'`, `'a' or 'b'`, `'a', 'b' or 'c'`. */
+/** Writes `'a'`, `'a' or 'b'`, `'a', 'b' or 'c'`. */
 function alternatives(values: unknown[]): string {
   const quoted = values.map((value) => `'${String(value)}'`);
   const last = quoted.pop()!;

@@ -3,36 +3,29 @@ import type { Socket } from 'node:net';
 import { requestTimedOut, type ServiceError } from '../shared/errors';
 import { minimumThroughput, detectStall } from '../shared/stall-detector';
 
-/**
- * How long a client may take nothing of its response, and the time over which its pace is measured while it sends. An
- * upload as such may take any time; one that stands still holds a connection, a part of memory and a file.
- */
+/** Window of the minimum throughput of a client that sends. A stalled upload occupies a connection, memory and a file. */
 export const requestIdleMilliseconds = 60_000;
 
-/** The server's `timeout`, which Node hands to each of its connections. */
-const patienceWith = ({ socket }: IncomingMessage) => socket.timeout ?? requestIdleMilliseconds;
+/** The server's `timeout`, which each of its connections has. */
+const windowOf = ({ socket }: IncomingMessage) => socket.timeout ?? requestIdleMilliseconds;
 
 /**
- * Tells, once, when a client sends its body too slowly. A pause of our own, while what has come in is not read yet, does
- * not count.
- * @returns ends the watch
+ * Detects, once, a client that sends its body too slowly. Time in which received bytes wait to be read does not count.
+ * @returns stops the detection
  */
-export function watchSender(request: IncomingMessage, giveUp: (error: ServiceError) => void): () => void {
+export function watchSender(request: IncomingMessage, onTimeout: (error: ServiceError) => void): () => void {
   const client = {
     bytes: () => request.socket.bytesRead,
     isAwaited: () => request.readableLength === 0,
     isGone: () => request.destroyed,
   };
-  return detectStall(client, minimumThroughput(patienceWith(request)), () => giveUp(requestTimedOut()));
+  return detectStall(client, minimumThroughput(windowOf(request)), () => onTimeout(requestTimedOut()));
 }
 
-/** How many bytes the client has taken of the responses on its connection. */
+/** Returns the bytes of responses on the connection that the client has received. */
 export const bytesTaken = (socket: Socket) => socket.bytesWritten - socket.writableLength;
 
-/**
- * Cuts the connection of a client that takes nothing of its responses for so long. What those are made of is given up with
- * it: a file, a place in the ETL thread, memory. One watch for all requests of a connection.
- */
+/** Destroys the connection of a client that receives nothing for too long, and with it the sources of its responses. */
 export function watchReader(socket: Socket, milliseconds: number): void {
   const client = {
     bytes: () => bytesTaken(socket),

@@ -2,7 +2,7 @@ import { makeReply } from './contract';
 import { entityTagOf, hasCopy } from './caching';
 import type { Route, Routes } from './routes';
 
-/** A file outside the contract: public, read by GET and HEAD, kept in memory. */
+/** A public file outside the contract, kept in memory. */
 export interface StaticFile {
   content: Buffer;
   mediaType: string;
@@ -12,7 +12,7 @@ export interface StaticFile {
 /** Files by their path. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>;
 
-/** Makes a file with the entity tag of its content. */
+/** Makes a file with its entity tag. */
 export function staticFile(
   content: Buffer,
   mediaType: string,

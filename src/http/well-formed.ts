@@ -1,19 +1,19 @@
 import { parse, unescape, type ParsedUrlQuery } from 'node:querystring';
 import type { ShapeError } from '../shared/errors';
 
-/** Of a body with more, only so many are listed: a megabyte can contain a hundred thousand. */
+/** Maximum number of listed errors: a megabyte can contain a hundred thousand. */
 const errorsMax = 100;
 
-/** A value without lone surrogates, and the strings in it that had some. */
+/** A value without lone surrogates, and an error for each string that had some. */
 export interface WellFormed<T> {
   value: T;
   errors: ShapeError[];
 }
 
 /**
- * Replaces each lone surrogate in the strings and member names of a JSON value by U+FFFD. No text encoding has bytes for
- * them: PostgreSQL would store different strings as the same one.
- * @param loc - where the value is
+ * Replaces lone surrogates in strings and member names of a JSON value by U+FFFD. They have no encoding: PostgreSQL would store
+ * different strings as the same one.
+ * @param loc - the location of the value
  */
 export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T> {
   const errors: ShapeError[] = [];
@@ -28,7 +28,7 @@ export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T>
     if (typeof each === 'string') return fix(each, at);
     if (Array.isArray(each)) return each.map((item, index) => walk(item, [...at, index]));
     if (typeof each !== 'object' || each === null) return each;
-    // Unlike an assignment, this makes `__proto__` a member like any other.
+    // Unlike an assignment, this makes `__proto__` an ordinary member.
     return Object.fromEntries(
       Object.entries(each).map(([name, member]) => {
         const step = fix(name, [...at, name.toWellFormed()]);
@@ -40,14 +40,14 @@ export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T>
   return { value: errors.length > 0 ? copy : value, errors };
 }
 
-/** Parses a query string. Bytes that are not UTF-8 become lone surrogates, which `toWellFormed` finds. */
+/** Parses a query string. Invalid UTF-8 becomes lone surrogates, which `toWellFormed` reports. */
 export function parseQuery(query: string): ParsedUrlQuery {
   return parse(query, '&', '=', { decodeURIComponent: decode });
 }
 
 function decode(text: string): string {
   try {
-    // A percent sign without two digits stands for itself.
+    // A percent sign without two digits is literal.
     return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
   } catch {
     return unescape(text).replaceAll('\uFFFD', '\uD800');

@@ -4,23 +4,20 @@ import { LRUCache } from 'lru-cache';
 
 /** Limits of wrong API keys, per process. */
 export const wrongKeyLimits = {
-  /** Wrong keys of one address within `countMilliseconds` without a delay: those of a client that is set up wrongly. */
+  /** Wrong keys of one address per `countMilliseconds` without a delay, for a misconfigured client. */
   undelayedMax: 20,
   countMilliseconds: 60_000,
-  /** The addresses that are counted, in about 2 MB. */
+  /** Counted addresses, in about 2 MB. */
   addressesMax: 10_000,
   delayMilliseconds: 250,
-  /** Delayed responses at a time: each occupies a connection. Beyond them, wrong keys are refused at once. */
+  /** Concurrently delayed responses, each of which occupies a connection; further ones are not delayed. */
   delayedMax: 100,
 };
 
-/** Waits before a wrong key of this address is refused. */
+/** Waits before a wrong key of this address is rejected. */
 export type DelayWrongKey = (remoteAddress: string | undefined) => Promise<void>;
 
-/**
- * Slows down addresses that send many wrong keys. The address is that of the connection, behind a proxy the proxy's: so
- * right keys of the same address are not delayed.
- */
+/** Delays responses to addresses with many wrong keys. Valid keys are not delayed: the address can be a proxy's. */
 export function delayWrongKeys(milliseconds = wrongKeyLimits.delayMilliseconds): DelayWrongKey {
   const { undelayedMax, countMilliseconds, addressesMax, delayedMax } = wrongKeyLimits;
   const counts = new LRUCache<string, number>({
@@ -40,7 +37,7 @@ export function delayWrongKeys(milliseconds = wrongKeyLimits.delayMilliseconds):
   };
 }
 
-/** An IPv4 address, or the first 64 bits of an IPv6 address: a client chooses the rest itself. */
+/** Returns an IPv4 address, or the first 64 bits of an IPv6 address: a client can choose the rest. */
 function networkOf(address = ''): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

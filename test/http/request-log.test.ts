@@ -212,7 +212,7 @@ describe('a request that is not answered to its end', () => {
       status: 200,
     });
     const why = logged.map((line) => JSON.parse(line) as Line).find(({ level }) => level === 50);
-    expect(why).toMatchObject({ msg: 'a response was cut off', request_id: (await theLine()).request_id });
+    expect(why).toMatchObject({ msg: 'response truncated', request_id: (await theLine()).request_id });
   });
 
   it('is truncated, when the store closes the file without a word', async () => {
