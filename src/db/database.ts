@@ -4,28 +4,28 @@ import { types, type Client, type ClientConfig, type CustomTypesConfig, type Que
 import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
 
-/** How long a request waits for a connection from the pool before it is 503. */
+/** Timeout of a request that waits for a connection of the pool; then it gets 503. */
 export const databaseAcquireMilliseconds = 5_000;
 
-/** At shutdown, how long connections may take to be closed. */
+/** Timeout of closing connections at shutdown. */
 export const closeMilliseconds = 500;
 
-/** How to reach the database: a connection string, or a socket folder of the embedded server. Can be sent to a thread. */
+/** The address of the database: a connection string, or a socket folder of the embedded server. It can be cloned. */
 export type DatabaseAddress = Pick<ClientConfig, 'connectionString' | 'host' | 'port' | 'user' | 'database'>;
 
-/** A pool, or a transaction taken from one: repositories take either as their first argument. */
+/** A pool or a transaction, the first argument of repositories. */
 export type Database = Knex;
 
 const ignore = () => undefined;
 const int8Oid = 20;
 
-/** `bigint` arrives as a number: identifiers and counters stay far below 2^53. Everything else as pg has it. */
+/** Returns `bigint` as a number: identifiers and counters stay far below 2^53. */
 const typeParsers: CustomTypesConfig = {
   getTypeParser: (oid, format): ((text: string) => unknown) =>
     (oid as number) === int8Oid ? Number : (types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
-/** The client settings that every connection of ours has. */
+/** Returns the client settings of all connections. */
 export function clientConfig(address: DatabaseAddress, applicationName: string): ClientConfig {
   return {
     ...address,
@@ -37,9 +37,9 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
 }
 
 /**
- * Opens a pool; connections are made when they are needed. The caller ends it with `destroy()`.
- * @param options - `queryMilliseconds` limits the wait for each statement; absent: statements may take any time.
- *   `acquireMilliseconds` limits the wait for a connection of the pool. `preparesStatements` lets a connection keep what `queryRows` is told to prepare
+ * Opens a pool, which connects on demand. The caller closes it with `destroy()`.
+ * @param options - `queryMilliseconds`: timeout of a statement, by default none. `acquireMilliseconds`: timeout of the wait for a
+ *   connection. `preparesStatements`: whether `queryRows` may prepare statements
  */
 export function openDatabase(
   address: DatabaseAddress,
@@ -65,15 +65,15 @@ export function openDatabase(
     connection: clientConfig(address, options.applicationName) as Knex.PgConnectionConfig,
     pool: { min: 0, max: options.connectionsMax, afterCreate, validate: isUsable },
     acquireConnectionTimeout: acquireMilliseconds,
-    // Whatever matters is thrown to the caller; knex would print it besides.
+    // Errors are thrown to the caller; knex would also print them.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
 }
 
-/** What `queryRows` needs to know of each connection. */
+/** The settings of each connection for `queryRows`. */
 const settingsOf = new WeakMap<Client, { preparesStatements: boolean; queryMilliseconds?: number }>();
 
-/** By their text, which a connection knows only one of by a name. */
+/** Names by text: a name of a connection stands for one statement. */
 const statementNames = new Map<string, string>();
 
 function nameOf(text: string): string {
@@ -90,11 +90,10 @@ export function connectionOf(db: Database): Promise<Client> {
 }
 
 /**
- * Reads rows with a statement that is written out, `?` for each binding. knex takes longer to make one, and to follow it
- * through its own layers, than all the rest of a request that reads one row: for what is asked most.
+ * Reads rows with an SQL statement, with `?` for each binding. For hot paths: knex's query builder takes longer than the rest of a
+ * request that reads one row.
  * @param db - a pool, or a transaction
- * @param isPrepared - the connection keeps the statement, parsed and planned, if it may: for one of few texts, of which no
- *   value changes the best plan
+ * @param isPrepared - prepare the statement if `preparesStatements`; only for few texts, with one best plan for all values
  */
 export async function queryRows<Row>(
   db: Database,
@@ -107,7 +106,7 @@ export async function queryRows<Row>(
   try {
     const { preparesStatements, queryMilliseconds } = settingsOf.get(connection)!;
     const text = client.positionBindings(sql) as string;
-    // The tests count the statements that knex reports.
+    // Tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
     const statement: QueryConfig & { query_timeout?: number } = {
       name: isPrepared && preparesStatements ? nameOf(text) : undefined,
@@ -137,15 +136,15 @@ const connectionLost = new Set([
   'ENETUNREACH',
 ]);
 
-/** Whether `error` says that the database cannot be reached or does not take work now, as opposed to a wrong statement. */
+/** Returns whether an error means that the database is unavailable, not that a statement is wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, name, message, severity } = error as Partial<Record<string, string>>;
   if (name === 'KnexTimeoutError' || (code !== undefined && connectionLost.has(code))) return true;
   if (isSessionEnd(severity)) return true;
-  // SQLSTATE classes: 08 connection, 53 resources, 57 the server's shutdown, start or time limit; 55P03: a lock's.
+  // SQLSTATE classes: 08 connection, 53 resources, 57 shutdown, start or statement timeout; 55P03: lock timeout.
   if (code !== undefined && /^(08|53|57|55P03)/.test(code)) return true;
-  // The driver has no code for these; its texts are stable. knex puts the statement before them.
+  // The driver has no code for these. knex prepends the statement to the text.
   return (
     isReadTimeout(message) ||
     /(^| - )(Connection terminated|timeout expired|Client (has encountered a connection error|was closed))/.test(

@@ -6,26 +6,25 @@ import { unavailable } from '../shared/errors';
 import { cancelStatement } from './cancel-statement';
 import { poolUse } from './pool-use';
 
-/** How many wait for one; it serves as many in a second, unless the database is in trouble. More are 503 at once. */
+/** Maximum number of waiters for a connection, about a second of work; further requests get 503. */
 export const databaseWaiting = 500;
 
-/** Whether the driver has timed a statement out: by its message, with or without the statement before it. */
+/** Returns whether a message is the driver's statement timeout; knex prepends the statement. */
 export const isReadTimeout = (message: string | undefined) =>
   /(^| - )Query read timeout$/.test(message ?? '');
 
-/** Whether the server has ended the session, or refuses to begin one. */
+/** Returns whether the server has ended or rejected the session. */
 export const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || severity === 'PANIC';
 
-/** Connections that the pool must not hand out again. */
+/** Connections that the pool must not reuse. */
 const broken = new WeakSet<Client>();
 
-/** How long the failure of a statement waits until the server was asked to cancel it: TLS takes a moment. */
-const cancelPatienceMilliseconds = 1_000;
+/** Maximum wait of a timed-out statement for its cancel request. */
+const cancelWaitMilliseconds = 1_000;
 
 /**
- * Discards the connection of a failed statement where it cannot be used again: the server still works on a statement that
- * timed out, and is asked to cancel it; one whose session has ended is noticed by the pool only later.
- * @returns when the server was asked, or does not seem to take the request: a pooler forgets it once the connection is closed
+ * Discards the connection of a statement that timed out, which is cancelled, or whose session has ended.
+ * @returns after the cancel request, with a timeout: a pooler drops the request once the connection is closed
  */
 export async function discardBroken(connection: Client, error: unknown): Promise<void> {
   const { message, severity } = error as Partial<DatabaseError>;
@@ -33,19 +32,19 @@ export async function discardBroken(connection: Client, error: unknown): Promise
   if (timedOut || isSessionEnd(severity)) broken.add(connection);
   if (!timedOut) return;
   const cancelled = cancelStatement(connection).finally(() => connection.end());
-  await Promise.race([cancelled, sleep(cancelPatienceMilliseconds, undefined, { ref: false })]);
+  await Promise.race([cancelled, sleep(cancelWaitMilliseconds, undefined, { ref: false })]);
 }
 
-/** What the pool asks of a connection before it hands it out. */
+/** Validates a connection before the pool hands it out. */
 export const isUsable = (connection: Client) => !broken.has(connection);
 
 /**
- * Makes the knex dialect of one pool.
- * @param queryMilliseconds - the driver's timeout of a statement, since a frozen server keeps no time; COPY has none
+ * Makes the knex dialect of a pool.
+ * @param queryMilliseconds - the driver's statement timeout, which also works with a frozen server; COPY has none
  */
 export function serviceDialect(queryMilliseconds: number | undefined): typeof Knex.Client {
   return class ServiceDialect extends PostgresDialect {
-    /** @throws unavailable when too many requests wait for a connection: one more would only wait to be refused */
+    /** @throws unavailable when `databaseWaiting` requests wait */
     override acquireConnection(): Promise<Client> {
       if (!this.pool) return Promise.reject(unavailable('the pool of connections is closed'));
       const { waiting } = poolUse({ client: this });
@@ -67,7 +66,7 @@ export function serviceDialect(queryMilliseconds: number | undefined): typeof Kn
   };
 }
 
-/** A statement as knex hands it to its dialect. */
+/** A statement as knex passes it to its dialect. */
 interface Statement {
   sql: string;
   options?: object;

@@ -1,4 +1,4 @@
-/** knex's dialect for PostgreSQL, to be extended as its CONTRIBUTING.md shows; it has no types of its own. */
+/** The type of knex's PostgreSQL dialect, to be extended as its CONTRIBUTING.md shows; knex declares none. */
 declare module 'knex/lib/dialects/postgres/index.js' {
   import type { Knex } from 'knex';
 

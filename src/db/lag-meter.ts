@@ -1,31 +1,29 @@
-/** How many of the primary's positions are remembered: those of an hour, the longest lag that is allowed. */
+/** Maximum number of positions: those of an hour, the maximum of the lag setting. */
 export const positionsMax = 3_600;
 
 /**
- * Measures how far a replica is behind, by positions in the log of what the database has written, and by our own clock. The
- * replica's word on itself would not do: the time of the last commit that it has replayed says nothing where nobody writes,
- * and one that is cut off from the database takes itself for up to date. Times are milliseconds of `performance.now()`.
+ * Measures the lag of a replica by WAL positions of the primary and the local clock.
+ *
+ * The replica's own information is not enough: without writes, the time of its last commit only ages, and one that is cut off
+ * believes to be up to date. Times are milliseconds of `performance.now()`.
  */
 export class LagMeter {
-  /** Positions at which the database was, oldest first, and the last time at which it was known to be no further. */
+  /** Positions of the primary, oldest first, and the last time at which each was current. */
   private marks: { position: number; at: number }[] = [];
 
-  /** The database had written up to this position, or further, when it was asked at this time. */
+  /** Records a position of the primary, which was read at this time or later. */
   note(position: number, at: number): void {
     const last = this.marks.at(-1);
     if (last?.position === position) last.at = at;
     else {
-      // It never goes back, unless it was restored: what was known of it is of another one.
+      // A position decreases only after a restore: the earlier ones are of another history.
       if (last && position < last.position) this.marks = [];
       this.marks.push({ position, at });
       if (this.marks.length > positionsMax) this.marks.shift();
     }
   }
 
-  /**
-   * Until when a replica has everything that was written, if it has replayed up to this position.
-   * @returns -Infinity when that is not known
-   */
+  /** Returns the time up to which a replica at this position has all writes; -Infinity if unknown. */
   freshAt(replayed: number): number {
     while (this.marks.length > 1 && this.marks[1]!.position <= replayed) this.marks.shift();
     const [oldest] = this.marks;

@@ -5,37 +5,37 @@ import { migrations, type MarkedMigration, type Version } from '../../migrations
 import { ConfigError } from '../shared/settings';
 import type { Database } from './database';
 
-/** The oldest version that has all that our statements use, as `server_version_num` writes it. */
+/** The oldest supported version of PostgreSQL, as in `server_version_num`. */
 const oldestVersion = { number: 150_000, name: '15' };
 
-/** How often a start asks whether another process has ended its migration. */
+/** Pause between attempts to get the migration lock. */
 const lockPollMilliseconds = 200;
 
-/** How often a process that may not migrate asks whether another one has. */
+/** Pause between checks by a process that may not migrate. */
 const schemaPollMilliseconds = 1_000;
 
-/** Key of the transaction lock that lets one process migrate at a time. */
+/** Key of the advisory lock of a migration. */
 export const migrationLock = 0x70636174;
 
-/** What one version of the service knows of the schema. */
+/** The schema of one version of the service. */
 export interface KnownSchema {
   version: Version;
   migrations: Record<string, MarkedMigration>;
 }
 
-/** What this version knows. */
+/** The schema of this version. */
 export const currentSchema: KnownSchema = { version: document.info.version as Version, migrations };
 
 /**
- * The last migration that is recorded where knex records them by default. Version 1.2.0 refuses a database with names there
- * that it does not know, so all later ones are recorded in a table of their own, where unknown names are no error.
+ * The last migration in `knex_migrations`. Version 1.2.0 rejects unknown names there, so later ones are recorded in
+ * `schema_migrations`, where unknown names are no error.
  */
 const lastInKnexTable = '20261122080000_create_webhook_endpoints';
 
 /**
- * Makes knex's settings for the two parts of the migrations, in the order in which they run.
+ * Makes knex's settings for the two tables of migrations, in their order.
  *
- * Names have no file ending, so that compiled and uncompiled code agree on what has run.
+ * Names have no file extension, so that compiled and uncompiled code agree.
  */
 export function migratorConfigs({ migrations: known }: KnownSchema): Knex.MigratorConfig[] {
   const configOf = (tableName: string, names: string[]): Knex.MigratorConfig => ({
@@ -61,21 +61,19 @@ export function migratorConfigs({ migrations: known }: KnownSchema): Knex.Migrat
 }
 
 /**
- * Brings the schema up to date. Safe to call at once from several processes: one works, the others
- * wait and find nothing to do.
- * @param signal - ends the wait for another process; a migration that has begun is finished
- * @returns the migrations of newer versions that the database has besides
- * @throws ConfigError when a newer version has made a contract step that this one does not work with; Error when
- *   PostgreSQL is too old, the database's encoding is not UTF-8, or a migration fails (then none of it is applied); the
- *   signal's reason
+ * Migrates the schema to this version. Safe to call concurrently from several processes: one migrates, the others wait.
+ * @param signal - aborts the wait for another process, not a migration in progress
+ * @returns the migrations of newer versions in the database
+ * @throws ConfigError after an incompatible contract step of a newer version; Error when PostgreSQL is too old, the encoding is
+ *   not UTF-8, or a migration fails (which is then rolled back); the signal's reason
  */
 export async function migrateToLatest(
   db: Database,
   signal?: AbortSignal,
   known = currentSchema,
 ): Promise<string[]> {
-  // Asked for again and again: a wait in the server could not be ended from here. In a transaction of its own each time:
-  // those who wait within one could keep all connections of a small pooler, and the one who works needs two.
+  // Polls, because a wait in the server could not be aborted, with a transaction for each attempt: waiting transactions could
+  // occupy all connections of a small pooler, of which the migration needs two.
   for (;;) {
     const newer = await migrateAlone(db, known, signal);
     if (newer) return newer;
@@ -83,7 +81,7 @@ export async function migrateToLatest(
   }
 }
 
-/** @returns undefined while another process does it */
+/** @returns undefined while another process migrates */
 function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): Promise<string[] | undefined> {
   return db.transaction(async (lock) => {
     await checkServer(lock);
@@ -93,7 +91,7 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
     const afterEach = (trx: Knex, names: unknown[]) =>
       recordContract(trx, known.migrations[names[0] as string]!);
     for (const config of migratorConfigs(known)) {
-      // Whoever holds knex's own lock while we hold ours has died: it would block every start from now on.
+      // Under our lock, knex's own lock is left over from a dead process, and would block every start.
       await db.migrate.forceFreeMigrationsLock(config);
       await db.migrate.latest({ ...config, afterEach });
     }
@@ -101,14 +99,14 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
   });
 }
 
-/** Notes in the database what it is compatible from, when a contract step raises that. */
+/** Records the oldest compatible version after a contract step. */
 async function recordContract(trx: Knex, migration: MarkedMigration): Promise<void> {
   if (migration.kind !== 'contract') return;
   const { compatibleFrom } = migration;
   const current = await trx<{ compatible_from: string }>('schema_compatibility').first('compatible_from');
   if (!isOlder(current!.compatible_from, compatibleFrom)) return;
   await trx('schema_compatibility').update({ compatible_from: compatibleFrom });
-  // Version 1.2.0 looks for names that it does not know in this table only, and refuses to start with them in its message.
+  // Version 1.2.0 checks this table only, and rejects unknown names in a message that contains them.
   await trx('knex_migrations').insert({
     name: `version ${compatibleFrom} of the service, or later`,
     batch: 0,
@@ -116,15 +114,15 @@ async function recordContract(trx: Knex, migration: MarkedMigration): Promise<vo
   });
 }
 
-/** The state of the schema, as one version of the service sees it. */
+/** The state of the schema for one version of the service. */
 interface SchemaState {
-  /** The migrations that were not made yet. */
+  /** Migrations that were not made yet. */
   missing: string[];
-  /** Those of newer versions, which this one does not know. */
+  /** Unknown migrations, of newer versions. */
   newer: string[];
 }
 
-/** Reads which migrations were made, and changes nothing. @throws ConfigError when the schema is too new */
+/** Reads which migrations were made. @throws ConfigError when the schema is too new */
 async function readSchema(db: Database, { version, migrations: known }: KnownSchema): Promise<SchemaState> {
   const names = (tableName: string) => db<{ name: string }>(tableName).orderBy('id').pluck('name');
   const frozen = (await hasTable(db, 'knex_migrations')) ? await names('knex_migrations') : [];
@@ -152,20 +150,18 @@ async function hasTable(db: Database, name: string): Promise<boolean> {
   return rows[0].there;
 }
 
-/** Whether the first version comes before the second. */
+/** Returns whether the first version is older. */
 export const isOlder = (first: string, second: string) => byNumber.compare(first, second) < 0;
 const byNumber = new Intl.Collator('en', { numeric: true });
 
-/** Reads the same of a server that can be used. @throws as `migrateToLatest` */
+/** Reads the schema of a supported server. @throws as `migrateToLatest` */
 async function readState(db: Database, known: KnownSchema): Promise<SchemaState> {
   await checkServer(db);
   return readSchema(db, known);
 }
 
 /**
- * Lists the steps to the schema of this version that were not made yet. It only reads: for accounts that may not change the
- * schema.
- * @returns their names; none when the schema can be used
+ * Lists the missing migrations of this version, also for accounts without the right to change the schema.
  * @throws as `migrateToLatest`
  */
 export async function missingMigrations(db: Database, known = currentSchema): Promise<string[]> {
@@ -173,9 +169,9 @@ export async function missingMigrations(db: Database, known = currentSchema): Pr
 }
 
 /**
- * Waits until another process has brought the schema up to date.
- * @param onWait - called once with what is missing, when there is something to wait for
- * @returns the migrations of newer versions that the database has besides
+ * Waits until another process has migrated the schema.
+ * @param onWait - called once with the missing migrations, if there are any
+ * @returns the migrations of newer versions in the database
  * @throws as `migrateToLatest`
  */
 export async function waitForMigrations(

@@ -14,11 +14,11 @@ export function poolUse({ client }: { client: Knex.Client }): PoolUse {
   return { used: pool.numUsed(), free: pool.numFree(), waiting: pool.numPendingAcquires() };
 }
 
-/** The use of a pool in another thread, as that thread has noted it last. */
+/** The use of a pool in another thread, in shared memory. */
 export class SharedPoolUse {
   private readonly numbers: Int32Array;
 
-  /** @param memory - of another one, to share it; absent: memory of its own */
+  /** @param memory - of another instance; by default new memory */
   constructor(readonly memory = new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT)) {
     this.numbers = new Int32Array(memory);
   }

@@ -5,43 +5,39 @@ import { openDatabase, queryRows, type Database, type DatabaseAddress } from './
 import { LagMeter } from './lag-meter';
 import { poolUse, type PoolUse } from './pool-use';
 
-/** Where the replica is, and how it is used. */
 interface ReplicaConfig {
   url: string;
   connections: number;
-  /** A replica that is further behind serves no reads. */
+  /** Maximum lag; with more, the replica is not used. */
   lagSeconds: number;
 }
 
-/** How often both servers are asked for their positions. */
-const lookMilliseconds = 1_000;
+/** Pause between two checks of both servers. */
+const checkMilliseconds = 1_000;
 
-/** A server that has not answered by then is taken for dead, or frozen; reads that wait for it go to the primary. */
-const answerMilliseconds = 1_000;
+/** Timeout of a check; then the replica is disabled, and its reads are repeated on the primary. */
+const checkTimeoutMilliseconds = 1_000;
 
-/** How long a request waits for a connection to the replica; then there is the primary. */
+/** Timeout of the wait for a connection to the replica. */
 const acquireMilliseconds = 1_000;
 
-/** How long a request waits for a statement on the replica: half of what the primary has for it. */
+/** Statement timeout on the replica: half of the primary's, which then repeats the statement. */
 export const replicaQueryMilliseconds = 5_000;
 
-/** The database of one cluster: a replica has the same, and no other server has it. */
+/** Identifies a database: a replica has the same identifier as its primary. */
 const databaseSql = `
   (select system_identifier from pg_control_system()) || '/' ||
   (select oid from pg_database where datname = current_database())
 `;
 
-/** A position is the bytes of the log since its beginning; what is visible has been flushed to it. */
+/** The flushed WAL position, in bytes. Visible changes are flushed. */
 const primarySql = `
   select ${databaseSql} as database,
     cast(cast('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as bit(32)) as integer) as timeline,
     cast(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') as bigint) as position
 `;
 
-/**
- * Who may not read statistics (pg_read_all_stats) sees no received timeline, and learns of another one with the replica's
- * next checkpoint.
- */
+/** Without pg_read_all_stats, the received timeline is null; the control data have it after the next checkpoint. */
 const replicaSql = `
   select ${databaseSql} as database, pg_is_in_recovery() as "isReplica",
     coalesce(
@@ -53,7 +49,7 @@ const replicaSql = `
 
 interface PrimaryState {
   database: string;
-  /** A promotion begins another one: positions say nothing across timelines. */
+  /** A promotion starts another timeline: positions cannot be compared across timelines. */
   timeline: number;
   position: number;
 }
@@ -63,8 +59,8 @@ interface ReplicaState extends PrimaryState {
 }
 
 /**
- * A replica that is looked at every second: how far it is behind, and whether it answers. No request waits for that: it
- * asks what the last look has found. Two connections are for looking, one of them to the primary.
+ * A replica whose lag and availability are checked every second. Requests use the result of the last check. The checks have a
+ * connection to each server.
  */
 export class Replica {
   private readonly pool: Database;
@@ -74,21 +70,21 @@ export class Replica {
   private lag = new LagMeter();
   private readonly watch: PeriodicTask;
   private isStopping = false;
-  /** The reads in progress there, by how they are rejected. */
+  /** The reject functions of reads in progress. */
   private readonly reading = new Set<(reason: Error) => void>();
-  /** Everything that was written until then is there; -Infinity: that is not known. Of `performance.now()`, as all times. */
+  /** The replica has all writes up to this time of `performance.now()`; -Infinity: disabled. */
   private freshAt = -Infinity;
   private readonly startedAt = performance.now();
-  /** The last `freshAt` that was known; until then, the start. */
+  /** The last known `freshAt`; initially the start. */
   private knownFreshAt = this.startedAt;
-  /** Why it is not used, as logged last; null: it is used. */
+  /** The logged reason why it is disabled; null: enabled. */
   private reported?: string | null;
-  /** The last answer of the primary. */
+  /** The last state of the primary. */
   private primary?: PrimaryState;
-  /** Whether a failed read was logged since the last look. */
+  /** Whether a failed read was logged since the last check. */
   private hasWarned = false;
 
-  /** Starts to look at it; it is used as soon as it is known to be fresh. */
+  /** Starts the checks; the replica is enabled once its lag is known. */
   constructor(
     config: ReplicaConfig,
     primary: DatabaseAddress,
@@ -107,24 +103,24 @@ export class Replica {
     const watch = {
       applicationName: 'replica watch',
       connectionsMax: 1,
-      queryMilliseconds: answerMilliseconds,
+      queryMilliseconds: checkTimeoutMilliseconds,
     };
     this.watchedReplica = openDatabase(address, watch);
     this.watchedPrimary = openDatabase(primary, watch);
     this.watch = startPeriodicTask({
-      milliseconds: lookMilliseconds,
-      run: () => this.look(),
-      onError: (error) => log.error({ err: error }, 'failed to look at the replica'),
+      milliseconds: checkMilliseconds,
+      run: () => this.check(),
+      onError: (error) => log.error({ err: error }, 'failed to check replica'),
     });
   }
 
-  /** How old at most what it has now is, in milliseconds; Infinity when it is not to be read from. */
+  /** Returns the upper bound of the lag in milliseconds; Infinity while disabled. */
   age(): number {
     const age = performance.now() - this.freshAt;
     return age <= this.lagMilliseconds ? age : Infinity;
   }
 
-  /** How far it is behind at most, in seconds, whether it is used or not: for so long it is not known to have everything. */
+  /** Returns the upper bound of the lag in seconds, also while disabled. */
   lagSeconds(): number {
     return (performance.now() - this.knownFreshAt) / 1000;
   }
@@ -133,7 +129,7 @@ export class Replica {
     return poolUse(this.pool);
   }
 
-  /** Reads from it. @throws what `read` throws; as soon as it is known to be dead or frozen, that it does not answer */
+  /** Reads from the replica. @throws errors of `read`; Error as soon as a check fails */
   read<T>(read: (pool: Database) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.reading.add(reject);
@@ -143,14 +139,14 @@ export class Replica {
     });
   }
 
-  /** Logs a read that failed there, the first between two looks; whether it is used is decided by the looks alone. */
+  /** Logs the first failed read between two checks; only the checks decide whether the replica is used. */
   noteFailure(error: unknown): void {
     if (this.hasWarned || this.age() === Infinity) return;
     this.hasWarned = true;
     this.log.warn({ err: error }, 'read from replica failed, reading from primary');
   }
 
-  /** Stops looking. To be called when nothing is read from it any more. */
+  /** Stops the checks and closes the connections; no read may be in progress. */
   async stop(): Promise<void> {
     this.isStopping = true;
     await Promise.all([
@@ -161,9 +157,9 @@ export class Replica {
     ]);
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     this.hasWarned = false;
-    await this.lookAtPrimary();
+    await this.checkPrimary();
     let replica: ReplicaState;
     try {
       replica = await inTime(queryRows<ReplicaState>(this.watchedReplica, replicaSql, []));
@@ -172,16 +168,16 @@ export class Replica {
       for (const reject of this.reading) reject(new Error('the replica does not answer', { cause: error }));
       return this.report('it does not answer', error);
     }
-    const reason = await this.whyUnfit(replica);
+    const reason = await this.findReason(replica);
     this.freshAt = reason === undefined ? this.lag.freshAt(replica.position) : -Infinity;
     if (this.freshAt > -Infinity) this.knownFreshAt = this.freshAt;
-    // How far it is behind is known when it has come to where the primary was at the first look.
+    // The lag is known once the replica has reached the first recorded position.
     const isKnown = this.freshAt > -Infinity || performance.now() - this.startedAt > this.lagMilliseconds;
     if (reason !== undefined || isKnown) this.report(reason ?? 'it is too far behind');
   }
 
-  /** Why its position says nothing of how fresh it is; undefined: it does. */
-  private async whyUnfit({
+  /** Returns why the position of the replica cannot be compared; undefined if it can. */
+  private async findReason({
     database,
     isReplica,
     timeline,
@@ -194,16 +190,16 @@ export class Replica {
     if (timeline !== primary.timeline) {
       return `it is on timeline ${timeline}, the primary on timeline ${primary.timeline}`;
     }
-    // The primary writes on meanwhile: a replica that is further than it was is ahead only if it still is.
-    if (position <= primary.position || !(await this.lookAtPrimary())) return undefined;
+    // The primary may have written since its check: it is checked again.
+    if (position <= primary.position || !(await this.checkPrimary())) return undefined;
     if (position <= this.primary!.position) return undefined;
-    // What the primary comes to write until then is not what the replica has.
+    // Further positions of the primary are of another history.
     this.lag = new LagMeter();
     return 'it is ahead of the primary';
   }
 
-  /** Without an answer, the replica is thought to be further behind with each second. @returns whether there was one */
-  private async lookAtPrimary(): Promise<boolean> {
+  /** Records the position of the primary; without it, the assumed lag grows. @returns whether it responded */
+  private async checkPrimary(): Promise<boolean> {
     const at = performance.now();
     try {
       const primary = await inTime(queryRows<PrimaryState>(this.watchedPrimary, primarySql, []));
@@ -213,12 +209,12 @@ export class Replica {
       this.lag.note(primary.position, at);
       return true;
     } catch (error) {
-      this.log.debug({ err: error }, 'the primary did not say how far it is');
+      this.log.debug({ err: error }, 'failed to read primary WAL position');
       return false;
     }
   }
 
-  /** Logs whether it is used, and why not, when that has changed. @param reason - why it is not, if it is not */
+  /** Logs a change between enabled and disabled. @param reason - why it is disabled, if it is */
   private report(reason: string, error?: unknown): void {
     const state = this.age() < Infinity ? null : reason;
     if (this.isStopping || state === this.reported) return;
@@ -228,10 +224,10 @@ export class Replica {
   }
 }
 
-/** The only row, if it comes soon. */
+/** Returns the only row. @throws Error after `checkTimeoutMilliseconds` */
 async function inTime<Row>(rows: Promise<Row[]>): Promise<Row> {
-  const late = sleep(answerMilliseconds, undefined, { ref: false }).then(() => {
-    throw new Error('there was no answer in time');
+  const late = sleep(checkTimeoutMilliseconds, undefined, { ref: false }).then(() => {
+    throw new Error('no response in time');
   });
   const [row] = await Promise.race([rows, late]);
   return row!;

@@ -2,38 +2,34 @@ import type { Knex } from 'knex';
 import type { Database } from './database';
 
 /**
- * How long a request waits for one statement before it is 503: ten times the slowest that was measured (a million
- * products sorted without an index). Without it, a frozen server keeps whoever has a connection to it for ever. The
- * server is asked to give the statement up then; in a transaction, it does so by itself after the same time.
+ * Statement timeout of requests, then 503: ten times the slowest measured (a million products sorted without an index). In a
+ * transaction, the server has the same timeout; elsewhere, the driver cancels the statement.
  */
 export const databaseQueryMilliseconds = 10_000;
 
-/** How long a statement of a request's transaction waits for a lock: less, so that it is known what it waited for. */
+/** Lock timeout of requests: shorter, so that the error names the lock. */
 export const databaseLockMilliseconds = 8_000;
 
-/** How long a request's transaction may stand still between two statements: its client has died, or is frozen. */
+/** Maximum time that a transaction of a request may stay idle: its client has died or is frozen. */
 export const databaseIdleMilliseconds = 10_000;
 
-/** How long a statement over all rows of a feed may take: 5 GiB, with three other runs beside it, need most of it. */
+/** Statement timeout for all rows of a feed: 5 GiB beside three other runs need most of it. */
 export const databaseBulkMilliseconds = 2 * 3600 * 1000;
 
-/** How long the transaction of a run may stand still: all attempts to open the raw file fit into it. */
+/** Maximum time that the transaction of a run may stay idle, for example to open the raw file with retries. */
 export const databaseBulkIdleMilliseconds = 20 * 60 * 1000;
 
-/** A machine that has vanished amid a transaction is noticed within a minute, instead of PostgreSQL's two hours. */
+/** TCP keep-alive: a lost machine is detected within a minute, not two hours. */
 const databaseKeepAlive = { idleSeconds: 30, intervalSeconds: 10, count: 3 };
 
-/** How often the server looks, amid a statement, whether the client of a transaction is still there. */
+/** Interval in which the server checks, during a statement, whether its client is connected. */
 const clientCheckMilliseconds = 1_000;
 
-/**
- * What a transaction is for: a request; an upload, which it waits for between its statements for as long as that takes; or
- * work over all rows of a feed.
- */
+/** The kind of a transaction: a request; an upload, which may stay idle; or work on all rows of a feed. */
 export type TransactionKind = 'request' | 'upload' | 'bulk';
 
-/** How long a statement may take, how long it may wait for a lock, how long the transaction may stand between statements. */
-function boundsOf(kind: TransactionKind): { statement: number; lock: number; idle: number } {
+/** Returns the timeouts of a statement, a lock and an idle transaction; 0 is none. */
+function timeoutsOf(kind: TransactionKind): { statement: number; lock: number; idle: number } {
   if (kind === 'bulk') {
     return {
       statement: databaseBulkMilliseconds,
@@ -41,7 +37,6 @@ function boundsOf(kind: TransactionKind): { statement: number; lock: number; idl
       idle: databaseBulkIdleMilliseconds,
     };
   }
-  // 0 is no limit.
   return {
     statement: databaseQueryMilliseconds,
     lock: databaseLockMilliseconds,
@@ -50,12 +45,11 @@ function boundsOf(kind: TransactionKind): { statement: number; lock: number; idl
 }
 
 /**
- * The settings hold for the transaction only, which is what a pooler in transaction mode can keep; it would refuse them
- * at the start of a connection. Each is the server's word: the limits of the driver die with its process. The last one
- * lets the server notice amid a statement, and not only after it, that its client was killed; not every system can.
+ * Returns the settings of a transaction. A pooler in transaction mode refuses them at the start of a connection, and the timeouts
+ * of the driver end with its process. Not every system supports the last one.
  */
-function boundSql(kind: TransactionKind): string {
-  const { statement, lock, idle } = boundsOf(kind);
+function timeoutSql(kind: TransactionKind): string {
+  const { statement, lock, idle } = timeoutsOf(kind);
   const { idleSeconds, intervalSeconds, count } = databaseKeepAlive;
   return `
     set local statement_timeout = ${statement};
@@ -74,9 +68,8 @@ function boundSql(kind: TransactionKind): string {
 }
 
 /**
- * Does `work` in a transaction that the server ends by itself, and undoes, when its client is gone or does not go on:
- * nobody's locks are held for ever.
- * @throws whatever `work` throws; then nothing has happened
+ * Runs `work` in a transaction with timeouts: the server rolls it back when its client dies or freezes.
+ * @throws errors of `work`, after a rollback
  */
 export function inTransaction<T>(
   db: Database,
@@ -84,23 +77,23 @@ export function inTransaction<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
   return db.transaction(async (trx) => {
-    await trx.raw(boundSql(kind));
+    await trx.raw(timeoutSql(kind));
     return work(trx);
   });
 }
 
-/** Does `work`, which only reads, in such a transaction of a request; all of its statements see the same moment. */
+/** Runs `work`, which only reads, in a transaction of a request with one snapshot. */
 export function inSnapshot<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   return db.transaction(
     async (trx) => {
-      await trx.raw(boundSql('request'));
+      await trx.raw(timeoutSql('request'));
       return work(trx);
     },
     { isolationLevel: 'repeatable read', readOnly: true },
   );
 }
 
-/** Begins such a transaction, for a caller that rolls it back in any case. */
+/** Begins a transaction with timeouts, which the caller ends. */
 export async function beginTransaction(
   db: Database,
   kind: TransactionKind,
@@ -108,7 +101,7 @@ export async function beginTransaction(
 ): Promise<Knex.Transaction> {
   const trx = await db.transaction(undefined, isolationLevel && { isolationLevel });
   try {
-    await trx.raw(boundSql(kind));
+    await trx.raw(timeoutSql(kind));
     return trx;
   } catch (error) {
     await trx.rollback().catch(() => undefined);
@@ -116,7 +109,7 @@ export async function beginTransaction(
   }
 }
 
-/** Does `work` with another limit to each wait for a lock. Where it throws, the transaction or savepoint must end. */
+/** Runs `work` with another lock timeout. After an error, the transaction or savepoint must end. */
 export async function withLockTimeout<T>(
   trx: Knex.Transaction,
   milliseconds: number,
