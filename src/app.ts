@@ -30,7 +30,6 @@ import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
 
-/** Everything the application works with. */
 interface AppDependencies {
   config: Pick<
     Config,
@@ -44,35 +43,35 @@ interface AppDependencies {
   authenticate: Authenticate;
   address: DatabaseAddress;
   db: Database;
-  /** Where the catalog and sales figures are read; absent: from `db`. */
+  /** Reads of catalog and analytics; default: from `db`. */
   reads?: Reads;
-  /** A pool of its own for the keys of uploads, see `receiveFeedIdempotently`. */
+  /** Pool for the idempotency keys of uploads, see `receiveFeedIdempotently`. */
   claims: Database;
   objectStore: ObjectStore;
   runWorker: RunWorker;
-  /** Downloads of rejects at a time; default: as many as the worker has connections for. */
+  /** Maximum concurrent downloads of rejects; default: the connections of the worker. */
   concurrentRejects?: number;
-  /** Delays the refusal of a wrong key; default: where one address sends many. */
+  /** Delays the response to a wrong key; default: for addresses with many. */
   delayWrongKey?: DelayWrongKey;
-  /** Whether other processes answer on the same port: they count requests together. */
+  /** Whether other processes serve the same port: the rate limit is shared. */
   sharesPort?: boolean;
   log: Log;
-  /** Is told of each request when it is over. */
+  /** Receives each completed request. */
   observeRequest?: (record: RequestRecord) => void;
-  /** Turns responses that break the document into errors; for tests. */
+  /** Validates responses against the document; for tests. */
   verifyResponses?: boolean;
 }
 
-/** The whole HTTP application, not listening yet. */
+/** The HTTP application, not listening yet. */
 export interface App {
   handle: HandleRequest;
-  /** Is to be told of what the HTTP server refuses by itself. */
+  /** Logs requests rejected by the HTTP server before routing. */
   logRefusal: (socket: Socket, refusal: HttpRefusal) => void;
-  /** New requests are refused from now on. @returns when the last one in flight has ended */
+  /** Rejects new requests. @returns when the last request in progress has ended */
   drain(): Promise<void>;
 }
 
-/** Puts the application together. @throws when the document and the handlers do not fit each other */
+/** Composes the application. @throws when document and handlers do not match */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const {
     config,

@@ -217,7 +217,7 @@ const observability = {
   },
 } as const satisfies Settings;
 
-/** All settings by topic: the reference page and `.env.example` are generated from it. */
+/** All settings by topic, the source of the reference page and `.env.example`. */
 export const settingGroups = {
   'Network and shutdown': network,
   'API keys': keys,
@@ -246,12 +246,12 @@ export type Config = ReturnType<typeof loadConfig>;
 
 /**
  * Reads the settings from `env`; an empty variable counts as unset.
- * @throws ConfigError that names every wrong setting.
+ * @throws ConfigError with every wrong setting
  */
 export function loadConfig(env: NodeJS.ProcessEnv) {
   const values = readSettings(env);
   const { DATABASE_URL: databaseUrl, DATABASE_REPLICA_URL: replicaUrl, METRICS_PORT: metricsPort } = values;
-  // With 0, each gets a free one.
+  // With 0, each gets a free port.
   if (metricsPort && metricsPort === values.PORT) {
     throw new ConfigError('Wrong setting METRICS_PORT: it must differ from PORT.');
   }
@@ -285,9 +285,9 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     concurrentRuns: values.MAX_CONCURRENT_RUNS,
     concurrentRunsOfPartner: values.MAX_CONCURRENT_RUNS_PER_PARTNER,
     databaseConnections: values.DATABASE_CONNECTIONS,
-    // There is no pooler in front of the embedded server.
+    // The embedded server has no pooler.
     preparesStatements: (values.DATABASE_PREPARED_STATEMENTS ?? (databaseUrl ? 'off' : 'on')) === 'on',
-    // No other process migrates the embedded server.
+    // Only this process migrates the embedded server.
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',
     webhookPrivateAddresses: values.WEBHOOK_PRIVATE_ADDRESSES === 'on',
@@ -301,7 +301,7 @@ function s3Config(values: Values, bucket: string, env: NodeJS.ProcessEnv) {
   return {
     bucket,
     endpoint: values.S3_ENDPOINT,
-    // An S3-compatible store rarely cares about the region, but the SDK refuses to sign without one.
+    // The SDK requires a region, which S3-compatible stores rarely use.
     region: values.S3_REGION ?? (values.S3_ENDPOINT && !env.AWS_REGION ? 'us-east-1' : undefined),
     forcePathStyle: values.S3_FORCE_PATH_STYLE ?? values.S3_ENDPOINT !== undefined,
     requestChecksumCalculation: values.S3_REQUEST_CHECKSUM_CALCULATION,
@@ -312,7 +312,7 @@ function isUrl(value: string, protocols: string[]): boolean {
   return URL.canParse(value) && protocols.includes(new URL(value).protocol);
 }
 
-/** Whether the driver accepts the address; that of a socket is one too, and no URL. */
+/** Returns whether the driver accepts the address, which can also be that of a socket. */
 function isPostgresUrl(value: string): boolean {
   try {
     return /^postgres(ql)?:\/\/\S+$/.test(value) && Boolean(new Client({ connectionString: value }));

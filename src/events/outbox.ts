@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 
-/** The body of a message, as the document has it. */
+/** The body of a message in the document. */
 export type EventBody =
   | components['schemas']['FeedUploadedEvent']
   | components['schemas']['JobCompletedEvent']
@@ -8,12 +8,11 @@ export type EventBody =
   | components['schemas']['OrderCreatedEvent']
   | components['schemas']['WebhookPingEvent'];
 
-/** What is published. */
 export type EventType = EventBody['type'];
 
 /**
- * Publishes events within the transaction that they tell of: they are delivered once it is committed, and never otherwise.
- * One statement, or part of one; without an endpoint, as in most installations, the events are not even read.
+ * Returns the statement, or part of one, that publishes events in the transaction of their cause. They are delivered after its
+ * commit. Without an endpoint, as in most installations, the events are not even read.
  * @param events - a query with the columns `event_type`, `partner_name` and `content` (JSON)
  */
 export const publishEventsSql = (events: string) => `

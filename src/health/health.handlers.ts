@@ -2,11 +2,11 @@ import { type DatabaseAddress, clientConfig } from '../db/database';
 import type { Handlers } from '../http/contract';
 import { Client } from 'pg';
 
-/** The operation that looks at the database of this address. */
+/** Makes the handler that checks the database of this address. */
 export function healthHandlers(address: DatabaseAddress): Pick<Handlers, 'getHealth'> {
-  // Whoever asks meanwhile shares the answer: no number of callers, who need no key, opens more than one connection.
-  let look: Promise<boolean> | undefined;
-  const isReachable = () => (look ??= isDatabaseReachable(address).finally(() => (look = undefined)));
+  // Concurrent callers, who need no key, share one check and its connection.
+  let check: Promise<boolean> | undefined;
+  const isReachable = () => (check ??= isDatabaseReachable(address).finally(() => (check = undefined)));
   return {
     async getHealth({ reply }) {
       return (await isReachable())
@@ -16,12 +16,12 @@ export function healthHandlers(address: DatabaseAddress): Pick<Handlers, 'getHea
   };
 }
 
-/** `GET /health` promises an answer within two seconds; this leaves time to send it, also on a busy machine. */
+/** Timeout of the check: `GET /health` promises a response within two seconds. */
 const healthCheckMilliseconds = 1_000;
 
 /**
- * Whether the database lets us in: opens a connection of its own and closes it at once (specification, section 4).
- * Never throws, and takes no longer than `healthCheckMilliseconds`, even from a database that has stopped moving.
+ * Checks the database with a new connection (specification, section 4). Never throws, and takes at most
+ * `healthCheckMilliseconds`, also with a frozen database.
  */
 export async function isDatabaseReachable(address: DatabaseAddress): Promise<boolean> {
   const client = new Client({
@@ -35,7 +35,7 @@ export async function isDatabaseReachable(address: DatabaseAddress): Promise<boo
   } catch {
     return false;
   } finally {
-    // Not awaited: a frozen server would keep us waiting for the goodbye.
+    // Not awaited: a frozen server would not respond.
     client.end().catch(() => undefined);
   }
 }

@@ -3,31 +3,30 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { parseJson, stringifyJson } from '../shared/exact-json';
 
-/** How long the answer to a request with an `Idempotency-Key` is kept: what the service promises. */
+/** Promised retention of the response to a request with an `Idempotency-Key`. */
 export const idempotencyMilliseconds = 24 * 3600 * 1000;
 
-/** How many answers that are too old one statement removes: it takes some ten milliseconds. */
+/** Batch size of the clean-up: some ten milliseconds per statement. */
 export const expiredAnswersPerDelete = 1_000;
 
-/** A name that a caller has given to one piece of work. Callers cannot meet each other's names. */
+/** An `Idempotency-Key` of an API key. */
 export interface IdempotencyKey {
   /** SHA-256 of the API key, 32 bytes. */
   apiKeyDigest: Buffer;
-  /** As it was sent. */
+  /** As sent. */
   text: string;
 }
 
-/** What a request was answered, and how to know that request again. */
+/** The digest of a request and its response. */
 export interface AnsweredRequest {
   /** SHA-256, 32 bytes. */
   requestDigest: Buffer;
-  /** Of the 201. */
   responseBody: object;
 }
 
 /**
- * Claims the key for the transaction: true when no other request holds it. The claim ends with the transaction, also when
- * the process or the connection dies. What the last holder has committed is seen by every later statement.
+ * Claims the key for the transaction, by an advisory lock that ends with it.
+ * @returns whether no other request has it; later statements see the commit of the last holder
  */
 export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
   const { rows } = await trx.raw<{ rows: { claimed: boolean }[] }>(
@@ -37,9 +36,9 @@ export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Prom
   return rows[0]!.claimed;
 }
 
-/** Whether no transaction claims the key now. */
+/** Returns whether no transaction claims the key now. */
 export async function isUnclaimed(db: Database, key: IdempotencyKey): Promise<boolean> {
-  // Shared, and released with the statement: two that ask do not meet.
+  // A shared lock until the end of the statement: concurrent checks do not conflict.
   const { rows } = await db.raw<{ rows: { unclaimed: boolean }[] }>(
     'select pg_try_advisory_xact_lock_shared(?) as unclaimed',
     [String(lockOf(key))],
@@ -47,18 +46,18 @@ export async function isUnclaimed(db: Database, key: IdempotencyKey): Promise<bo
   return rows[0]!.unclaimed;
 }
 
-/** The low byte keeps it apart from other locks (see `claimRun`). Two keys meet by one chance in 2^56. */
+/** Returns the advisory lock of a key. The low byte is its kind (see `claimRun`); a collision has probability 2^-56. */
 function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   const hash = createHash('sha256').update(apiKeyDigest).update(text).digest();
   return (hash.readBigInt64BE() & ~0xffn) | 2n;
 }
 
-/** What the request with this key was answered; null when there was none, or too long ago. */
+/** Finds the response to the request with this key; null when there is none, or it has expired. */
 export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
   const row = await db('idempotency_keys')
     .where(columnsOf(key))
     .andWhere('expires_at', '>', db.fn.now())
-    // As text: its numbers would lose digits.
+    // As text: parsed numbers would lose digits.
     .first<{ request_digest: Buffer; response_text: string } | undefined>(
       'request_digest',
       db.raw('cast(response_body as text) as response_text'),
@@ -68,13 +67,13 @@ export async function findAnswered(db: Database, key: IdempotencyKey): Promise<A
     : null;
 }
 
-/** Keeps an answer for `idempotencyMilliseconds` from now, in place of one that is too old. */
+/** Stores a response for `idempotencyMilliseconds`, in place of an expired one. */
 export async function keepAnswer(
   trx: Knex.Transaction,
   key: IdempotencyKey,
   { requestDigest, responseBody }: AnsweredRequest,
 ): Promise<void> {
-  // Not `now()`: an upload's transaction may have begun long ago.
+  // Not `now()`, the start of the transaction: an upload can take long.
   const expiresAt = trx.raw(`clock_timestamp() + ? * interval '1 millisecond'`, [idempotencyMilliseconds]);
   await trx('idempotency_keys')
     .insert({
@@ -103,9 +102,8 @@ const deleteExpiredSql = `
 `;
 
 /**
- * Removes answers that are too old, a batch at a time. Safe at any time, on any number of processes: what another one is
- * about to remove or replace is left to it.
- * @returns how many there were
+ * Deletes expired responses in batches. Safe at any time on any number of processes, which skip each other's rows.
+ * @returns their number
  */
 export async function deleteExpiredAnswers(db: Database): Promise<number> {
   for (let deleted = 0; ;) {

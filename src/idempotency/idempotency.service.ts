@@ -13,15 +13,15 @@ import {
 } from './idempotency.repository';
 import type { Caller } from '../shared/caller';
 
-/** The body of a response, and whether it is that of an earlier request. */
+/** The body of a response, and whether it is replayed from an earlier request. */
 export interface Outcome<T> {
   responseBody: T;
   replayed: boolean;
 }
 
 /**
- * SHA-256 of an operation and a JSON value. The order of members does not count.
- * @param value - as `JSON.parse` gives it; numbers are compared as it reads them
+ * Returns the SHA-256 of an operation and a JSON value, whatever the order of members.
+ * @param value - a result of `JSON.parse`, with its numbers
  */
 export function digestRequest(operationId: string, value: unknown): Buffer {
   return createHash('sha256')
@@ -30,10 +30,9 @@ export function digestRequest(operationId: string, value: unknown): Buffer {
 }
 
 /**
- * Does `work` unless the same request was answered before, and keeps its answer, all in one transaction: whatever fails
- * or dies on the way, neither is there, and the key is free. Without a key, just does it, in no transaction of ours.
- * @param request - the operation and what was asked of it, as JSON
- * @throws idempotent_request_in_progress, idempotency_key_used; whatever `work` throws
+ * Runs `work` once per key and stores its response, in one transaction. Without a key, runs it without a transaction.
+ * @param request - the operation and its input, as JSON
+ * @throws idempotent_request_in_progress, idempotency_key_used; errors of `work`
  */
 export async function doOnce<T extends object>(
   db: Database,
@@ -53,8 +52,8 @@ export async function doOnce<T extends object>(
 }
 
 /**
- * Does `work` while no other request with the key is being worked on, here or elsewhere, in the transaction that keeps it
- * so. @throws idempotent_request_in_progress; whatever `work` throws
+ * Runs `work` in a transaction that claims the key, on all processes.
+ * @throws idempotent_request_in_progress; errors of `work`
  */
 export function whileClaimed<T>(
   db: Database,
@@ -68,7 +67,7 @@ export function whileClaimed<T>(
   });
 }
 
-/** The earlier answer to the same request. @throws idempotency_key_used when it was another one */
+/** Returns the stored response. @throws idempotency_key_used when the request is another one */
 export function replay<T extends object>(
   { requestDigest, responseBody }: AnsweredRequest,
   digest: Buffer,
@@ -77,7 +76,7 @@ export function replay<T extends object>(
   return { responseBody: responseBody as T, replayed: true };
 }
 
-/** The key that a request came with; undefined when it has none. */
+/** Returns the key of a request; undefined without one. */
 export function idempotencyKeyOf(call: {
   caller: Caller;
   headers: { 'Idempotency-Key'?: string };
@@ -86,7 +85,7 @@ export function idempotencyKeyOf(call: {
   return text === undefined ? undefined : { apiKeyDigest: call.caller.keyDigest, text };
 }
 
-/** What a response says of its outcome. */
+/** Returns the header of a replayed response. */
 export function replayedHeader({ replayed }: Outcome<unknown>): { 'Idempotent-Replayed'?: 'true' } {
   return replayed ? { 'Idempotent-Replayed': 'true' } : {};
 }

@@ -9,25 +9,26 @@ interface Waiting<Task, Result> {
   reject: (error: unknown) => void;
 }
 
-/** The size of a batch, and how many there are. */
+/** The limits of a batcher. */
 interface BatchLimits<Task> {
-  /** Tasks of a batch. */
+  /** Maximum tasks per batch. */
   tasksMax: number;
-  /** Their size by `sizeOf`, unless one task alone is larger. */
+  /** Maximum size of a batch by `sizeOf`; a single larger task is allowed. */
   sizeMax: number;
   sizeOf: (task: Task) => number;
-  /** Batches in progress. */
+  /** Maximum concurrent batches. */
   concurrentMax: number;
-  /** Tasks that wait for a batch. */
+  /** Maximum waiting tasks. */
   waitingMax: number;
 }
 
 /**
- * Executes concurrent tasks in batches. A single task is executed at once; one that arrives while all batches are in
- * progress waits for the next. In return, a batch costs the database hardly more than a task.
- * @param work - returns the outcome of each task, in their order; what it throws concerns all of them
- * @returns a function that executes one task. It throws the task's error; what `work` throws, also in the batch that the
- *   task would have waited for; unavailable when too many wait
+ * Executes concurrent tasks in batches, which cost the database hardly more than one task.
+ *
+ * A task runs immediately, or in the next batch while the maximum of batches is in progress.
+ * @param work - returns the outcome of each task, in their order; an error that it throws is that of all
+ * @returns a function that executes one task. It throws the task's error; an error of `work`, also of the batch before;
+ *   unavailable when too many tasks wait
  */
 export function createBatcher<Task, Result>(
   limits: BatchLimits<Task>,

@@ -1,24 +1,21 @@
 import { partnerNotAllowed, readOnlyKey } from './errors';
 
-/** Who sends a request: the API key that it came with. */
+/** The API key of a request. */
 export interface Caller {
-  /** SHA-256 of the key, 32 bytes: it tells keys apart, and is no secret. */
+  /** SHA-256 of the key, 32 bytes; not secret. */
   keyDigest: Buffer;
   /** For people and logs. */
   keyName: string;
-  /** The partner that the key is limited to; null when it may see and do everything. */
+  /** The only partner that the key gives access to; null: all partners. */
   partnerName: string | null;
   /** Whether the key may only read. */
   isReadOnly: boolean;
 }
 
-/** Whose data may be seen: those of the partner of this name; null: everybody's. */
+/** The partner whose data may be accessed; null: all partners. */
 export type PartnerScope = Caller['partnerName'];
 
-/**
- * Finds out who sends a request; undefined when the key is not a valid one.
- * @throws whatever the database throws
- */
+/** Returns the caller of a key; undefined for an invalid one. @throws errors of the database */
 export type Authenticate = (key: string) => Promise<Caller | undefined>;
 
 /** @throws read_only_key when the key may only read */
@@ -31,16 +28,15 @@ export function requirePartner(scope: PartnerScope, partnerName: string): void {
   if (scope !== null && scope !== partnerName) throw partnerNotAllowed(scope);
 }
 
-/** Who shares limits with others: names to count by, see `ConcurrencyLimit`. */
+/** The names by which `ConcurrencyLimit` counts shares. */
 interface LimitHolder {
   holder: string;
   group: string;
 }
 
 /**
- * The holder that a request counts for: the partner that the key is limited to, or else the key and the partner that the
- * request names or concerns.
- * @param partner - its name or number; absent: not known yet, or none
+ * Returns the holder of a request: the partner of the key, or else the key with the partner of the request.
+ * @param partner - name or number; absent: unknown or none
  */
 export function holderOf({ keyDigest, partnerName }: Caller, partner?: string | number): LimitHolder {
   const group = partnerName === null ? `key ${keyDigest.toString('hex')}` : `partner ${partnerName}`;

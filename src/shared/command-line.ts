@@ -1,12 +1,9 @@
 import { Command, CommanderError, type ErrorOptions } from 'commander';
 
-/** A command line that cannot be used. The message has two lines: what is wrong, and how to get help. */
+/** A wrong command line. The message has two lines: the error, and how to get help. */
 export class UsageError extends Error {}
 
-/**
- * A command, or a group of them, as commander has it: arguments, options and help texts are defined there, once. Parsing
- * a wrong command line throws a `UsageError` instead of ending the process.
- */
+/** A command of commander that throws a `UsageError` instead of ending the process. */
 export class CommandLine extends Command {
   constructor(name?: string) {
     super(name);
@@ -27,15 +24,15 @@ export class CommandLine extends Command {
 
   /**
    * Runs the command that the arguments name.
-   * @returns the exit code where only help was shown; undefined when the command was run
-   * @throws UsageError; whatever the command throws
+   * @returns the exit code where only help was shown, else undefined
+   * @throws UsageError; errors of the command
    */
   async runWith(args: readonly string[]): Promise<number | undefined> {
     try {
       await this.parseAsync(args, { from: 'user' });
       return undefined;
     } catch (error) {
-      // Help and version are shown by then; a group without a command shows its help as an error.
+      // Help or version is shown; a group without a command shows its help as an error.
       if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageExitCode;
       throw error;
     }
@@ -46,10 +43,10 @@ export class CommandLine extends Command {
   }
 }
 
-/** The exit code of a command line that cannot be used. */
+/** The exit code of a wrong command line. */
 export const usageExitCode = 2;
 
-/** Commander's words for what is wrong, and ours. */
+/** Messages of commander, and their replacements. */
 const wordings: [RegExp, string][] = [
   [/^required option '(.+)' not specified/, 'Missing option: $1'],
   [/^missing required argument '(.+)'/, 'Missing argument: $1'],
@@ -60,14 +57,14 @@ const wordings: [RegExp, string][] = [
   [/^too many arguments.*$/, 'Too many arguments'],
 ];
 
-/** What the parser of an argument says, without commander's introduction of the argument and its value. */
+/** Returns the message of the parser of an argument, without commander's prefix. */
 function reasonOf(message: string): string {
   return message.slice(message.indexOf('. ', message.lastIndexOf("' is invalid")) + 2);
 }
 
 function readable(message: string): string {
   let text = message.replace(/^error: /, '');
-  for (const [theirs, ours] of wordings) text = text.replace(theirs, ours);
+  for (const [pattern, replacement] of wordings) text = text.replace(pattern, replacement);
   const [problem = '', ...suggestion] = text.split('\n');
   return [problem.replaceAll(/[<>]/g, '').replace(/\.?$/, '.'), ...suggestion].join(' ');
 }

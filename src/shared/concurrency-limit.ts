@@ -1,10 +1,10 @@
 import { unavailable, type ServiceError } from './errors';
 
-/** How a permit can be withdrawn, so that another holder gets its place. */
+/** How a permit is withdrawn for another holder. */
 interface Eviction {
-  /** Aborts the work. The place is given to another holder at once: the work does not have to release it. */
+  /** Aborts the work. The permit is granted to another holder at once, without a release. */
   evict: () => void;
-  /** How fast the work advances now, in any unit: the slowest is evicted first. */
+  /** Throughput of the work, in any unit: the slowest is evicted first. */
   progress: () => number;
 }
 
@@ -12,7 +12,7 @@ interface Eviction {
 export interface PermitRequest {
   /** Shares are counted per holder, for example a partner. */
   holder: string;
-  /** Holders that count as one when a place is taken away, for example all of one API key; default: the holder alone. */
+  /** Holders that count as one for evictions, for example all of one API key; default: the holder alone. */
   group?: string;
   /** Absent: the permit stays until it is released. */
   eviction?: Eviction;
@@ -20,12 +20,11 @@ export interface PermitRequest {
   signal?: AbortSignal;
 }
 
-/** How many permits there are, and how many requests may wait for one. */
 export interface ConcurrencyLimitOptions {
   capacity: number;
   /** Default: half of the capacity, at least one. */
   maxPerHolder?: number;
-  /** Default: none; a request without a permit is refused at once. */
+  /** Default: none; a request without a permit is rejected at once. */
   maxWaiting?: number;
   /** What is limited, for the log. */
   what: string;
@@ -36,7 +35,7 @@ export type Release = () => void;
 
 interface Permit extends PermitRequest {
   group: string;
-  /** In the order of being granted. */
+  /** Order of grants. */
   number: number;
 }
 
@@ -46,14 +45,13 @@ interface Waiter extends PermitRequest {
 }
 
 /**
- * Limits how much is done at a time, and shares the places between holders.
+ * Limits concurrency, with fair shares of holders.
  *
  * - A holder has at most `maxPerHolder` permits.
- * - When all are taken and a holder without one asks, the slowest work of the largest holder is evicted. A group without
- *   a permit takes it from the largest group. The only permit of a holder, or of a group, is never taken for another.
- * - What cannot be granted waits, at most half of the waiting places per holder; permits go round-robin to the holders
- *   that wait. When all waiting places are taken and a holder without one asks, the newest waiter of the holder with
- *   most of them is refused.
+ * - When all are in use, a request of a holder without permit evicts the slowest work of the largest holder; a group without
+ *   permit evicts from the largest group. The only permit of a holder or group is never evicted.
+ * - Other requests wait, at most half of `maxWaiting` per holder. Permits go round-robin to the waiting holders. When
+ *   `maxWaiting` is reached, a holder without waiter displaces the newest waiter of the holder with most.
  */
 export class ConcurrencyLimit {
   private readonly capacity: number;
@@ -61,7 +59,7 @@ export class ConcurrencyLimit {
   private readonly maxWaiting: number;
   private readonly what: string;
   private readonly permits = new Set<Permit>();
-  /** By holder; the first holder is served next. No queue is empty. */
+  /** Non-empty queues by holder; the first holder is served next. */
   private readonly queues = new Map<string, Waiter[]>();
   private granted = 0;
 
@@ -73,8 +71,8 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Takes a permit, or waits for one.
-   * @throws unavailable when there is no room; the signal's reason when it is aborted first
+   * Acquires a permit, or waits for one.
+   * @throws unavailable when no more may wait; the signal's reason
    */
   async acquire(request: PermitRequest): Promise<Release> {
     request.signal?.throwIfAborted();
@@ -88,22 +86,19 @@ export class ConcurrencyLimit {
     return release;
   }
 
-  /**
-   * Refuses where `acquire` would grant no permit now to any holder of the group: a holder alone, or one without a permit.
-   * @throws unavailable
-   */
+  /** @throws unavailable where `acquire` would now grant no permit to a holder of the group */
   requireRoom(group: string): void {
     const isAtShare = this.permitsOf(group) >= this.maxPerHolder;
     const isGrantable = this.permits.size < this.capacity || this.findVictim({ holder: group }) !== undefined;
     if (isAtShare || !isGrantable) throw this.refusal();
   }
 
-  /** Refuses a holder that has its share of the permits. @throws unavailable */
+  /** @throws unavailable when the holder has `maxPerHolder` permits */
   requireShare(holder: string): void {
     if (this.permitsOf(holder) >= this.maxPerHolder) throw this.refusal();
   }
 
-  /** Does `work` with a permit. @throws as `acquire`; whatever `work` throws */
+  /** Runs `work` with a permit. @throws as `acquire`; errors of `work` */
   async run<T>(request: PermitRequest, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(request);
     try {
@@ -113,7 +108,7 @@ export class ConcurrencyLimit {
     }
   }
 
-  /** The permits in use, and the requests that wait for one. */
+  /** Returns the number of permits in use and of waiters. */
   use(): { active: number; waiting: number } {
     return { active: this.permits.size, waiting: this.waiting() };
   }
@@ -170,7 +165,7 @@ export class ConcurrencyLimit {
     return unavailable(`${this.what}: ${this.permits.size} in progress, ${this.waiting()} waiting`);
   }
 
-  /** @returns the waiter whose place the holder would get; undefined when one is free. @throws unavailable */
+  /** @returns the waiter that the holder displaces; undefined while more may wait. @throws unavailable */
   private findDisplaced(holder: string): Waiter | undefined {
     const own = this.queues.get(holder)?.length ?? 0;
     if (this.maxWaiting === 0 || own >= half(this.maxWaiting)) throw this.refusal();
@@ -192,7 +187,7 @@ export class ConcurrencyLimit {
       this.remove(waiter);
       const others = this.queues.get(holder);
       if (others) {
-        // The holder is served again after all others.
+        // Round-robin: the holder moves to the end.
         this.queues.delete(holder);
         this.queues.set(holder, others);
       }
@@ -214,7 +209,7 @@ function half(count: number): number {
   return Math.max(1, Math.floor(count / 2));
 }
 
-/** The items whose name is the most frequent one, or one of those, in their order; `size`: how many items a name has. */
+/** Returns the items of the most frequent names, in their order, and that frequency. */
 function largestBy<T>(items: readonly T[], nameOf: (item: T) => string): { size: number; items: T[] } {
   const sizes = new Map<string, number>();
   for (const item of items) sizes.set(nameOf(item), (sizes.get(nameOf(item)) ?? 0) + 1);
@@ -222,7 +217,7 @@ function largestBy<T>(items: readonly T[], nameOf: (item: T) => string): { size:
   return { size, items: items.filter((item) => sizes.get(nameOf(item)) === size) };
 }
 
-/** Of equally slow ones, the oldest. */
+/** Returns the slowest; of equally slow ones, the oldest. */
 function slowest(permits: readonly Permit[]): Permit | undefined {
   const read = permits.map((permit) => ({ permit, progress: permit.eviction!.progress() }));
   read.sort((a, b) => a.progress - b.progress || a.permit.number - b.permit.number);

@@ -1,7 +1,4 @@
-/**
- * What can go wrong, as the business sees it. Nothing here knows of HTTP: `http/error-response.ts` alone turns a code
- * into a status and a body.
- */
+/** Expected failures of the domain. Only `http/error-response.ts` maps a code to a status and a body. */
 export type ErrorCode =
   | 'malformed_request'
   | 'unsupported_media_type'
@@ -33,7 +30,7 @@ export type ErrorCode =
   | 'idempotency_key_used'
   | 'unavailable';
 
-/** One thing that is wrong with the shape of a request; `input` is what was sent. */
+/** One violation of the schema of a request; `input` is the value as sent. */
 export interface ShapeError {
   type: string;
   loc: (string | number)[];
@@ -71,7 +68,7 @@ export const fileTooLarge = (bytesMax: number) =>
 export const invalidShape = (shapeErrors: ShapeError[]) =>
   new ServiceError('invalid_shape', 'The request has the wrong shape.', { shapeErrors });
 export const unauthorized = () => new ServiceError('unauthorized', 'Invalid or missing API key');
-/** @param retryAfterSeconds - a whole number, 1 at least */
+/** @param retryAfterSeconds - an integer of at least 1 */
 export const rateLimited = (retryAfterSeconds: number) =>
   new ServiceError('rate_limited', 'Too many requests with this API key.', { retryAfterSeconds });
 
@@ -132,6 +129,6 @@ export const productNotAvailable = (id: string) =>
   new ServiceError('product_not_available', `Product is not available: ${id}`);
 export const orderNotFound = (id: string) => new ServiceError('order_not_found', `Order not found: ${id}`);
 
-/** A dependency is down, there is no room for more work, or this process is about to stop: the caller should try later. */
+/** A dependency is down, a limit is reached, or the process shuts down: the caller should retry later. */
 export const unavailable = (cause: unknown) =>
   new ServiceError('unavailable', 'Service temporarily unavailable', { cause });

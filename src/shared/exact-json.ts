@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 
-/** Precedes the digits of an exact number until its JSON text is complete; no other text contains it. */
+/** Marks the digits of an exact number in JSON text; no other text contains it. */
 const mark = `exact ${randomUUID()} `;
 
-/** A JSON number that is written digit by digit. */
+/** A JSON number with all its digits. */
 class ExactNumber {
   constructor(private readonly digits: string) {}
 
@@ -13,9 +13,9 @@ class ExactNumber {
 }
 
 /**
- * Makes a JSON number of a decimal text, exact to the last digit in `stringifyJson`. It is a JavaScript number where that
- * prints the same digits, else an object of which only `stringifyJson` makes a number; trailing zeros are dropped.
- * @param decimal - as PostgreSQL writes a `numeric`, such as `189.9000`
+ * Converts a decimal text to a number that `stringifyJson` writes exactly, without trailing zeros. Where a JavaScript number has
+ * other digits, it is an object.
+ * @param decimal - a `numeric` of PostgreSQL, such as `189.9000`
  */
 export function exactNumber(decimal: string): number {
   const digits = withoutTrailingZeros(decimal);
@@ -30,21 +30,21 @@ function withoutTrailingZeros(decimal: string): string {
   return decimal.slice(0, decimal[end - 1] === '.' ? end - 1 : end);
 }
 
-/** The texts of the values that `parseJson` has returned. */
+/** The texts of values from `parseJson`. */
 const texts = new WeakMap<object, string>();
 
-/** Parses JSON that `stringifyJson` then writes as it was, to the letter. The value must not be changed. */
+/** Parses JSON; `stringifyJson` writes the unchanged value as the same text. */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value === 'object' && value !== null) texts.set(value, text);
   return value;
 }
 
-/** Writes a value as JSON, with every digit of its exact numbers. */
+/** Writes a value as JSON, with all digits of exact numbers. */
 export function stringifyJson(value: object): string {
   const text = texts.get(value);
   if (text !== undefined) return text;
   const [head, ...rest] = JSON.stringify(value).split(`"${mark}`) as [string, ...string[]];
-  // The first quote of each piece is the one behind the digits.
+  // The first quote of each piece follows the digits.
   return head + rest.map((piece) => piece.replace('"', '')).join('');
 }

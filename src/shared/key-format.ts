@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Tells a secret scanner, for example, whose key it has found. */
+/** Identifies a key of this service, for secret scanners. */
 const prefix = 'pcis_';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 178 bits. */
@@ -12,8 +12,8 @@ const form = new RegExp(`^${key}$`);
 const anywhere = new RegExp(key, 'g');
 
 /**
- * A new key: `pcis_`, 30 random characters, and 6 that are the CRC-32 of the 30, all of `0-9A-Za-z`, so that what only
- * looks like a key can be told from one without asking a database.
+ * Generates a key: `pcis_`, 30 random characters, and their CRC-32 in 6, all of `0-9A-Za-z`. The checksum identifies wrong keys
+ * without the database.
  */
 export function generateKey(): string {
   const secret = Array.from({ length: secretCharacters }, () => alphabet[randomInt(alphabet.length)]).join(
@@ -22,14 +22,14 @@ export function generateKey(): string {
   return `${prefix}${secret}${checksumOf(secret)}`;
 }
 
-/** Whether the text is a key as `generateKey` makes them; whether it is in use is another question. */
+/** Returns whether the text has the form and checksum of a generated key. */
 export function isGeneratedKey(text: string): boolean {
   if (!form.test(text)) return false;
   const secret = text.slice(prefix.length, -checksumCharacters);
   return text.endsWith(checksumOf(secret));
 }
 
-/** The text with every key in it that `generateKey` could have made cut down to its prefix. */
+/** Replaces keys of the form of `generateKey` in a text by their prefix. */
 export function hideKeys(text: string): string {
   return text.replace(anywhere, `${prefix}[redacted]`);
 }
@@ -44,7 +44,7 @@ function checksumOf(secret: string): string {
   return digits;
 }
 
-/** SHA-256 of a key, 32 bytes: all that is kept of it. */
+/** Returns the SHA-256 of a key, 32 bytes, which is stored instead of it. */
 export function digestOf(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }

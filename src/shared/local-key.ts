@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generateKey } from './key-format';
 
-/** The key kept in the data folder, generated at the first start. Only our own account can read the file. */
+/** Returns the key in the data folder, generated at the first start. Only the service's account can read the file. */
 export function localKey(dataDir: string): string {
   const kept = readLocalKey(dataDir);
   if (kept !== undefined) return kept;
@@ -11,7 +11,7 @@ export function localKey(dataDir: string): string {
   return key;
 }
 
-/** The key kept in the data folder; undefined where there is none. */
+/** Returns the key in the data folder; undefined without one. */
 export function readLocalKey(dataDir: string): string | undefined {
   try {
     return readFileSync(keyFile(dataDir), 'utf8').trim() || undefined;

@@ -3,14 +3,14 @@ import { hideKeys } from './key-format';
 
 export type Log = Logger;
 
-/** Headers that hold a secret. None is logged; should one ever be, it shows as this. */
+/** Headers with a secret, which are replaced by `censor` if logged by mistake. */
 const secretHeaders = ['x-api-key', 'authorization', 'cookie'];
 const censor = '[redacted]';
 
 /**
- * Structured log, one JSON object a line on standard output. Keys, bodies and query values are never logged: whoever
- * writes a line leaves them out, and what is caught here is a second net.
- * @param destination - where the lines go instead; for tests
+ * Creates a log with one JSON object per line on standard output. Callers never log keys, bodies and query values; redaction is a
+ * second safeguard.
+ * @param destination - replaces standard output, for tests
  */
 export function createLog(level: string, destination?: pino.DestinationStream): Log {
   const options: pino.LoggerOptions = {
@@ -27,7 +27,7 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
   return destination ? pino(options, destination) : pino(options);
 }
 
-/** The same log for one of several processes: each line has the number of its own. */
+/** Adds `pid` to each line, for one of several processes. */
 export function withPid(log: Log): Log {
   return log.child({ pid: process.pid });
 }
@@ -41,7 +41,7 @@ interface LoggedError {
   cause?: LoggedError;
 }
 
-/** Not its other properties: PostgreSQL's `detail` and `where` have the values of a row, and Node's `rawPacket` the headers. */
+/** Omits other properties: PostgreSQL's `detail` and `where` contain values of rows, Node's `rawPacket` headers. */
 function describeError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const { name, message, stack, cause } = error;

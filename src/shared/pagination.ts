@@ -1,14 +1,11 @@
-/** One page of a list. */
+/** One page of a list. A file of its own, since three domains import it. */
 export interface Page<T> {
   items: T[];
-  /** Stands for the last entry, when more exist. */
+  /** Cursor of the last entry, if more exist. */
   nextCursor?: string;
 }
 
-/**
- * Makes a page of `rows`, of which one more was read than it holds: that tells whether more exist.
- * @param cursorOf - the cursor that stands for an entry
- */
+/** Makes a page of `rows`, which has `limit + 1` rows if more exist. */
 export function toPage<T>(rows: readonly T[], limit: number, cursorOf: (last: T) => string): Page<T> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);

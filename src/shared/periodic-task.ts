@@ -1,22 +1,21 @@
-/** A task that is repeated until it is stopped. */
+/** A task that is repeated until `stop`. */
 export interface PeriodicTask {
-  /** Begins the next run at once, or as soon as the one in progress has ended. */
+  /** Starts the next run at once, or after the run in progress. */
   wake(): void;
-  /** Runs no more of it; can be called again. @returns when the run in progress has ended */
+  /** Stops the task; can be called again. @returns when the run in progress has ended */
   stop(): Promise<void>;
 }
 
-/** What is repeated, and how often. */
 interface PeriodicTaskOptions {
-  /** The pause after each run: two runs never overlap. */
+  /** Pause after each run: runs never overlap. */
   milliseconds: number;
-  /** The pause after a run that has failed; default: the same. */
+  /** Pause after a failed run; default: the same. */
   millisecondsAfterFailure?: number;
-  /** One run; the signal aborts when the task is stopped. */
+  /** One run; `stop` aborts the signal. */
   run: (signal: AbortSignal) => unknown;
-  /** Gets what a run throws, unless the task is stopped by then; the next run comes all the same. */
+  /** Receives the error of a run, unless the task is stopped; the task continues. */
   onError: (error: unknown) => void;
-  /** Whether the first run comes at once rather than after the first pause; default: true. */
+  /** Whether the first run starts at once, not after a pause; default: true. */
   startsAtOnce?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import Ajv, { type ErrorObject, type Format } from 'ajv';
 
-/** A setting: the JSON schema of its value, and what people need to know about it. */
+/** A setting: the JSON schema of its value, and its documentation. */
 export interface Setting {
   type?: 'string' | 'integer' | 'boolean';
   enum?: readonly string[];
@@ -9,7 +9,7 @@ export interface Setting {
   minimum?: number;
   maximum?: number;
   default?: string | number;
-  /** What applies without a value, where there is no fixed default. */
+  /** The effect without a value, where there is no default. */
   unset?: string;
   description: string;
   /** The setting that must be set too. */
@@ -30,13 +30,13 @@ type ValueOf<S> = S extends { type: 'integer' }
       ? Choice
       : string;
 
-/** The values of all settings of a table; one without a default may be absent. */
+/** The values of the settings of a table; one without a default may be undefined. */
 export type SettingValues<Table extends Settings> = {
   [Name in keyof Table]:
     ValueOf<Table[Name]> | (Table[Name] extends { default: unknown } ? never : undefined);
 };
 
-/** A setting is wrong. The message has one line per wrong setting, each of which names it. */
+/** Wrong settings. The message has one line for each, with its name. */
 export class ConfigError extends Error {}
 
 /** The parameters of a validation error, by keyword. */
@@ -47,9 +47,9 @@ interface ErrorParams {
 }
 
 /**
- * Makes a reader of the settings of a table from environment variables; an empty variable counts as unset.
- * @param formats - whether a text has the format, by the names that the table uses
- * @returns the reader, which throws a ConfigError that names every wrong setting
+ * Makes a reader of settings from environment variables; an empty variable counts as unset.
+ * @param formats - checks of the formats in the table
+ * @returns the reader, which throws a ConfigError with every wrong setting
  */
 export function settingsReader<Table extends Settings>(
   table: Table,
@@ -60,7 +60,7 @@ export function settingsReader<Table extends Settings>(
   const dependencies = Object.fromEntries(
     settings.flatMap(([name, { requires }]) => (requires ? [[name, [requires]]] : [])),
   ) as Record<string, string[]>;
-  // The schemas have members that are for people.
+  // Not strict: the schemas have members for the documentation.
   const ajv = new Ajv({ allErrors: true, coerceTypes: true, strict: false, formats });
   const isValid = ajv.compile<Partial<SettingValues<Table>>>({
     type: 'object',

@@ -1,8 +1,8 @@
-/** From the signal to the end of all processes: what the service promises. */
+/** Promised maximum from the signal to the end of all processes. A file of its own, since three folders import it. */
 export const promisedStopMilliseconds = 30_000;
 
-/** How much of that is left for the embedded server to stop when requests in flight have taken all of their time. */
+/** Part of it for the embedded server, after the timeout of requests in progress. */
 export const stopReserveMilliseconds = 5_000;
 
-/** What is kept of it for a server that does not stop in order: an immediate stop, its death, and the end of ours. */
+/** Part of it for an immediate or forced stop of the server, and the exit of this process. */
 export const databaseForcedStopMilliseconds = 3_000;

@@ -1,17 +1,17 @@
-/** The minimum throughput of a client that sends a body, and of the object store. The slowest lines in use have more. */
+/** Minimum throughput of a client that sends a body, and of the object store; the slowest lines in use have more. */
 export const bytesPerSecondMin = 1024;
 
 /** The peer of a connection. */
 export interface Peer {
-  /** How many bytes it has sent, or taken, so far. */
+  /** Bytes sent or received so far. */
   bytes: () => number;
-  /** Whether this side waits for the peer now. */
+  /** Whether this side waits for the peer. */
   isAwaited: () => boolean;
-  /** Whether the connection has ended; so does the detection then. */
+  /** Whether the connection has ended, and with it the detection. */
   isGone: () => boolean;
 }
 
-/** What the peer must transfer: `bytesMin` in each window of so many milliseconds in which this side waits for it. */
+/** The peer must transfer `bytesMin` in each window of `milliseconds` in which this side waits. */
 interface MinimumThroughput {
   bytesMin: number;
   milliseconds: number;
@@ -20,9 +20,11 @@ interface MinimumThroughput {
 const samplesPerWindow = 10;
 
 /**
- * Detects a peer below the minimum throughput: it would occupy its resources for ever.
+ * Detects a peer below the minimum throughput, which would occupy its resources forever.
+ *
+ * It samples with a plain interval instead of a periodic task, since it starts with each connection and body.
  * @param onStall - called once
- * @returns ends the detection
+ * @returns stops the detection
  */
 export function detectStall(
   peer: Peer,
@@ -47,7 +49,7 @@ export function detectStall(
   return () => clearInterval(timer);
 }
 
-/** The minimum throughput of a sender. */
+/** Returns the minimum throughput of a sender over a window. */
 export function minimumThroughput(milliseconds: number): MinimumThroughput {
   return { bytesMin: (bytesPerSecondMin * milliseconds) / 1000, milliseconds };
 }

@@ -1,14 +1,14 @@
 import { startPeriodicTask, type PeriodicTask } from './periodic-task';
 
-/** Over so many samples, a transfer that has stalled is told from one that is slow. */
+/** Samples of the window: enough to distinguish a stalled transfer from a slow one. */
 const samplesMax = 10;
 
-/** Measures how fast a transfer advances: over the last ten seconds, sampled once a second. */
+/** Measures the throughput of a transfer over the last ten seconds, with a sample per second. */
 export class Throughput {
   private readonly samples: number[] = [];
   private readonly sampling: PeriodicTask;
 
-  /** @param bytes - how many have been transferred; Infinity when all have */
+  /** @param bytes - returns the bytes transferred; Infinity at the end */
   constructor(
     bytes: () => number,
     private readonly sampleMilliseconds = 1_000,
@@ -23,7 +23,7 @@ export class Throughput {
     });
   }
 
-  /** Infinity before the second sample, and when all bytes have been transferred. */
+  /** Returns the throughput; Infinity before the second sample, and at the end. */
   bytesPerSecond(): number {
     const intervals = this.samples.length - 1;
     const last = this.samples.at(-1)!;

@@ -8,22 +8,22 @@ import {
 } from './concurrency-limit';
 import { Throughput } from './throughput';
 
-/** A transfer that wants a permit: whose it is, and how many bytes have been transferred; Infinity when all have. */
+/** A request for the permit of a transfer. `bytes` returns the bytes transferred; Infinity at the end. */
 interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'> {
   bytes: () => number;
 }
 
-/** An upload that has begun cannot be sent again by every client; the place that it waits for may be free in a moment. */
+/** Maximum wait of an upload in progress, which not every client can retry. */
 const waitMilliseconds = 5_000;
 
-/** Why the stream of a download ends early: its permit was needed for another holder. */
+/** A download was aborted for another holder. */
 export class TransferEvicted extends Error {
   constructor() {
-    super('The transfer was ended for another caller.');
+    super('The transfer was aborted for another caller.');
   }
 }
 
-/** Limits how many uploads or downloads are in progress at a time; the slowest are evicted first. */
+/** Limits the uploads or downloads in progress; the slowest are evicted first. */
 export class TransferLimit {
   private readonly limit: ConcurrencyLimit;
 
@@ -31,15 +31,15 @@ export class TransferLimit {
     this.limit = new ConcurrencyLimit(options);
   }
 
-  /** Refuses where no holder of the group would get a permit now. @throws unavailable */
+  /** @throws unavailable when no holder of the group would get a permit now */
   requireRoom(group: string): void {
     this.limit.requireRoom(group);
   }
 
   /**
-   * Does `work` with a permit, for which it waits `waitMilliseconds` at most; a holder that has its share is refused at once.
+   * Runs `work` with a permit, with a wait of at most `waitMilliseconds`; a holder with its share is rejected at once.
    * @param evict - aborts the transfer
-   * @throws unavailable; whatever `work` throws
+   * @throws unavailable; errors of `work`
    */
   async run<T>(request: TransferRequest, evict: () => void, work: () => Promise<T>): Promise<T> {
     this.limit.requireShare(request.holder);
@@ -51,7 +51,7 @@ export class TransferLimit {
     }
   }
 
-  /** Opens a stream with a permit that lasts until it is closed. @throws unavailable; whatever `open` throws */
+  /** Opens a stream, which releases its permit when it is closed. @throws unavailable; errors of `open` */
   async open(request: TransferRequest, open: () => Promise<Readable>): Promise<Readable> {
     let stream: Readable | undefined;
     const evicted = new AbortController();

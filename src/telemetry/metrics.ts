@@ -14,26 +14,25 @@ import type { RunRecord, RunWorker } from '../runs/worker';
 import type { DeliveryOutcome } from '../webhooks/outcomes.repository';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
-/** From the fastest answer to an upload of a gigabyte. */
+/** From the fastest response to an upload of a gigabyte. */
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 /** From a feed of a few rows to one of millions. */
 const runSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
 const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
 
-/** Work that waits in the database, of all processes. */
+/** Work that waits in the database, for all processes. */
 export interface Backlog {
   queue: { runs: number; oldestSeconds: number };
   webhookDeliveries: number;
   salesLagSeconds: number;
 }
 
-/** What a process has measured, in a form that can be sent to another one. */
+/** The metrics of a process, in a form that can be cloned. */
 export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
 
-/** What Prometheus is told. */
+/** Metrics for Prometheus. */
 export interface MetricsPage {
-  /** In its text format. */
   text(): Promise<{ mediaType: string; text: string }>;
 }
 
@@ -130,10 +129,7 @@ function optionsOf<Name extends MetricName>(name: Name, registry: Registry) {
   return { name, help, labelNames: Object.keys(labels) as LabelOf<Name>[], registers: [registry] };
 }
 
-/**
- * What Prometheus is told of this process. Every label has few values, whatever callers send: operations and statuses are
- * the document's, and what is none of its operations is `none`.
- */
+/** The metrics of this process. Each label has few values, whatever callers send: requests of no operation are `none`. */
 export class Metrics implements MetricsPage {
   private readonly registry = new Registry();
   private readonly requests = new Histogram({
@@ -153,7 +149,7 @@ export class Metrics implements MetricsPage {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
-    // A series that begins with its first event has no rate before the second.
+    // Without a zero, a series has no rate before its second event.
     for (const outcome of rowOutcomes) this.rows.inc({ outcome }, 0);
     for (const outcome of Object.keys(requestOutcomes) as RequestOutcome[])
       this.uploadBytes.inc({ outcome }, 0);
@@ -161,14 +157,14 @@ export class Metrics implements MetricsPage {
     for (const outcome of ['delivered', 'failed', 'discarded']) this.deliveries.inc({ outcome }, 0);
   }
 
-  /** Counts a request that is over. */
+  /** Counts a completed request. */
   readonly observeRequest = ({ operation, status, outcome, seconds, bytesIn }: RequestRecord): void => {
     if (seconds === undefined) this.refusals.inc({ status });
     else this.requests.observe({ operation: operation ?? 'none', status, outcome }, seconds);
     if (operation === 'uploadFeed') this.uploadBytes.inc({ outcome }, bytesIn);
   };
 
-  /** Counts a run that has ended. */
+  /** Counts a completed run. */
   readonly observeRun = ({ outcome, counters, seconds }: RunRecord): void => {
     if (outcome === 'not_claimed') return;
     this.runs.observe({ outcome }, seconds);
@@ -176,17 +172,17 @@ export class Metrics implements MetricsPage {
     for (const row of rowOutcomes) this.rows.inc({ outcome: row }, counters[row]);
   };
 
-  /** Counts webhook deliveries that have had this outcome. */
+  /** Counts webhook deliveries by outcome. */
   readonly observeDeliveries = (outcome: DeliveryOutcome | 'failed', count: number): void => {
     this.deliveries.inc({ outcome }, count);
   };
 
-  /** Counts each thread that dies from now on; the ETL has the only ones. @param source - emits `worker` for each new thread */
+  /** Counts deaths of ETL threads, the only ones. @param source - emits `worker` for each new thread */
   watchThreads(source: Pick<NodeJS.EventEmitter, 'on'> = process): void {
     source.on('worker', (worker: Worker) => worker.once('error', () => this.threadDeaths.inc()));
   }
 
-  /** Shows, from now on, the work that waits in the database. @param latest - undefined: it is not known */
+  /** Adds gauges of the backlog. @param latest - undefined while unknown */
   watchBacklog(latest: () => Backlog | undefined): void {
     const addGauge = (name: MetricName, value: (backlog: Backlog) => number) =>
       this.addGauge(
@@ -203,10 +199,7 @@ export class Metrics implements MetricsPage {
     addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);
   }
 
-  /**
-   * Shows, from now on, what goes on at the moment of being asked.
-   * @param ownPools - those of this thread, by the name that they are shown under
-   */
+  /** Adds gauges of pools and runs. @param ownPools - the pools of this thread, by label */
   watch(ownPools: Record<string, () => PoolUse>, worker: Pick<RunWorker, 'use'>): void {
     const pools = () => [
       ...Object.entries(ownPools).map(([pool, use]) => [pool, use()] as const),
@@ -228,23 +221,22 @@ export class Metrics implements MetricsPage {
     });
   }
 
-  /** All of it, to be added to that of other processes. */
+  /** Returns all metrics, for aggregation with other processes. */
   json(): Promise<MetricValues> {
     return this.registry.getMetricsAsJSON();
   }
 
-  /** Shows, from now on, how far the replica is behind and whether it is read from. */
+  /** Adds gauges of the replica. */
   watchReplica(replica: Pick<Replica, 'age' | 'lagSeconds'>): void {
     this.addGauge('catalog_db_replica_lag_seconds', () => [[{}, replica.lagSeconds()]], 'max');
     this.addGauge('catalog_db_replica_used', () => [[{}, replica.age() < Infinity ? 1 : 0]]);
   }
 
-  /** All of it in the text format of Prometheus. */
   async text(): Promise<{ mediaType: string; text: string }> {
     return { mediaType: this.registry.contentType, text: await this.registry.metrics() };
   }
 
-  /** Adds a gauge whose values are read when it is collected. */
+  /** Adds a gauge that is read at each scrape. */
   private addGauge<Name extends MetricName>(
     name: Name,
     values: () => [labels: Partial<Record<LabelOf<Name>, string>>, value: number][],

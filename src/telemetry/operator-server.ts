@@ -4,18 +4,18 @@ import type { Log } from '../shared/log';
 import type { MetricsPage } from './metrics';
 import type { Readiness } from './readiness';
 
-interface Answer {
+interface PageResponse {
   status: number;
   mediaType?: string;
   text: string;
 }
 
 /**
- * The HTTP server for those who operate this process, or all that share its port, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz`
- * for orchestrators. It asks for no key, and is no part of the document.
+ * Creates the HTTP server for operators, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz` for orchestrators.
+ * It requires no key and is no part of the document.
  */
 export function createOperatorServer(metrics: MetricsPage, readiness: Readiness, log: Log): Server {
-  const pages = new Map<string | undefined, () => Promise<Answer>>([
+  const pages = new Map<string | undefined, () => Promise<PageResponse>>([
     [
       '/metrics',
       async () => {
@@ -23,7 +23,7 @@ export function createOperatorServer(metrics: MetricsPage, readiness: Readiness,
         return { status: 200, mediaType, text };
       },
     ],
-    // That it answers is the answer: the event loop turns.
+    // The response shows that the event loop is alive.
     ['/livez', () => Promise.resolve(json(200, { status: 'alive' }))],
     [
       '/readyz',
@@ -35,7 +35,7 @@ export function createOperatorServer(metrics: MetricsPage, readiness: Readiness,
   ]);
 
   return createServer((request, response) => {
-    const answer = async (): Promise<Answer> => {
+    const respond = async (): Promise<PageResponse> => {
       const page = pages.get(request.url?.split('?', 1)[0]);
       if (!page) return json(404, { detail: 'Not Found' });
       if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -45,11 +45,11 @@ export function createOperatorServer(metrics: MetricsPage, readiness: Readiness,
       try {
         return await page();
       } catch (error) {
-        log.error({ err: error, page: request.url }, 'an operator was not answered');
+        log.error({ err: error, page: request.url }, 'failed to serve metrics or probe');
         return json(500, { detail: 'Internal server error' });
       }
     };
-    void answer().then(({ status, mediaType = 'application/json', text }) => {
+    void respond().then(({ status, mediaType = 'application/json', text }) => {
       const headers = {
         ...securityHeaders,
         'Content-Type': mediaType,
@@ -61,6 +61,6 @@ export function createOperatorServer(metrics: MetricsPage, readiness: Readiness,
   });
 }
 
-function json(status: number, body: object): Answer {
+function json(status: number, body: object): PageResponse {
   return { status, text: JSON.stringify(body) };
 }

@@ -3,17 +3,18 @@ import { AggregatorRegistry } from 'prom-client';
 import type { Metrics, MetricsPage, MetricValues } from './metrics';
 
 /**
- * What Prometheus is told of all processes that share a port: this one, which started them, has the sums. What is counted
- * never becomes less: of a process that has ended stays what it told last. prom-client can ask processes by itself, but
- * waits in vain for one that dies meanwhile or has not started yet.
+ * Aggregates the metrics of all processes on one port, in the primary process.
+ *
+ * Counters never decrease: those of an ended process are kept. prom-client's own `clusterMetrics` would lose them, leave out the
+ * primary process, and fail after five seconds when a process is frozen or dies meanwhile (docs/decisions/0019).
  */
 export class ServiceMetrics implements MetricsPage {
   private readonly last = new Map<Worker, MetricValues>();
   private ended = Promise.resolve<MetricValues>([]);
 
   /**
-   * @param own - those of this process
-   * @param ask - asks the processes that can answer; one that does not in time is left out
+   * @param own - the metrics of this process
+   * @param ask - returns the metrics of the API processes that respond in time
    */
   constructor(
     private readonly own: Pick<Metrics, 'json'>,
@@ -23,9 +24,9 @@ export class ServiceMetrics implements MetricsPage {
   }
 
   async text(): Promise<{ mediaType: string; text: string }> {
-    const [own, answers] = await Promise.all([this.own.json(), this.ask()]);
-    for (const [worker, values] of answers) {
-      // What it told last, before its end, is among those that have ended.
+    const [own, responses] = await Promise.all([this.own.json(), this.ask()]);
+    for (const [worker, values] of responses) {
+      // The counters of a dead process are in `ended`.
       if (!worker.isDead()) this.last.set(worker, values);
     }
     const [alive, ended] = [[...this.last.values()], await this.ended];
@@ -33,7 +34,7 @@ export class ServiceMetrics implements MetricsPage {
     return { mediaType: registry.contentType, text: await registry.metrics() };
   }
 
-  /** What a process had at a moment, memory say, ends with it; what it has counted does not. */
+  /** Keeps the counters of an ended process, without its gauges. */
   private keepCounts(worker: Worker): void {
     const counts = this.last.get(worker)?.filter(({ type }) => isCount(type));
     if (!counts) return;
@@ -42,7 +43,7 @@ export class ServiceMetrics implements MetricsPage {
   }
 }
 
-/** The library's types have numbers for them, and its metrics have names. */
+/** The library's types declare numbers, but its metrics have names. */
 function isCount(type: unknown): boolean {
   return type === 'counter' || type === 'histogram';
 }
