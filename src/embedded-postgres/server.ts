@@ -26,26 +26,26 @@ import {
   databaseForcedStopMilliseconds,
 } from '../shared/shutdown';
 
-/** How long the next start waits for a dead owner of the embedded server to be noticed. */
+/** Timeout of the wait for the lock of a dead owner. */
 const databaseOwnerWaitMilliseconds = 5_000;
 
-/** How long it waits for parts of a killed server that are still amid a statement. */
+/** Timeout of the wait for remaining processes of a killed server. */
 const databaseRestWaitMilliseconds = 60_000;
 
-/** How long an immediate stop may take; it only ends processes. */
+/** Timeout of an immediate stop, which only ends processes. */
 const databaseImmediateStopSeconds = 1;
 
-/** A PostgreSQL server of our own. */
+/** A running PostgreSQL server of this process. */
 export interface EmbeddedPostgres {
   address: DatabaseAddress;
   /**
-   * Stops the server and waits until it has. Its data stay.
-   * @param deadline - when it must have, in milliseconds of the clock: in order until shortly before, then by force
+   * Stops the server and waits for its end.
+   * @param deadline - of `Date.now()`; shortly before it, the stop is forced
    */
   stop(deadline?: number): Promise<void>;
 }
 
-/** A server and how to control it. */
+/** A cluster and its `pg_ctl`. */
 interface Server {
   cluster: string;
   account: Account;
@@ -57,20 +57,19 @@ const databaseName = 'partner_catalog';
 /** Another process owns the server. */
 class AlreadyOwned extends Error {}
 
-/** Session lock that says which process owns the server; it goes when its owner does, however that ends. */
+/** Session lock of the owner of the server, which ends with the owner. */
 const ownerLock = 0x6f776e72;
 
 /**
- * Starts the PostgreSQL server whose data lie in `<dataDir>/postgres`, creating it at the first start. It listens on a
- * Unix socket in a private folder and on no network address. A server that a killed process left running is taken over.
+ * Starts the PostgreSQL server of `<dataDir>/postgres`, which the first start creates. It takes over a server of a killed process.
  *
- * It runs under our own account; as root under the account that owns the data, else `postgres`, else `nobody`. What that
- * account cannot reach is placed below a public folder: the binaries are copied, and `<dataDir>/postgres` becomes a link.
+ * The server listens on a Unix socket in a private folder only. As root, it runs under the owner of the data, else `postgres`,
+ * else `nobody`. If that account cannot reach the folders, the binaries are copied below a public one, and
+ * `<dataDir>/postgres` becomes a link.
  * @param settings - additional server settings, for example `{ fsync: 'off' }` for tests
- * @param signal - gives up the start; no server of ours is left then
- * @param log - the server is restarted when it dies, which is logged there; absent: it is not restarted
- * @throws Error with a readable line when another service owns the data, or the server does not start; the signal's
- *   reason
+ * @param signal - aborts the start, and stops the server
+ * @param log - log of restarts; absent: a dead server is not restarted
+ * @throws Error with a readable line when another service owns the data, or the server does not start; the signal's reason
  */
 export async function startEmbeddedPostgres(
   dataDir: string,
@@ -82,7 +81,7 @@ export async function startEmbeddedPostgres(
   const account = await serverAccount(link);
   const bin = await binaries(account);
   const cluster = await ensureCluster(bin, link, account);
-  // How Node.js allocates memory is nothing for the server.
+  // This variable is for Node.js only.
   const { MALLOC_MMAP_THRESHOLD_: _, ...env } = process.env;
   const pgCtl = (...args: string[]) =>
     run(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/', env });
@@ -97,7 +96,7 @@ export async function startEmbeddedPostgres(
   const address = await serverAddress(cluster);
   const owner = await becomeOwner(address, dataDir);
   try {
-    // Nobody else may use the server: sessions of the process that left it running still undo what it was doing.
+    // Sessions of the killed process may still be in a rollback.
     if (leftOver) await endOtherSessions(owner.client);
     await ensureDatabase(owner.client);
     await removeUnfinishedClusters(dataDir);
@@ -126,12 +125,12 @@ export async function startEmbeddedPostgres(
   return { address: { ...address, database: databaseName }, stop };
 }
 
-/** Ends the session that owns a server; not awaited, because a frozen server would not answer. */
+/** Ends the owning session, without a wait for a frozen server. */
 function leave({ client }: Owner): void {
   client.end().catch(() => undefined);
 }
 
-/** How to reach the server of these data, if one is running: that of a service, which owns it. */
+/** Returns the address of the running server of these data, if any. */
 export async function findEmbeddedPostgres(dataDir: string): Promise<DatabaseAddress | undefined> {
   const cluster = await realpath(join(dataDir, 'postgres'));
   const pidFile = await readPidFile(cluster);
@@ -139,7 +138,7 @@ export async function findEmbeddedPostgres(dataDir: string): Promise<DatabaseAdd
   return { ...(await serverAddress(cluster)), database: databaseName };
 }
 
-/** Whether a server is at work over the cluster. A pid file alone does not say so: its process may be dead, or another. */
+/** Returns whether a server of the cluster runs; a pid file alone can be left over. */
 async function isRunning({ cluster }: Server): Promise<boolean> {
   const pidFile = await readPidFile(cluster);
   if (!pidFile) return false;
@@ -161,7 +160,7 @@ async function startServer(server: Server, signal: AbortSignal): Promise<void> {
     } catch (error) {
       signal.throwIfAborted();
       const said = (await readStartLog(startLog)).subarray(before).toString().trim();
-      // Parts of a killed server are still at work; they end when they notice.
+      // Remaining processes of a killed server end once they notice its death.
       if (said.includes('is still in use') && Date.now() < deadline) continue;
       const reason = said.split('\n').slice(-3).join(' ') || lastLines(error);
       throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error });
@@ -169,7 +168,7 @@ async function startServer(server: Server, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits for a start, which takes long where much is to be recovered; stops what it has started when it is given up. */
+/** Waits for a start, which recovery can delay; stops the server when the signal aborts. */
 async function unlessAborted(started: Promise<unknown>, server: Server, signal: AbortSignal): Promise<void> {
   let isOver = false as boolean;
   const over = started.catch(() => undefined).then(() => (isOver = true));
@@ -180,7 +179,7 @@ async function unlessAborted(started: Promise<unknown>, server: Server, signal: 
   await Promise.race([over, aborted]);
   listening.abort();
   if (signal.aborted) {
-    // A server shows only a moment after its start that it is there.
+    // A server writes its pid file with a delay.
     while (!isOver) {
       await stopServer(server, Date.now() + stopReserveMilliseconds);
       await Promise.race([over, sleep(100)]);
@@ -190,7 +189,7 @@ async function unlessAborted(started: Promise<unknown>, server: Server, signal: 
   await started;
 }
 
-/** What all starts so far have said; the server's account creates the file. */
+/** Reads the output of all starts so far; the server's account creates the file. */
 function readStartLog(startLog: string): Promise<Buffer> {
   return readFile(startLog).catch(() => Buffer.alloc(0));
 }
@@ -200,13 +199,13 @@ async function writeSettings({ cluster, account }: Server, settings: Record<stri
     listen_addresses: '',
     unix_socket_directories: await socketFolder(cluster, account),
     unix_socket_permissions: '0700',
-    // A backend whose client was killed gives up its locks within this time, also amid a long statement.
+    // A backend releases its locks within this time after its client was killed, also during a statement.
     client_connection_check_interval: '1s',
     logging_collector: 'on',
     log_filename: 'postgresql-%a.log',
     log_truncate_on_rotation: 'on',
-    // Loading a feed writes hundreds of megabytes: few checkpoints, and room for the indexes, of which it touches every
-    // page. Those of a million products have 450 MB: with half of that, an update of a tenth took twice as long.
+    // A feed writes hundreds of megabytes and touches every page of the indexes, 450 MB for a million products: with half of
+    // that, an update of a tenth took twice as long.
     shared_buffers: `${Math.min(1024, Math.ceil(totalmem() / 8 / 1024 ** 2))}MB`,
     wal_buffers: '64MB',
     max_wal_size: '2GB',
@@ -216,7 +215,7 @@ async function writeSettings({ cluster, account }: Server, settings: Record<stri
   await writeFile(join(cluster, settingsFile), lines.join(''));
 }
 
-/** A server that has only just been started has not written yet where its socket is. */
+/** Returns the address; waits until a starting server has written its socket. */
 async function serverAddress(cluster: string): Promise<DatabaseAddress> {
   for (const deadline = Date.now() + databaseRestWaitMilliseconds; ; await sleep(50)) {
     const pidFile = await readPidFile(cluster);
@@ -227,7 +226,7 @@ async function serverAddress(cluster: string): Promise<DatabaseAddress> {
   }
 }
 
-/** Takes the owner's lock on a connection that stays open. A dead owner's lock goes as soon as the server notices. */
+/** Acquires the owner's lock; that of a dead owner ends once the server notices. */
 async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: AbortSignal): Promise<Owner> {
   const owner = await connectOwner(address, signal);
   try {
@@ -244,7 +243,7 @@ async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: A
     await owner.client.end();
   } catch (error) {
     leave(owner);
-    // An owner that was faster has ended our session.
+    // Another owner was faster and has ended this session.
     if (!isDatabaseUnavailable(error)) throw error;
   }
   throw new AlreadyOwned(
@@ -252,7 +251,7 @@ async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: A
   );
 }
 
-/** A server that another process has only just started takes no connections yet. */
+/** Connects; retries while the server is starting up. */
 async function connectOwner(address: DatabaseAddress, signal?: AbortSignal): Promise<Owner> {
   for (
     const deadline = Date.now() + databaseRestWaitMilliseconds;
@@ -263,7 +262,7 @@ async function connectOwner(address: DatabaseAddress, signal?: AbortSignal): Pro
       ...clientConfig(address, 'owner'),
       query_timeout: databaseQueryMilliseconds,
     });
-    // The server may be killed; the pools notice it on their own.
+    // If the server is killed, the pools get their own errors.
     client.on('error', () => undefined);
     const ended = new Promise<void>((resolve) => client.once('end', resolve));
     try {
@@ -288,7 +287,7 @@ async function ensureDatabase(owner: Client): Promise<void> {
   if (rowCount === 0) await owner.query(`create database ${databaseName}`);
 }
 
-/** In order if it can be; at once if that takes too long; and by force if even that does. */
+/** Stops the server with mode fast, then immediate, then by SIGKILL. */
 async function stopServer(server: Server, deadline = Date.now() + promisedStopMilliseconds): Promise<void> {
   const { cluster, pgCtl } = server;
   const fastSeconds = Math.floor((deadline - Date.now() - databaseForcedStopMilliseconds) / 1000);

@@ -22,7 +22,7 @@ let address: DatabaseAddress;
 beforeAll(async () => {
   const test = await createTestDatabase();
   ({ address, db: observer } = test);
-  // As it is wherever nobody has set it: PostgreSQL looks after a client when its statement has ended.
+  // The default: PostgreSQL looks after a client when its statement has ended.
   await observer.raw(`alter database ${address.database!} set client_connection_check_interval = 0`);
 });
 afterEach(() => jest.restoreAllMocks());
@@ -35,7 +35,7 @@ async function waiting(): Promise<string[]> {
   return rows.map(({ query }) => query);
 }
 
-/** Keeps everyone from the products while `work` goes on. */
+/** Keeps everyone from the products during `work`. */
 function whileLocked<T>(work: () => Promise<T>): Promise<T> {
   return observer.transaction(async (trx) => {
     await trx.raw('lock table products in access exclusive mode');
@@ -44,12 +44,12 @@ function whileLocked<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('a request that waits for a lock', () => {
-  it('is 503 in bounded time, and the server does not wait on for it', async () => {
+  it('gets 503 in bounded time, and its statement is cancelled', async () => {
     const { api } = await startAppAt(address, { queryMilliseconds });
 
     const answer = await whileLocked(async () => {
       const response = await api.get('/products');
-      await eventually('nobody waits', async () => expect(await waiting()).toEqual([]));
+      await eventually('no request waits', async () => expect(await waiting()).toEqual([]));
       return response;
     });
 
@@ -65,7 +65,7 @@ describe('a burst of 200 clients', () => {
     return new Set(answers.map(({ status }) => status));
   };
 
-  it('gets its answers, each of them, with fewer connections than clients', async () => {
+  it('gets all responses with fewer connections than clients', async () => {
     const { api } = await startAppAt(address, { queryMilliseconds: 10_000, connectionsMax: 2 });
 
     const answers = await burst(() => api.get('/products'));
@@ -73,7 +73,7 @@ describe('a burst of 200 clients', () => {
     expect(answers).toEqual(new Set([200]));
   });
 
-  it('is 503 in bounded time when nothing moves', async () => {
+  it('gets 503 in bounded time when the database is frozen', async () => {
     jest.replaceProperty(databaseModule, 'databaseAcquireMilliseconds', 1_000 as never);
     jest.replaceProperty(dialectModule, 'databaseWaiting', 20 as never);
     const { api } = await startAppAt(address, { queryMilliseconds, connectionsMax: 2 });
@@ -84,7 +84,7 @@ describe('a burst of 200 clients', () => {
     expect((await api.get('/products')).status).toBe(200);
   });
 
-  it('waits for a connection as far as there is room; the others are refused while those wait', async () => {
+  it('waits for a connection up to the maximum of waiters; further requests get 503', async () => {
     jest.replaceProperty(dialectModule, 'databaseWaiting', 20 as never);
     const pool = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
     afterFile(() => pool.destroy());
@@ -118,7 +118,7 @@ describe('a transaction', () => {
     return rows[0];
   };
 
-  it('has its bounds for itself: the next user of the connection, or of a pooler, has none of them', async () => {
+  it('keeps its timeouts from the next user of the connection, also behind a pooler', async () => {
     const before = await settings(db);
 
     expect(await inTransaction(db, 'request', settings)).toEqual({
@@ -133,7 +133,7 @@ describe('a transaction', () => {
   it.each([
     ['a lock', 'databaseLockMilliseconds', 'select from products limit 1'],
     ['its end', 'databaseQueryMilliseconds', 'select pg_sleep(60)'],
-  ])('gives up a statement that waits too long for %s', async (_what, limit, statement) => {
+  ])('cancels a statement that waits too long for %s', async (_what, limit, statement) => {
     jest.replaceProperty(transactionModule, limit as Bound, 200);
 
     const error = await whileLocked(() =>
@@ -147,7 +147,7 @@ describe('a transaction', () => {
   it.each<[TransactionKind, Bound]>([
     ['request', 'databaseIdleMilliseconds'],
     ['bulk', 'databaseBulkIdleMilliseconds'],
-  ])('of a %s whose process does not go on holds its locks no longer, and is undone', async (kind, limit) => {
+  ])('of a %s whose process is frozen is rolled back and releases its locks', async (kind, limit) => {
     jest.replaceProperty(transactionModule, limit, 200);
     const trx = await beginTransaction(db, kind);
     await trx.raw('lock table orders in access exclusive mode');

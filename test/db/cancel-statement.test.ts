@@ -69,15 +69,15 @@ async function cancelOne(connectionString: string): Promise<void> {
   } finally {
     await db.destroy();
   }
-  await eventually('the server has given it up', async () => {
+  await eventually('the server has cancelled it', async () => {
     const sql =
       "select from pg_stat_activity where query like '%pg_sleep(120)%' and state = 'active' and pid <> pg_backend_pid()";
     return (await server.ask(sql, 'postgres')).length === 0;
   });
 }
 
-describe('a statement that is cancelled', () => {
-  it('is cancelled over TLS when its connection has TLS, with the server verified again', async () => {
+describe('a statement that times out', () => {
+  it('is cancelled over TLS with verification, as its connection', async () => {
     const { port, asked } = await watchPort(tcpPort);
 
     await cancelOne(
@@ -87,7 +87,7 @@ describe('a statement that is cancelled', () => {
     expect(asked).toEqual(['SSLRequest', 'SSLRequest']);
   });
 
-  it('is cancelled over TLS that begins without being asked for, when its connection has that', async () => {
+  it('is cancelled over TLS with direct negotiation, as its connection', async () => {
     const { port, asked } = await watchPort(tcpPort);
 
     await cancelOne(
@@ -97,7 +97,7 @@ describe('a statement that is cancelled', () => {
     expect(asked).toEqual([undefined, undefined]);
   });
 
-  it('is cancelled without TLS when its connection has none', async () => {
+  it('is cancelled without TLS, as its connection', async () => {
     await server.write('pg_hba.conf', 'local all all trust\nhost all all all trust\n');
     await server.ask('select pg_reload_conf()', 'postgres');
     const { port, asked } = await watchPort(tcpPort);
@@ -108,7 +108,7 @@ describe('a statement that is cancelled', () => {
   });
 
   const itPooled = process.env.PGBOUNCER || process.env.PGBOUNCER_REQUIRED === '1' ? it : it.skip;
-  itPooled('is cancelled over TLS through a PgBouncer that takes nothing else', async () => {
+  itPooled('is cancelled through a PgBouncer that requires TLS', async () => {
     const pooler = await startPgBouncer(server.address, 2, {
       port: await closedPort(),
       ...localhostCertificate,

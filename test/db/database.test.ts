@@ -28,8 +28,8 @@ beforeAll(async () => {
 
 const theError = (error: unknown) => error;
 
-describe('a pool with a limit', () => {
-  it('gives a statement up that takes longer; the next one has a connection of its own', async () => {
+describe('a pool with a statement timeout', () => {
+  it('cancels a statement after it, and executes the next one on another connection', async () => {
     const error = await db.raw('select pg_sleep(2)').then(() => 'no error', theError);
 
     expect(isDatabaseUnavailable(error)).toBe(true);
@@ -43,7 +43,7 @@ describe('a pool with a limit', () => {
       'written',
       (client) => pipeline(Readable.from(['1']), client.query(copyFrom('copy written from stdin'))),
     ],
-  ])('sets no timeout of its own for a stream that is %s: nothing would clear it', async (_what, stream) => {
+  ])('sets no timer for a stream that is %s: nothing would clear it', async (_what, stream) => {
     const set = jest.spyOn(global, 'setTimeout');
 
     await db
@@ -59,7 +59,7 @@ describe('a pool with a limit', () => {
     jest.restoreAllMocks();
   });
 
-  it('gives a connection that the server has ended at a commit to nobody', async () => {
+  it('does not reuse a connection that the server has ended at a commit', async () => {
     await observer.raw(`
       create function end_session() returns trigger language plpgsql as
         $$ begin perform pg_terminate_backend(pg_backend_pid()); return new; end $$;
@@ -76,7 +76,7 @@ describe('a pool with a limit', () => {
     expect(await db('partners').pluck('partner_name')).toEqual([]);
   });
 
-  it('undoes a transaction amid which a statement was given up', async () => {
+  it('rolls back a transaction whose statement was cancelled', async () => {
     const error = await db
       .transaction(async (trx) => {
         await trx('partners').insert({ partner_name: 'Acme' });
@@ -90,7 +90,7 @@ describe('a pool with a limit', () => {
     expect(await observer('partners').pluck('partner_name')).toEqual(['Birch']);
   });
 
-  it('lets a stream take its time', async () => {
+  it('does not limit a stream', async () => {
     async function* slowly() {
       for (const name of ['One', 'Two', 'Three']) {
         await sleep(queryMilliseconds / 2);
@@ -110,14 +110,14 @@ describe('a pool with a limit', () => {
   });
 });
 
-it('a pool without one waits', async () => {
+it('a pool without a statement timeout waits', async () => {
   const { rows } = await observer.raw<{ rows: unknown[] }>('select pg_sleep(0.6), 1 as one');
 
   expect(rows).toEqual([expect.objectContaining({ one: 1 })]);
 });
 
-describe('a statement that is written out', () => {
-  it('reads rows of the transaction that it is given, and is heard of like any other', async () => {
+describe('queryRows', () => {
+  it('reads rows in a transaction, and emits the query event', async () => {
     const heard: unknown[] = [];
     const note = ({ sql, bindings }: { sql: string; bindings: unknown[] }) => heard.push([sql, bindings]);
 
@@ -133,7 +133,7 @@ describe('a statement that is written out', () => {
     expect(heard[0]).toEqual(['select number from own where number > $1 and number < $2', [1, 3]]);
   });
 
-  it('is given up like any other, gives its connection back, and leaves a broken one to nobody', async () => {
+  it('times out, releases its connection, and discards a broken one', async () => {
     const slow = await queryRows(db, 'select pg_sleep(?)', [2]).then(() => 'no error', theError);
     expect(isDatabaseUnavailable(slow)).toBe(true);
 
@@ -146,12 +146,12 @@ describe('a statement that is written out', () => {
   });
 });
 
-describe('a statement to prepare', () => {
+describe('a prepared statement', () => {
   const sql = 'select partner_name from partners where partner_name = ?';
   const kept = (pool: Database) =>
     queryRows(pool, 'select statement from pg_prepared_statements order by prepare_time', []);
 
-  it('is kept by a connection that may, and stays right when its table changes', async () => {
+  it('is kept by a connection if allowed, and remains correct when its table changes', async () => {
     const pool = openDatabase(address, {
       applicationName: 'prepared',
       connectionsMax: 1,
@@ -172,7 +172,7 @@ describe('a statement to prepare', () => {
     await observer.raw('alter table partners drop column note');
   });
 
-  it('is not kept otherwise: a pooler may give each of them to another session', async () => {
+  it('is not used otherwise: a pooler may use another session for each statement', async () => {
     await queryRows(db, sql, ['Nobody'], true);
 
     expect(await kept(db)).toEqual([]);

@@ -79,7 +79,7 @@ async function migrationsRun(db: Database): Promise<string[]> {
 }
 
 describe('migrateToLatest', () => {
-  it('makes the whole schema in an empty database', async () => {
+  it('creates the schema in an empty database', async () => {
     const db = await openEmpty();
 
     await migrateToLatest(db);
@@ -88,7 +88,7 @@ describe('migrateToLatest', () => {
     expect(await migrationsRun(db)).toEqual(Object.keys(migrations));
   });
 
-  it('changes nothing the second time, and leaves the data', async () => {
+  it('changes nothing the second time, and keeps the data', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
     await db('partners').insert({ partner_name: 'Acme' });
@@ -101,7 +101,7 @@ describe('migrateToLatest', () => {
     expect(await db('partners').pluck('partner_name')).toEqual(['Acme']);
   });
 
-  it('can be called by several processes at once', async () => {
+  it('is safe to call concurrently from several processes', async () => {
     const address = await createEmptyDatabase();
     const pools = [1, 2, 3, 4, 5].map(() => open(address));
 
@@ -111,7 +111,7 @@ describe('migrateToLatest', () => {
     expect(await migrationsRun(pools[0]!)).toEqual(Object.keys(migrations));
   });
 
-  it('waits for another process without a transaction, of which a pooler lets few go on', async () => {
+  it('waits for another process without an open transaction', async () => {
     const address = await createEmptyDatabase();
     const [other, waiting] = [open(address), open(address)];
     const migrating = await other.transaction();
@@ -131,10 +131,10 @@ describe('migrateToLatest', () => {
     await migrating.rollback();
   });
 
-  describe('after a process that died while it migrated', () => {
+  describe('after a process died during its migration', () => {
     const isLocked = (db: Database): Promise<number[]> => db('knex_migrations_lock').pluck('is_locked');
 
-    it('before anything was made, makes everything', async () => {
+    it('before the first migration, makes all', async () => {
       const db = await openEmpty();
       await migrateToLatest(db);
       await rollBack(db);
@@ -146,7 +146,7 @@ describe('migrateToLatest', () => {
       expect(await isLocked(db)).toEqual([0]);
     });
 
-    it('after everything was made, goes on', async () => {
+    it('after the last migration, starts', async () => {
       const db = await openEmpty();
       await migrateToLatest(db);
       await db('knex_migrations_lock').update({ is_locked: 1 });
@@ -156,7 +156,7 @@ describe('migrateToLatest', () => {
       expect(await isLocked(db)).toEqual([0]);
     });
 
-    it('several processes go on at once', async () => {
+    it('several processes can start concurrently', async () => {
       const address = await createEmptyDatabase();
       const pools = [1, 2, 3].map(() => open(address));
       await migrateToLatest(pools[0]!);
@@ -184,7 +184,7 @@ describe('migrateToLatest', () => {
       Reflect.deleteProperty(migrations, broken);
     });
 
-    it('throws and leaves nothing of it, so that a corrected one can run', async () => {
+    it('throws and rolls it back, so that a corrected one can run', async () => {
       const db = await openEmpty();
 
       await expect(migrateToLatest(db)).rejects.toThrow('division by zero');
@@ -198,7 +198,7 @@ describe('migrateToLatest', () => {
 
   describe('a database that is not UTF-8', () => {
     it.each(['SQL_ASCII', 'LATIN1'])(
-      'is refused with a readable text, and left alone: %s',
+      'is rejected with a readable text, unchanged: %s',
       async (encoding) => {
         const db = await openEmpty(encoding);
 
@@ -245,7 +245,7 @@ describe('a schema that a newer version has migrated', () => {
     'The database has the schema of a newer version: start version 99.1.0 of the service or later; ' +
     `this is ${version}.`;
 
-  it('is accepted by an older version that it only expands, which says what it does not know', async () => {
+  it('is accepted by an older version after expand steps, whose names are reported', async () => {
     const db = await openEmpty();
     await migrateToLatest(db, undefined, expanded);
 
@@ -255,7 +255,7 @@ describe('a schema that a newer version has migrated', () => {
     expect(await migrateToLatest(db, undefined, expanded)).toEqual([]);
   });
 
-  it('keeps what it has when the older version migrates it, and the newer one after that', async () => {
+  it('stays the same when the older and then the newer version migrates it', async () => {
     const db = await openEmpty();
     await migrateToLatest(db, undefined, expanded);
     await db('partners').insert({ partner_name: 'Acme', note: 'kept' });
@@ -268,7 +268,7 @@ describe('a schema that a newer version has migrated', () => {
     expect(await db('partners').pluck('note')).toEqual(['kept']);
   });
 
-  it('gets a step that only the older version has', async () => {
+  it('gets a migration that only the older version has', async () => {
     const db = await openEmpty();
     const { [addNote]: _newer, ...others } = expanded.migrations;
     await migrateToLatest(db, undefined, { version: '99.3.0', migrations: others });
@@ -279,7 +279,7 @@ describe('a schema that a newer version has migrated', () => {
     expect(await missingMigrations(db, expanded)).toEqual([]);
   });
 
-  it('is refused by an older version that does not work with its contract step, and left alone', async () => {
+  it('is rejected by an older version after an incompatible contract step, unchanged', async () => {
     const db = await openEmpty();
     await migrateToLatest(db, undefined, contracted);
     const before = await schema(db);
@@ -291,7 +291,7 @@ describe('a schema that a newer version has migrated', () => {
     expect(await schema(db)).toEqual(before);
   });
 
-  it('is accepted after a contract step by the version before, which works without what that removes', async () => {
+  it('is accepted after a contract step by a compatible version', async () => {
     const db = await openEmpty();
     await migrateToLatest(db, undefined, contracted);
 
@@ -299,7 +299,7 @@ describe('a schema that a newer version has migrated', () => {
     expect(await missingMigrations(db, contracted)).toEqual([]);
   });
 
-  it('is refused after a contract step by version 1.2.0, to which a name that it does not know says why', async () => {
+  it('is rejected after a contract step by version 1.2.0 with a name that says why', async () => {
     const db = await openEmpty();
     await migrateToLatest(db, undefined, contracted);
     const known = Object.keys(migrations).filter((name) => name < '20261122090000');
@@ -334,7 +334,7 @@ describe('a schema that a newer version has migrated', () => {
 });
 
 describe('the migrations', () => {
-  it('can be undone, data included, and done again', async () => {
+  it('can be rolled back with data, and repeated', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
     await db('partners').insert({ partner_name: 'Acme' });
@@ -352,7 +352,7 @@ describe('the migrations', () => {
     expect(Object.keys(migrations)).toEqual(Object.keys(migrations).sort());
   });
 
-  it('have no contract step that the version before this one does not work with', () => {
+  it('have no contract step that is incompatible with the previous version', () => {
     const { version } = currentSchema;
     const tooEarly = Object.entries(migrations).filter(
       ([, migration]) => migration.kind === 'contract' && !isOlder(migration.compatibleFrom, version),

@@ -16,7 +16,7 @@ async function openEmpty(encoding?: string): Promise<Database> {
 const ours = Object.keys(migrations);
 
 describe('missingMigrations', () => {
-  it('names all of them for an empty database, and changes nothing there', async () => {
+  it('lists all for an empty database, and changes nothing', async () => {
     const db = await openEmpty();
 
     expect(await missingMigrations(db)).toEqual(ours);
@@ -24,7 +24,7 @@ describe('missingMigrations', () => {
     expect(await db('pg_tables').where('schemaname', 'public').pluck('tablename')).toEqual([]);
   });
 
-  it('names none after a migration, nor what a newer version has added', async () => {
+  it('lists none after a migration, nor those of a newer version', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
 
@@ -38,7 +38,7 @@ describe('missingMigrations', () => {
     expect(await missingMigrations(db)).toEqual([]);
   });
 
-  it('names those that an older version did not have', async () => {
+  it('lists those that an older version did not have', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
     await db('schema_migrations').where('name', ours.at(-1)!).delete();
@@ -46,13 +46,13 @@ describe('missingMigrations', () => {
     expect(await missingMigrations(db)).toEqual([ours.at(-1)]);
   });
 
-  it('refuses a database that is not UTF-8', async () => {
+  it('rejects a database that is not UTF-8', async () => {
     await expect(missingMigrations(await openEmpty('LATIN1'))).rejects.toThrow('must have the encoding UTF8');
   });
 });
 
 describe('waitForMigrations', () => {
-  it('returns at once when there is nothing to wait for, and tells nobody', async () => {
+  it('returns at once without missing migrations, and does not call onWait', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
     const onWait = jest.fn();
@@ -62,7 +62,7 @@ describe('waitForMigrations', () => {
     expect(onWait).not.toHaveBeenCalled();
   });
 
-  it('tells once what it waits for, and returns when somebody has migrated', async () => {
+  it('calls onWait once, and returns after the migration by another process', async () => {
     const db = await openEmpty();
     const onWait = jest.fn();
     const waiting = waitForMigrations(db, onWait);

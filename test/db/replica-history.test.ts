@@ -44,7 +44,7 @@ async function lookedAgain(primary: TestServer): Promise<void> {
     "select cast(query_start as text) as at from pg_stat_activity where application_name = 'replica watch'";
   const before = await primary.ask<{ at: string }>(sql);
   await eventually(
-    'it looks again',
+    'it checks again',
     async () => (await primary.ask<{ at: string }>(sql))[0]!.at !== before[0]!.at,
   );
 }
@@ -64,7 +64,7 @@ describe('after a failover', () => {
     await caughtUp(postgres.primary, other);
   });
 
-  it('a replica that was promoted is not read from', async () => {
+  it('a promoted replica is not used', async () => {
     const watched = watch(postgres.primary, postgres.replica);
     await used(watched);
 
@@ -74,7 +74,7 @@ describe('after a failover', () => {
   });
 
   it.each(['postgres', 'reader'])(
-    'a replica that follows the old primary is not read from, although it is no less far: as %s',
+    'a replica of the old primary is not used, although its position is not lower: as %s',
     async (user) => {
       await postgres.replica.promote();
       await write(postgres.primary, 'lost');
@@ -93,7 +93,7 @@ describe('after a failover', () => {
     },
   );
 
-  it('a replica that follows the new primary is not read from while the service writes to the old one', async () => {
+  it('a replica of the new primary is not used while the service writes to the old one', async () => {
     const watched = watch(postgres.primary, other);
     await used(watched);
     await postgres.replica.promote();
@@ -103,7 +103,7 @@ describe('after a failover', () => {
     await expectDisabled(watched, 'it is on timeline 2, the primary on timeline 1');
   });
 
-  it('a replica that follows the new primary is read from', async () => {
+  it('a replica of the new primary is used', async () => {
     await postgres.replica.promote();
     const watched = watch(postgres.replica, other);
     await unused(watched);
@@ -114,7 +114,7 @@ describe('after a failover', () => {
     expect(await watched.reads(Infinity, placeOf)).toBe('replica');
   });
 
-  it('it is read from by an account without rights from its next checkpoint on', async () => {
+  it('a replica of the new primary is used by an account without rights after its next checkpoint', async () => {
     await postgres.replica.promote();
     const watched = watch(postgres.replica, other, 'reader');
     await follow(other, postgres.replica);
@@ -144,7 +144,7 @@ async function follow(replica: TestServer, { address }: TestServer): Promise<voi
 }
 
 describe('a replica that is ahead of its primary, which was restored', () => {
-  it('is not read from, neither when the primary has written as much again', async () => {
+  it('is not used, also after the primary has written as much again', async () => {
     const postgres = await startReplicatedPostgres();
     const { primary, replica } = postgres;
     await postgres.caughtUp();

@@ -39,8 +39,8 @@ function watch({
   return watchReplica(primary, url, options);
 }
 
-describe('a replica that is up to date', () => {
-  it('is read from, also when nobody writes for longer than it may be behind', async () => {
+describe('a replica without lag', () => {
+  it('is used, also without writes for longer than the maximum lag', async () => {
     const watched = watch({ lagSeconds: 3 });
     await used(watched);
     const until = performance.now() + 5_000;
@@ -56,7 +56,7 @@ describe('a replica that is up to date', () => {
     expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 
-  it('is not read from by who allows for less than it may be behind', async () => {
+  it('is not used for a read that allows less than its lag', async () => {
     const watched = watch();
     await used(watched);
 
@@ -64,7 +64,7 @@ describe('a replica that is up to date', () => {
     expect(await watched.reads(60, placeOf)).toBe('replica');
   });
 
-  it('is told to the reader, who gets all of an error that it finds there from the database itself', async () => {
+  it('is known to the reader, whose failed read is repeated on the primary', async () => {
     const watched = watch();
     await used(watched);
     const places: [string, boolean][] = [];
@@ -83,7 +83,7 @@ describe('a replica that is up to date', () => {
     expect(watched.said).toEqual(['replica enabled']);
   });
 
-  it('goes on being used after a statement that was cancelled for what it replays, and is done on the database itself', async () => {
+  it('stays enabled after a statement that the replay has cancelled, which is repeated on the primary', async () => {
     const watched = watch();
     await used(watched);
     const begun: string[] = [];
@@ -93,7 +93,7 @@ describe('a replica that is up to date', () => {
       await queryRows(db, isReplica ? 'select pg_sleep(60) from pg_class, thing' : 'select from thing', []);
       return placeOf(db);
     });
-    await eventually('it is amid the statement', async () => {
+    await eventually('it executes the statement', async () => {
       const sql = `select 1 from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()`;
       return (await postgres.replica.ask(sql)).length > 0;
     });
@@ -105,7 +105,7 @@ describe('a replica that is up to date', () => {
     expect(watched.said).toContain('read from replica failed, reading from primary');
   });
 
-  it('shares its reads with the database itself when all of its connections are taken', async () => {
+  it('leaves reads to the primary while all of its connections are in use', async () => {
     const watched = watch({ connections: 2 });
     await used(watched);
     let release!: () => void;
@@ -125,10 +125,10 @@ describe('a replica that is up to date', () => {
   });
 });
 
-describe('a replica that is not up to date', () => {
+describe('a replica with lag', () => {
   afterEach(() => postgres.resumeReplay());
 
-  it('is not read from when it is further behind than it may be, until it has caught up', async () => {
+  it('is disabled beyond the maximum lag until it has caught up', async () => {
     const watched = watch({ lagSeconds: 2 });
     await used(watched);
     await postgres.pauseReplay();
@@ -146,7 +146,7 @@ describe('a replica that is not up to date', () => {
     expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 
-  it('is not read from when it is cut off from the database, and so takes itself for up to date', async () => {
+  it('is disabled when it is cut off from the primary, although it has replayed all that it received', async () => {
     const watched = watch({ lagSeconds: 2 });
     await used(watched);
     await postgres.replica.ask(`alter system set primary_conninfo = 'host=/nowhere'`);
@@ -167,7 +167,7 @@ describe('a replica that is not up to date', () => {
     await used(watched);
   });
 
-  it('is not read from when nobody can say how far it is behind, because the database is away', async () => {
+  it('is disabled when its lag is unknown, because the primary is unreachable', async () => {
     const watched = watch({ lagSeconds: 2 });
     await used(watched);
     postgres.primary.signal('SIGSTOP');
@@ -180,7 +180,7 @@ describe('a replica that is not up to date', () => {
   });
 });
 
-describe('a server that is no replica of the database', () => {
+describe('a server that is not a replica of the database', () => {
   it.each<[string, () => string, string]>([
     ['the database itself', () => databaseUrl(postgres.primary.address), 'it is a primary'],
     [
@@ -188,7 +188,7 @@ describe('a server that is no replica of the database', () => {
       () => databaseUrl({ ...postgres.replica.address, database: 'postgres' }),
       'it has another database',
     ],
-  ])('is not read from: %s', async (_what, url, reason) => {
+  ])('is not used: %s', async (_what, url, reason) => {
     const watched = watch({ url: url() });
 
     await eventually('the log says so', () => watched.said.length > 0);
@@ -197,7 +197,7 @@ describe('a server that is no replica of the database', () => {
     expect(await watched.reads(Infinity, placeOf)).toBe('primary');
   });
 
-  it('can be watched by an account without any rights', async () => {
+  it('can be checked by an account without any rights', async () => {
     await postgres.primary.ask('create role reader login');
     await postgres.caughtUp();
     const watched = watch({
@@ -211,7 +211,7 @@ describe('a server that is no replica of the database', () => {
 });
 
 describe('a replica that dies', () => {
-  it('amid reads has them done on the database itself; it is used again when it is back', async () => {
+  it('has its reads repeated on the primary, and is enabled again after its restart', async () => {
     const watched = watch();
     await used(watched);
     const slow = () =>
@@ -219,12 +219,12 @@ describe('a replica that dies', () => {
         if (isReplica) await queryRows(db, 'select pg_sleep(60)', []);
         return placeOf(db);
       });
-    const amid = [slow(), slow(), slow()];
+    const inProgress = [slow(), slow(), slow()];
     await eventually('they are at work', () => watched.replica.use().used === 3);
 
     postgres.replica.signal('SIGKILL');
 
-    expect(await Promise.all(amid)).toEqual(['primary', 'primary', 'primary']);
+    expect(await Promise.all(inProgress)).toEqual(['primary', 'primary', 'primary']);
     expect(await watched.reads(Infinity, placeOf)).toBe('primary');
     await eventually('the log says so', () =>
       watched.said.includes('replica disabled, reading from primary: it does not answer'),
@@ -235,7 +235,7 @@ describe('a replica that dies', () => {
     expect(await eventually('it is read from', () => watched.reads(Infinity, placeOf))).toBe('replica');
   });
 
-  it('or freezes gives reads up long before their time, to be done on the database itself', async () => {
+  it('or freezes has its reads repeated on the primary before their timeout', async () => {
     const watched = watch();
     await used(watched);
     await Promise.all(Array.from({ length: 5 }, () => watched.reads(Infinity, placeOf)));

@@ -29,7 +29,7 @@ const inTransaction = (db: Knex, migration: Knex.Migration) =>
   });
 
 describe('a database of release 1.2.0', () => {
-  it('loses the digests of that release, and takes no more from it', async () => {
+  it('loses the digests of that release, and accepts no new ones', async () => {
     const db = await openAsRelease();
 
     await inTransaction(db, retireRecordDigests);
@@ -62,7 +62,7 @@ describe('a database of release 1.2.0', () => {
     expect(await db('products').pluck('product_name')).toEqual(['Lamp']);
   });
 
-  it('forgets its digests again at a manual change, after the migrations are undone', async () => {
+  it('deletes digests at a manual change again after a rollback of the migrations', async () => {
     const db = await openAsRelease();
 
     await db.raw("update products set product_name = 'Lamp'");

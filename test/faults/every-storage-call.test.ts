@@ -63,7 +63,7 @@ async function s3Subject(): Promise<Subject> {
   const fates: Record<string, { fate: S3Fate; once: boolean }> = {
     'is refused (403)': { fate: { status: 403 }, once: true },
     'is refused (503), and all that follow': { fate: { status: 503 }, once: false },
-    'is cut off in its middle, and all that follow': { fate: 'cut amid', once: false },
+    'is cut off in its middle, and all that follow': { fate: 'cut midway', once: false },
     'is cut off': { fate: 'hang up', once: true },
     'loses its answer': { fate: 'lose answer', once: true },
   };

@@ -57,7 +57,7 @@ describe('a store that freezes', () => {
     requests = [];
   });
 
-  const freeze = (isFrozen: (request: S3Request) => boolean, fate: () => 'hold amid' | Promise<'pass'>) =>
+  const freeze = (isFrozen: (request: S3Request) => boolean, fate: () => 'hold midway' | Promise<'pass'>) =>
     (front.onRequest = (request) => {
       if (!isFrozen(request)) return 'pass';
       requests.push(request);
@@ -66,9 +66,9 @@ describe('a store that freezes', () => {
 
   it.each([
     ['before it responds to a file', goodCsv, isPut, forever],
-    ['in the middle of a file', goodCsv, isPut, () => 'hold amid' as const],
+    ['in the middle of a file', goodCsv, isPut, () => 'hold midway' as const],
     ['before it responds to a part', largeCsv, isPart, forever],
-    ['in the middle of a part', largeCsv, isPart, () => 'hold amid' as const],
+    ['in the middle of a part', largeCsv, isPart, () => 'hold midway' as const],
     [
       'when the size of the object is asked for',
       goodCsv,
@@ -95,7 +95,7 @@ describe('a store that freezes', () => {
 
   it.each([
     ['before it responds', forever],
-    ['in the middle of the file', () => 'hold amid' as const],
+    ['in the middle of the file', () => 'hold midway' as const],
   ])('%s makes a run fail with a reason, and the next one succeeds', async (_when, fate) => {
     const feed: UploadedFeed = await service.api.uploadFeed(goodCsv);
     freeze(isGet, fate);
@@ -111,7 +111,7 @@ describe('a store that freezes', () => {
 
   it.each([
     ['before it responds', forever],
-    ['in the middle of the file', () => 'hold amid' as const],
+    ['in the middle of the file', () => 'hold midway' as const],
   ])('%s takes no place of a download from another caller', async (_when, fate) => {
     const { feedId } = await service.api.uploadFeed(goodCsv);
     const path = `/feeds/${feedId}/raw`;

@@ -80,7 +80,7 @@ async function holdRequest(isHeld: (request: S3Request) => boolean): Promise<voi
     front.onRequest = (request) => {
       if (!isHeld(request)) return 'pass';
       resolve();
-      return 'hold amid';
+      return 'hold midway';
     };
   });
   front.onRequest = () => 'pass';

@@ -32,7 +32,7 @@ describe('the object store', () => {
     ['hangs up', 'hang up'],
     ['refuses with 403', { status: 403 }],
     ['refuses with 503', { status: 503 }],
-    ['is cut off amid a read and a write', 'cut amid'],
+    ['is cut off amid a read and a write', 'cut midway'],
   ])(
     '%s: what needs it is refused or fails, all else works, and it is used again when it is back',
     async (what, fate) => {

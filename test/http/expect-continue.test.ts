@@ -45,12 +45,12 @@ function announce(
   });
 }
 
-describe('a client that waits for our word before it sends its body', () => {
+describe('a client that waits for 100 Continue', () => {
   it.each([
     ['an upload', '/feeds/upload', form, formType, 201],
     ['an inspection', '/feeds/inspect', form, formType, 200],
     ['an order', '/orders', '{"partner_name":"Acme","items":[]}', 'application/json', 400],
-  ])('is asked for %s', async (_what, path, body, type, status) => {
+  ])('gets 100 Continue for %s', async (_what, path, body, type, status) => {
     expect(await announce(path, body, { 'content-type': type })).toMatchObject({ status, asked: true });
   });
 
@@ -68,7 +68,7 @@ describe('a client that waits for our word before it sends its body', () => {
     expect(await announce('/orders', '', headers)).toMatchObject({ status: 413, asked: false });
   });
 
-  it('never sends an upload for which there is no room', async () => {
+  it('never sends an upload beyond the concurrency limit', async () => {
     const upload = new OpenUpload(service, { expect: '100-continue' });
     await upload.continued;
     await upload.write(form.subarray(0, -10));

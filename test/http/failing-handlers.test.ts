@@ -8,15 +8,15 @@ const fallible = operations.filter(({ operationId }) =>
 
 describe.each([
   ['throws', () => Promise.reject(new Error('the secret of row 7'))],
-  ['throws what is no error', () => Promise.reject('the secret of row 7')],
-  ['answers with a status that is not declared', () => ({ status: 299, headers: {}, body: { secret: 7 } })],
+  ['throws a value that is not an error', () => Promise.reject('the secret of row 7')],
+  ['replies with an undeclared status', () => ({ status: 299, headers: {}, body: { secret: 7 } })],
 ])('a handler that %s', (_, fail) => {
   let api: ApiClient;
   beforeAll(async () => {
     api = await startFailingApp(fail);
   });
 
-  it.each(fallible)('makes $title answer 500, and say nothing of it', async (operation) => {
+  it.each(fallible)('makes $title respond 500 without the cause', async (operation) => {
     const { headers, body } = operation.exampleBody();
 
     const answer = await api.send(operation.method, operation.examplePath, { headers, body });

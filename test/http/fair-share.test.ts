@@ -68,7 +68,7 @@ describe.each([
   it.each([
     ['of one partner', 'Acme'],
     ['whose partner_name comes after the file', null],
-  ])('of one key, %s, have half of the places; further ones are refused', async (_whose, partner) => {
+  ])('of one key, %s, get half of the permits; further ones get 503', async (_whose, partner) => {
     const uploads = await beginAll([partner, partner, partner, partner]);
 
     await eventually('half are refused', () => expect(responses(uploads)).toHaveLength(2));
@@ -82,7 +82,7 @@ describe.each([
     }
   });
 
-  it('have a place for another key when one key has taken all, which costs that key its slowest', async () => {
+  it('of another key evict the slowest of a key that has all permits', async () => {
     const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
     await eventually('all places are taken', () => isRefused());
     const before = await stored(service);
@@ -97,7 +97,7 @@ describe.each([
     expect(after.files.length).toBe(after.feeds.length);
   });
 
-  it('have a place for a partner that has none, from the partner of the key that has most', async () => {
+  it('of a partner without permit evict from the partner with most permits of the same key', async () => {
     const acme = await beginAll(['Acme', 'Acme']);
     const others = await beginAll(['Birch', 'Cedar']);
     await eventually('all places are taken', async () => (await send(service.api, 'Birch')).status === 503);
@@ -108,7 +108,7 @@ describe.each([
     for (const upload of others) expect((await upload.finish()).status).toBe(success);
   });
 
-  it('of a partner count together, whichever of its keys they come with', async () => {
+  it('of a partner are counted together for all of its keys', async () => {
     const clients = [
       await withStoredKey(service, 'Acme', 'first'),
       await withStoredKey(service, 'Acme', 'second'),
@@ -164,7 +164,7 @@ describe.each([
 
   const inProgress = () => openFiles(service.dataDir).length;
 
-  it('of one key and partner have half of the places, and another key gets one', async () => {
+  it('of one key and partner get half of the permits, and another key gets one', async () => {
     const path = await prepare('Acme');
     for (let times = 0; times < capacity; times++) ask(path);
     await eventually('half of the places are taken', () => inProgress() === capacity / 2);
@@ -176,7 +176,7 @@ describe.each([
     await eventually('its place is free, and the others are not', () => inProgress() === capacity / 2);
   });
 
-  it('have a place for another key when one key has taken all: one of its connections is cut', async () => {
+  it('of another key evict one of a key that has all permits', async () => {
     const paths = [await prepare('Acme'), await prepare('Birch')];
     const sockets = paths.flatMap((path) => Array.from({ length: capacity / 2 }, () => ask(path)));
     await eventually('all places are taken', () => inProgress() === capacity);

@@ -13,7 +13,7 @@ const callerWith = (key: string): Caller => ({
 });
 
 describe('a rate limit', () => {
-  it('lets as many requests of a key pass at once as it says, and as many again when the time is over', async () => {
+  it('allows its number of requests per key and window', async () => {
     const { api } = await startTestService({ rateLimit: { requests: 3, seconds: 3 } });
     const ask = () => api.get('/feeds/profile');
 
@@ -26,7 +26,7 @@ describe('a rate limit', () => {
     await eventually('the time is over', async () => (await ask()).status === 200);
   });
 
-  it('counts each key by itself', async () => {
+  it('counts each key separately', async () => {
     const count = limitRate({ requests: 2, seconds: 60 });
     const [one, other] = [callerWith('one'), callerWith('other')];
     await count(one);
@@ -41,7 +41,7 @@ describe('a rate limit', () => {
     });
   });
 
-  it('is not counted against for requests with a wrong key', async () => {
+  it('does not count requests with a wrong key', async () => {
     const { api } = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
     for (let times = 0; times < 3; times++) {
       expect((await api.withKey('wrong-key').get('/feeds/profile')).status).toBe(401);
@@ -51,7 +51,7 @@ describe('a rate limit', () => {
     expect((await api.get('/feeds/profile')).status).toBe(429);
   });
 
-  it('limits nobody unless it is set', async () => {
+  it('limits no key unless it is set', async () => {
     const { api } = await startTestService();
 
     const answers = await Promise.all(Array.from({ length: 200 }, () => api.get('/feeds/template.csv')));

@@ -49,8 +49,8 @@ async function sendBytes(...pieces: string[]): Promise<string> {
   return answer;
 }
 
-describe('the line of a request', () => {
-  it('says who asked for what, and how it went', async () => {
+describe('the log line of a request', () => {
+  it('has key, operation, status, outcome, duration and bytes', async () => {
     const { headers } = await service.api.get('/products?sku=secret', { 'x-request-id': 'mine' });
     expect(headers.get('x-request-id')).toBe('mine');
 
@@ -97,7 +97,7 @@ describe('the line of a request', () => {
       () => service.api.send('PUT', '/products'),
       { status: 405, outcome: 'refused', error: 'method_not_allowed', method: 'PUT' },
     ],
-  ])('names the reason of a refusal: %s', async (_what, ask, expected) => {
+  ])('has the error of a rejected request: %s', async (_what, ask, expected) => {
     await ask();
 
     const line = await theLine();
@@ -112,13 +112,13 @@ describe('the line of a request', () => {
     ['/jobs/JV00001s3cret', '/jobs/*'],
     ['/a/b/c/d/e/f/g/h/i/j/k', '/*/*/*/*/*/*/*'],
     ['/%73/%zz', '/*/*'],
-  ])('shows nothing of the path %s that could be a secret', async (path, shown) => {
+  ])('masks segments of the path %s that could be a secret', async (path, shown) => {
     await service.api.get(path);
 
     expect((await theLine()).path).toBe(shown);
   });
 
-  it('counts the bytes of each request on a connection by itself', async () => {
+  it('counts the bytes of each request on a connection separately', async () => {
     const request = (path: string, extra = '') =>
       `GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\n${extra}\r\n`;
     const sent = [request('/health'), request('/health', 'connection: close\r\n')];
@@ -141,8 +141,8 @@ describe('the line of a request', () => {
   });
 });
 
-describe('a request that is not answered to its end', () => {
-  it('is aborted, when the client gives up its upload', async () => {
+describe('the outcome of an incomplete response', () => {
+  it('is aborted when the client aborts its upload', async () => {
     const upload = new OpenUpload(service);
     await upload.write(formBody([partnerPart(), filePart(manyProducts(1_000))]).subarray(0, 20_000));
     upload.abort();
@@ -150,14 +150,14 @@ describe('a request that is not answered to its end', () => {
     expect(await theLine()).toMatchObject({ operation: 'uploadFeed', key, outcome: 'aborted' });
   });
 
-  it('is aborted, when the client ends its side amid the headers', async () => {
+  it('is aborted when the client closes its side during the headers', async () => {
     const { port, hostname } = new URL(service.url);
     connect(Number(port), hostname).resume().end('GET /health HTTP/1.1\r\nhost:');
 
     expect(await theLine()).toMatchObject({ status: 400, outcome: 'aborted', error: 'incomplete_request' });
   });
 
-  it('is aborted, when the client does not wait for its run; the line waits for its end', async () => {
+  it('is aborted when the client disconnects during its run, and is logged at the end of the run', async () => {
     const feed = await service.api.uploadFeed(csv);
     const held = await HeldProducts.of(service.address);
     const client = new AbortController();
@@ -183,7 +183,7 @@ describe('a request that is not answered to its end', () => {
     return feed;
   };
 
-  it('is aborted, when the client goes away amid a download', async () => {
+  it('is aborted when the client disconnects during a download', async () => {
     const { feedId } = await largeFeed();
     const request = get(`${service.url}/feeds/${feedId}/raw`, {
       headers: { 'x-api-key': testKey },
@@ -198,7 +198,7 @@ describe('a request that is not answered to its end', () => {
     expect(logged.filter((line) => line.includes('cut off'))).toEqual([]);
   });
 
-  it('is truncated, when the file ends before its end', async () => {
+  it('is truncated when the file is shorter than expected', async () => {
     const { feedId } = await largeFeed();
     await truncate(await rawFilePath(service, feedId), 5_000);
     const { port, hostname } = new URL(service.url);
@@ -215,7 +215,7 @@ describe('a request that is not answered to its end', () => {
     expect(why).toMatchObject({ msg: 'response truncated', request_id: (await theLine()).request_id });
   });
 
-  it('is truncated, when the store closes the file without a word', async () => {
+  it('is truncated when the store closes the file without an error', async () => {
     const store = new FileStore(createTestFolder());
     const log = createLog('info', { write: (line: string) => void logged.push(line) });
     const closing = await startTestService({ objectStore: store, log });
@@ -235,9 +235,9 @@ describe('a request that is not answered to its end', () => {
   });
 });
 
-describe('what the HTTP layer refuses', () => {
+describe('a request that the HTTP server rejects', () => {
   it.each([
-    ['what is no request', 'NOT A REQUEST\r\n\r\n', 400, 'malformed_http'],
+    ['malformed HTTP', 'NOT A REQUEST\r\n\r\n', 400, 'malformed_http'],
     ['a request without a host', 'GET /health HTTP/1.1\r\n\r\n', 400, 'malformed_http'],
     [
       'too large a header',
@@ -245,7 +245,7 @@ describe('what the HTTP layer refuses', () => {
       431,
       'header_too_large',
     ],
-  ])('has a line too: %s', async (_what, bytes, status, error) => {
+  ])('is logged too: %s', async (_what, bytes, status, error) => {
     const answer = await sendBytes(bytes);
 
     const line = await theLine();
@@ -254,7 +254,7 @@ describe('what the HTTP layer refuses', () => {
     expect(line).not.toHaveProperty('operation');
   });
 
-  it('amid a request is the end of that request, and has no line of its own', async () => {
+  it('during another request is the outcome of that request, without a line of its own', async () => {
     const head = `POST /feeds/upload HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\ncontent-type: ${formType}\r\n`;
     const answer = await sendBytes(
       `${head}transfer-encoding: chunked\r\n\r\n5\r\n--b\r\n\r\nNOT A CHUNK\r\n`,
@@ -271,7 +271,7 @@ describe('what the HTTP layer refuses', () => {
 });
 
 describe('an error in the log', () => {
-  it('has the statement that failed, and none of its values', async () => {
+  it('has the failed statement without its values', async () => {
     const secret = 'value-of-the-body';
     const refuseRow = `raise exception 'no' using detail = 'Failing row contains (${secret})';`;
 
@@ -287,7 +287,7 @@ describe('an error in the log', () => {
   });
 });
 
-it('a key is not shown wherever it stands, be it the request id of its caller', async () => {
+it('a key is masked everywhere, also as a request id', async () => {
   const generated = generateKey();
   const { headers } = await service.api.get('/health', { 'x-request-id': generated });
 
@@ -296,12 +296,12 @@ it('a key is not shown wherever it stands, be it the request id of its caller', 
   expect(logged.join('')).not.toContain(generated);
 });
 
-describe('a header that holds a secret', () => {
+describe('a header with a secret', () => {
   it.each([
-    ['by itself', { headers: { 'x-api-key': 's3cret', authorization: 's3cret', cookie: 's3cret' } }],
+    ['alone', { headers: { 'x-api-key': 's3cret', authorization: 's3cret', cookie: 's3cret' } }],
     ['of a request', { req: { headers: { 'x-api-key': 's3cret', host: 'x' } } }],
     ['of a request of something else', { err: { request: { headers: { authorization: 's3cret' } } } }],
-  ])('is not shown even if somebody logs it: %s', (_what, object) => {
+  ])('is redacted if it is logged: %s', (_what, object) => {
     const lines: string[] = [];
     createLog('info', { write: (line: string) => void lines.push(line) }).info(object, 'oops');
 

@@ -20,8 +20,8 @@ async function sendBytes(bytes: string): Promise<string> {
   return answer;
 }
 
-describe('a connection over which an answer is under way', () => {
-  it('is cut when what follows is no request, instead of a refusal amid the answer', async () => {
+describe('a connection with a response in progress', () => {
+  it('is destroyed when malformed HTTP follows, without a rejection inside the response', async () => {
     const large = `sku,product_name\n${'A,A\n'.repeat(2_000_000)}`;
     const { feedId } = await service.api.uploadFeed(large);
     const { port, hostname } = new URL(service.url);
@@ -41,7 +41,7 @@ describe('a connection over which an answer is under way', () => {
   });
 });
 
-describe('a request that is not HTTP, or too much of it', () => {
+describe('malformed or oversized HTTP', () => {
   it.each([
     ['is malformed', 'NOT A REQUEST\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],
     ['names no host', 'GET /health HTTP/1.1\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],
@@ -63,7 +63,7 @@ describe('a request that is not HTTP, or too much of it', () => {
       '431 Request Header Fields Too Large',
       'Request header is too large.',
     ],
-  ])('is refused like any other, because it %s', async (_, bytes, status, detail) => {
+  ])('gets an error in the usual form, because it %s', async (_, bytes, status, detail) => {
     const answer = await sendBytes(bytes);
 
     const [head, body] = answer.split('\r\n\r\n');
@@ -77,7 +77,7 @@ describe('a request that is not HTTP, or too much of it', () => {
   });
 });
 
-it('takes a request with as many headers as it may have', async () => {
+it('accepts a request with the maximum number of headers', async () => {
   const headers = `host: x\r\nconnection: close\r\n${'a: b\r\n'.repeat(97)}x-request-id: the-last\r\n`;
 
   const answer = await sendBytes(`GET /health HTTP/1.1\r\n${headers}\r\n`);
@@ -86,7 +86,7 @@ it('takes a request with as many headers as it may have', async () => {
   expect(answer).toContain('x-request-id: the-last');
 });
 
-it('closes a connection beyond those that it may have, until one of them ends', async () => {
+it('closes connections beyond the maximum', async () => {
   const { url } = await startTestService({ server: { connectionsMax: 2 } });
   const { port, hostname } = new URL(url);
   const open = () => connect(Number(port), hostname).on('error', () => undefined);
@@ -107,7 +107,7 @@ it('closes a connection beyond those that it may have, until one of them ends', 
   sockets[1]!.destroy();
 });
 
-it('ignores an expectation that it does not know', async () => {
+it('ignores an unknown expectation', async () => {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const headers = { expect: 'miracles', 'x-api-key': testKey };
     httpRequest(`${service.url}/health`, { headers }, resolve).on('error', reject).end();
@@ -117,14 +117,14 @@ it('ignores an expectation that it does not know', async () => {
   expect(response.statusCode).toBe(200);
 });
 
-describe('a target that is a whole URL', () => {
+describe('a target in absolute form', () => {
   it.each([
     ['/health', 'GET http://partners.example.org/health HTTP/1.1', 200],
     ['a path with a query', 'GET HTTPS://partners.example.org:8443/products?limit=0 HTTP/1.1', 422],
     ['no path', 'GET http://partners.example.org HTTP/1.1', 404],
     ['no path, but a query', 'GET http://partners.example.org?limit=1 HTTP/1.1', 404],
     ['a path of the wrong method', 'POST http://partners.example.org/health HTTP/1.1', 405],
-  ])('is asked for as if it were its path: %s', async (_what, line, status) => {
+  ])('is handled as its path: %s', async (_what, line, status) => {
     const answer = await sendBytes(
       `${line}\r\nhost: partners.example.org\r\nx-api-key: ${testKey}\r\nconnection: close\r\n\r\n`,
     );

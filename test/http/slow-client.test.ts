@@ -28,12 +28,12 @@ beforeAll(async () => {
 /** Large enough that it is being stored before its end has come. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
 
-describe('a client that stops sending, and stays', () => {
+describe('a client that stops sending without disconnecting', () => {
   it.each([
-    ['amid the file', [partnerPart(), filePart(largeCsv)], 'LAMP-1'],
-    ['amid a file that came first', [filePart(largeCsv), partnerPart()], 'LAMP-1'],
+    ['within the file', [partnerPart(), filePart(largeCsv)], 'LAMP-1'],
+    ['within a file that came first', [filePart(largeCsv), partnerPart()], 'LAMP-1'],
     ['between the file and partner_name', [filePart(goodCsv), partnerPart()], 'Acme'],
-    ['amid the header row', [partnerPart(), filePart(goodCsv)], 'product_name'],
+    ['within the header row', [partnerPart(), filePart(goodCsv)], 'product_name'],
     ['before the first part', [partnerPart(), filePart(goodCsv)], 'partner_name'],
   ])('%s is told 408, and nothing of its upload remains', async (_where, parts, text) => {
     const before = await stored(service);
@@ -49,7 +49,7 @@ describe('a client that stops sending, and stays', () => {
     upload.abort();
   });
 
-  it('amid a JSON body is told 408', async () => {
+  it('within a JSON body gets 408', async () => {
     const { status, text } = await sendRaw(service.url, {
       method: 'POST',
       path: '/orders',
@@ -63,7 +63,7 @@ describe('a client that stops sending, and stays', () => {
   });
 });
 
-describe('a client that sends byte by byte, and is never silent', () => {
+describe('a client that sends byte by byte', () => {
   /** Sends it until there is an answer. */
   async function trickle(socket: Socket, text: string): Promise<string> {
     let answer = '';
@@ -105,7 +105,7 @@ describe('a client that sends byte by byte, and is never silent', () => {
     expect(await stored(service)).toEqual(before);
   });
 
-  it('its headers is told 408', async () => {
+  it('its headers gets 408', async () => {
     const impatient = await startTestService({ server: { headersMilliseconds: 300 } });
     const { port, hostname } = new URL(impatient.url);
     const socket = connect(Number(port), hostname);
@@ -117,8 +117,8 @@ describe('a client that sends byte by byte, and is never silent', () => {
   });
 });
 
-describe('a request is not given up', () => {
-  it('while its body comes at twice the least pace, for as long as it takes', async () => {
+describe('a request is not aborted', () => {
+  it('while its body has twice the minimum throughput', async () => {
     const form = formBody([partnerPart('Slow'), filePart(goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(200))]);
     const upload = new OpenUpload(service);
     const pieceBytes = bytesPerSecondMin / 2;
@@ -131,7 +131,7 @@ describe('a request is not given up', () => {
     expect((await upload.response).status).toBe(201);
   });
 
-  it('while it is we who pause', async () => {
+  it('while the server pauses reading', async () => {
     class SlowStore extends FileStore {
       override async put(key: string, body: AsyncIterable<Buffer>): Promise<void> {
         await sleep(3 * idleMilliseconds);
@@ -146,7 +146,7 @@ describe('a request is not given up', () => {
     expect(status).toBe(201);
   });
 
-  it('while its run goes on', async () => {
+  it('while its run is in progress', async () => {
     const feed = await service.api.uploadFeed(goodCsv);
     const held = await HeldProducts.of(service.address);
     const { answer } = await held.run(service.api, feed);

@@ -55,8 +55,8 @@ async function readRest(socket: Socket): Promise<number> {
 const download = () =>
   fetch(`${service.url}/feeds/${feed.feedId}/raw`, { headers: { 'x-api-key': testKey } });
 
-describe('a client that takes nothing of its response', () => {
-  it('is cut off, and its place goes to another; until then that one is told to come again', async () => {
+describe('a client that reads nothing of its response', () => {
+  it('is disconnected, and its permit goes to another client, which got 503 before', async () => {
     const socket = ask(`/feeds/${feed.feedId}/raw`);
     await eventually('it has its place', () => openFiles(service.dataDir).length === 1);
 
@@ -72,7 +72,7 @@ describe('a client that takes nothing of its response', () => {
     expect((await (await download()).arrayBuffer()).byteLength).toBe(fileBytes);
   });
 
-  it('is cut off when the response is made while it is sent', async () => {
+  it('is disconnected from a streamed response', async () => {
     const socket = ask(`/jobs/${feed.jobId}/rejects.csv`);
     await eventually('it is being made', () => openFiles(service.dataDir).length === 1);
 
@@ -81,7 +81,7 @@ describe('a client that takes nothing of its response', () => {
     expect(await readRest(socket)).toBeLessThan(fileBytes);
   });
 
-  it('is cut off when it asks for many small ones', async () => {
+  it('is disconnected when it pipelines many small requests', async () => {
     const socket = ask('/feeds/profile', 2_000);
     let closed = false;
     socket.on('close', () => (closed = true));
@@ -95,8 +95,8 @@ describe('a client that takes nothing of its response', () => {
   });
 });
 
-describe('a client that takes its response slowly', () => {
-  it('gets all of it', async () => {
+describe('a client that reads its response slowly', () => {
+  it('gets the whole response', async () => {
     const { port, hostname } = new URL(service.url);
     const socket = connect(Number(port), hostname);
     socket.write(
@@ -114,8 +114,8 @@ describe('a client that takes its response slowly', () => {
   });
 });
 
-describe('a client that leaves while responses wait behind another on its connection', () => {
-  it('leaves none of their places taken', async () => {
+describe('a client that disconnects while pipelined responses wait', () => {
+  it('releases all of their permits', async () => {
     const other = await startTestService({ concurrentDownloads: 6 });
     const { feedId } = await other.api.uploadFeed(largeCsv);
     const { port, hostname } = new URL(other.url);

@@ -42,11 +42,11 @@ describe('wrong API keys', () => {
     expect(await countImmediate([...times(15, '192.0.2.1'), ...times(15, '::ffff:192.0.2.1')])).toBe(20);
   });
 
-  it('are delayed a hundred at a time: more of them are refused at once', async () => {
+  it('are delayed for at most a hundred concurrent requests; further ones get 401 at once', async () => {
     expect(await countImmediate(times(125, '192.0.2.1'))).toBe(25);
   });
 
-  it('are counted for 10,000 addresses, the latest ones', async () => {
+  it('are counted for the latest 10,000 addresses', async () => {
     const delay = delayWrongKeys(forever);
     await countImmediate(times(20, '192.0.2.1'), delay);
     for (let at = 0; at < 10_000; at++) await delay(`10.0.${at >> 8}.${at & 255}`);
@@ -68,8 +68,8 @@ describe('wrong API keys', () => {
   });
 });
 
-describe('while the refusal of a wrong key is delayed, the service', () => {
-  it('serves a valid key of the same address, and then refuses the wrong one with 401', async () => {
+describe('while the response to a wrong key is delayed, the service', () => {
+  it('serves a valid key of the same address, and then rejects the wrong one with 401', async () => {
     let release = () => {};
     const released = new Promise<void>((resolve) => (release = resolve));
     const addresses: unknown[] = [];

@@ -25,8 +25,8 @@ async function leaveAnswers(...seconds: number[]): Promise<void> {
 
 const kept = () => db('idempotency_keys').orderBy('idempotency_key').pluck('idempotency_key');
 
-describe('the sweep of answers to idempotent requests', () => {
-  it('removes those that have expired, and no other', async () => {
+describe('the clean-up of stored responses', () => {
+  it('deletes only expired ones', async () => {
     await leaveAnswers(-1, 60, -100_000, 1);
 
     expect(await deleteExpiredAnswers(db)).toBe(2);
@@ -35,7 +35,7 @@ describe('the sweep of answers to idempotent requests', () => {
     expect(await deleteExpiredAnswers(db)).toBe(0);
   });
 
-  it('removes more than fit into one statement', async () => {
+  it('deletes more than one batch', async () => {
     const many = expiredAnswersPerDelete + 1;
     await leaveAnswers(60, ...Array.from({ length: many }, () => -1));
 
@@ -44,7 +44,7 @@ describe('the sweep of answers to idempotent requests', () => {
     expect(await kept()).toEqual(['key-0']);
   });
 
-  it('removes each once on several processes at once', async () => {
+  it('deletes each once on several concurrent processes', async () => {
     await leaveAnswers(...Array.from({ length: 300 }, () => -1));
 
     const deleted = await Promise.all([1, 2, 3, 4].map(() => deleteExpiredAnswers(db)));
@@ -53,7 +53,7 @@ describe('the sweep of answers to idempotent requests', () => {
     expect(await kept()).toEqual([]);
   });
 
-  it('waits for no request that is about to replace one, and leaves it what it has replaced', async () => {
+  it('skips a row that a request is about to replace', async () => {
     await leaveAnswers(-1, -1);
     const request = await db.transaction();
     await request('idempotency_keys')

@@ -70,7 +70,7 @@ export interface S3Request {
  * of the answer, come slowly.
  */
 export type S3Fate =
-  'pass' | 'hang up' | 'lose answer' | 'cut amid' | 'hold amid' | 'slow' | { status: number };
+  'pass' | 'hang up' | 'lose answer' | 'cut midway' | 'hold midway' | 'slow' | { status: number };
 
 const slowChunkBytes = 256;
 const slowChunkMilliseconds = 2;
@@ -145,9 +145,9 @@ export class S3Front {
       let bytes = 0;
       for await (const part of source as AsyncIterable<Buffer>) {
         const isAmid = (source === request) !== isRead;
-        if (isAmid && (fate === 'cut amid' || fate === 'hold amid') && bytes + part.length > half) {
+        if (isAmid && (fate === 'cut midway' || fate === 'hold midway') && bytes + part.length > half) {
           write(part.subarray(0, Math.max(half - bytes, 1)));
-          if (fate === 'hold amid') await new Promise((resolve) => response.on('close', resolve));
+          if (fate === 'hold midway') await new Promise((resolve) => response.on('close', resolve));
           return false;
         }
         bytes += part.length;
@@ -155,7 +155,7 @@ export class S3Front {
       }
       return true;
     };
-    const stopped = () => fate === 'cut amid' && setImmediate(() => socket.destroy());
+    const stopped = () => fate === 'cut midway' && setImmediate(() => socket.destroy());
     if (!(await through(request, (part) => onward.write(part)))) return void stopped();
     onward.end();
     const answer = await answered;

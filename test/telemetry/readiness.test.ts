@@ -19,7 +19,7 @@ async function openReadiness(other: Partial<Dependencies> = {}): Promise<Readine
 const local = async (port: Promise<number>) => `http://127.0.0.1:${await port}`;
 
 describe('a process', () => {
-  it('is starting until it serves, and draining from the signal on', async () => {
+  it('is starting until it serves, and draining after the signal', async () => {
     const stopping = new AbortController();
     const readiness = new Readiness(stopping.signal);
 
@@ -32,7 +32,7 @@ describe('a process', () => {
 
   it.each<[string, () => Promise<Partial<Dependencies>>, string[]]>([
     [
-      'a database where nobody listens',
+      'a database that refuses connections',
       async () => ({ address: { host: '127.0.0.1', port: await closedPort() } }),
       ['database'],
     ],
@@ -42,7 +42,7 @@ describe('a process', () => {
       ['database'],
     ],
     [
-      'an S3 store where nobody listens',
+      'an S3 store that refuses connections',
       async () => ({ objectStore: openTestS3Store({ endpoint: await local(closedPort()) }) }),
       ['object_store'],
     ],
@@ -86,7 +86,7 @@ describe('a process', () => {
     await eventually('it is ready', async () => (await readiness.report()).status === 'ready');
   });
 
-  it('asks its database once, however many ask it', async () => {
+  it('checks its database once for concurrent probes', async () => {
     const database = await startFakeDatabase((connection) => connection.destroy());
     const readiness = await openReadiness({ address: database.address });
 

@@ -1,7 +1,7 @@
 import { LagMeter, positionsMax } from '../../../src/db/lag-meter';
 
 describe('the lag of a replica', () => {
-  it('is not known before it has come to where the database was at the first look', () => {
+  it('is unknown until the replica reaches the first recorded position', () => {
     const lag = new LagMeter();
     expect(lag.freshAt(100)).toBe(-Infinity);
     lag.note(100, 1);
@@ -9,7 +9,7 @@ describe('the lag of a replica', () => {
     expect(lag.freshAt(100)).toBe(1);
   });
 
-  it('is since the last look at which the database had not written more than the replica has now', () => {
+  it('is the time since the primary last had the position of the replica', () => {
     const lag = new LagMeter();
     lag.note(100, 1);
     lag.note(200, 2);
@@ -19,7 +19,7 @@ describe('the lag of a replica', () => {
     ]);
   });
 
-  it('does not grow where nobody writes', () => {
+  it('does not grow without writes', () => {
     const lag = new LagMeter();
     lag.note(100, 1);
     lag.note(100, 2);
@@ -28,7 +28,7 @@ describe('the lag of a replica', () => {
     expect(lag.freshAt(100)).toBe(500);
   });
 
-  it('grows with time of a replica that stands still, and is over when that comes on', () => {
+  it('grows while the replica is stalled, and resets when it catches up', () => {
     const lag = new LagMeter();
     for (let at = 1; at <= 50; at++) lag.note(100 * at, at);
     expect(lag.freshAt(500)).toBe(5);
@@ -37,7 +37,7 @@ describe('the lag of a replica', () => {
     expect(lag.freshAt(6000)).toBe(60);
   });
 
-  it('is not known of a database that was restored to an earlier state, until the replica is there', () => {
+  it('is unknown after a restore of the primary until the replica reaches its position', () => {
     const lag = new LagMeter();
     lag.note(1000, 1);
     lag.note(500, 2);
@@ -45,7 +45,7 @@ describe('the lag of a replica', () => {
     expect(lag.freshAt(600)).toBe(2);
   });
 
-  it('is not known of a replica that is further behind than is remembered', () => {
+  it('is unknown beyond the recorded positions', () => {
     const lag = new LagMeter();
     for (let at = 0; at <= positionsMax; at++) lag.note(at, at);
     expect(lag.freshAt(0)).toBe(-Infinity);

@@ -32,7 +32,7 @@ const path = fc.oneof(
 );
 const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS');
 
-it('finds for any method and path the operation that openapi-backend finds, the first time and again', () => {
+it('finds the same operation as openapi-backend for any method and path, cached or not', () => {
   fc.assert(
     fc.property(method, path, (asked, at) => {
       const expected = backend.matchOperation({ method: asked, path: at, headers: {} })?.operationId;
@@ -46,13 +46,13 @@ it('finds for any method and path the operation that openapi-backend finds, the 
   );
 });
 
-it('tells an unknown path from one that has no such method, and names the methods that it has', () => {
+it('distinguishes an unknown path from an unknown method, and lists the allowed methods', () => {
   expect(routes.find('GET', '/nothing/here')).toBe('not_found');
   expect(routes.find('PATCH', '/products/PR00001')).toBe('method_not_allowed');
   expect(routes.allowedMethods('/products/PR00001')).toEqual(['GET', 'HEAD']);
 });
 
-it('keeps apart two values of one path parameter', () => {
+it('distinguishes two values of a path parameter', () => {
   const [first, second] = ['/products/PR00001', '/products/PR%2000002'].map((at) => {
     const route = routes.find('GET', at);
     return typeof route === 'object' ? route.pathParameters(at) : route;
@@ -62,7 +62,7 @@ it('keeps apart two values of one path parameter', () => {
   expect(second).toEqual({ product_id: 'PR 00002' });
 });
 
-it('refuses a handler that has no operation', async () => {
+it('rejects a handler without an operation', async () => {
   await expect(openRoutes(definition, handlersOf([...allIds, 'inventedOperation']))).rejects.toThrow(
     'inventedOperation',
   );
@@ -76,7 +76,7 @@ it.each([
     { in: 'query', name: 'l', explode: false, schema: { type: 'string' } },
   ],
   ['a path segment that is partly a parameter', '/odd/{id}.json', undefined],
-])('refuses a document with %s, which the pipeline does not handle', async (_what, oddPath, parameter) => {
+])('rejects a document with %s, which the pipeline does not support', async (_what, oddPath, parameter) => {
   const inPath = { in: 'path', name: 'id', required: true, schema: { type: 'string' } };
   const odd = { get: { operationId: 'getOdd', responses: {}, parameters: [parameter ?? inPath] } };
   const paths = { ...document.paths, [oddPath]: odd };

@@ -2,7 +2,7 @@ import { createBatcher, type Settled } from '../../../src/shared/batcher';
 
 const limits = { tasksMax: 3, sizeMax: 10, sizeOf: (task: number) => task, concurrentMax: 1, waitingMax: 5 };
 
-/** Work that goes on until it is told what becomes of it. */
+/** Work in progress until it is told what becomes of it. */
 function heldWork() {
   const goes: { tasks: number[]; end: () => void; fail: (error: Error) => void }[] = [];
   const work = (tasks: number[]) =>
@@ -21,7 +21,7 @@ const settle = (promises: Promise<string>[]) => Promise.allSettled(promises);
 const results = (outcomes: PromiseSettledResult<string>[]) =>
   outcomes.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message));
 
-it('does at once what comes alone, and together what comes meanwhile', async () => {
+it('runs a lone task at once, and tasks that arrive meanwhile as a batch', async () => {
   const { goes, work } = heldWork();
   const take = createBatcher(limits, work);
   const first = take(1);
@@ -57,7 +57,7 @@ it.each([
   expect(goes.slice(1).map((go) => go.tasks)).toEqual(expected);
 });
 
-it('does as many goes at a time as it may', () => {
+it('runs at most the maximum of concurrent batches', () => {
   const { goes, work } = heldWork();
   const take = createBatcher({ ...limits, concurrentMax: 2 }, work);
 
@@ -66,7 +66,7 @@ it('does as many goes at a time as it may', () => {
   expect(goes.map(({ tasks }) => tasks)).toEqual([[1], [2]]);
 });
 
-it('fails each by itself', async () => {
+it('fails each task separately', async () => {
   const { goes, work } = heldWork();
   const take = createBatcher(limits, work);
   const all = settle([take(1), take(7), take(2)]);
@@ -78,7 +78,7 @@ it('fails each by itself', async () => {
   expect(results(await all)).toEqual(['did 1', '7', 'did 2']);
 });
 
-it('when a go fails, so does what waits for it; what comes later is tried again', async () => {
+it('fails waiting tasks with a failed batch, and runs later ones', async () => {
   const { goes, work } = heldWork();
   const take = createBatcher(limits, work);
   const all = settle([take(1), take(2), take(3)]);
@@ -91,7 +91,7 @@ it('when a go fails, so does what waits for it; what comes later is tried again'
   expect(await later).toBe('did 4');
 });
 
-it('lets only so many wait', async () => {
+it('limits the waiting tasks', async () => {
   const { goes, work } = heldWork();
   const take = createBatcher(limits, work);
   const all = settle([1, 1, 1, 1, 1, 1, 1].map(take));

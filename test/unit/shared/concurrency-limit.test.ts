@@ -34,7 +34,7 @@ function recordGrants(limit: ConcurrencyLimit) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('without waiting places', () => {
+describe('without waiters', () => {
   it.each([
     [1, 1],
     [2, 1],
@@ -241,7 +241,7 @@ describe('without waiting places', () => {
   });
 });
 
-describe('with waiting places', () => {
+describe('with waiters', () => {
   it('grants permits round-robin to the holders that wait', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 8, what: 'runs' });
     const { order, releases, acquire } = recordGrants(limit);
@@ -262,7 +262,7 @@ describe('with waiting places', () => {
     expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
   });
 
-  it('lets a holder at its share wait while it grants free permits to others', async () => {
+  it('queues a holder at its share while it grants free permits to others', async () => {
     const limit = new ConcurrencyLimit({ capacity: 4, maxWaiting: 4, what: 'runs' });
     const { order, releases, acquire } = recordGrants(limit);
     const waiting = [acquire('a1', 'a'), acquire('a2', 'a'), acquire('a3', 'a'), acquire('b1', 'b')];
@@ -275,7 +275,7 @@ describe('with waiting places', () => {
     expect(order).toEqual(['a1', 'a2', 'b1', 'a3']);
   });
 
-  it('refuses a holder that has half of the waiting places', async () => {
+  it('rejects a holder that has half of the waiters', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 4, what: 'runs' });
     const { acquire } = recordGrants(limit);
     for (const name of ['a1', 'a2', 'a3']) void acquire(name, 'a');
@@ -283,7 +283,7 @@ describe('with waiting places', () => {
     await expect(acquire('a4', 'a')).rejects.toMatchObject(unavailable);
   });
 
-  it('refuses the newest waiter of the holder with most for a holder without one', async () => {
+  it('displaces the newest waiter of the holder with most for a holder without one', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 4, what: 'runs' });
     const { acquire } = recordGrants(limit);
     for (const name of ['a0', 'a1']) void acquire(name, 'a');
@@ -294,7 +294,7 @@ describe('with waiting places', () => {
     expect(limit.use()).toEqual({ active: 1, waiting: 4 });
   });
 
-  it('refuses a holder without a waiting place when each place has another holder', async () => {
+  it('rejects a holder without a waiter when each waiter has another holder', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 2, what: 'runs' });
     const { acquire } = recordGrants(limit);
     for (const [name, holder] of [

@@ -32,13 +32,13 @@ describe('exactNumber', () => {
     );
   });
 
-  it('is a number like any other where that has all digits', () => {
+  it('is a JavaScript number where that has all digits', () => {
     expect(exactNumber('189.9000')).toBe(189.9);
   });
 });
 
 describe('stringifyJson', () => {
-  it('writes what JSON.stringify writes of everything else', () => {
+  it('writes other values as JSON.stringify does', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (value) => {
         expect(stringifyJson(value)).toBe(JSON.stringify(value));
@@ -46,7 +46,7 @@ describe('stringifyJson', () => {
     );
   });
 
-  it('writes a value of parseJson as it was, to the letter', () => {
+  it('writes a value of parseJson as its original text', () => {
     const text = '{"a" : 2999999999999.99970, "b":[1e2]}';
     expect(stringifyJson(parseJson(text) as object)).toBe(text);
   });

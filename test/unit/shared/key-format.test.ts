@@ -19,11 +19,11 @@ describe('generateKey', () => {
 });
 
 describe('isGeneratedKey', () => {
-  it('knows every key that was generated', () => {
+  it('accepts every generated key', () => {
     expect(Array.from({ length: 1000 }, generateKey).every(isGeneratedKey)).toBe(true);
   });
 
-  it('knows a key with any one character changed for none', () => {
+  it('rejects a key with one changed character', () => {
     const key = generateKey();
     for (let place = 0; place < key.length; place++) {
       const other = key[place] === 'x' ? 'y' : 'x';
@@ -44,7 +44,7 @@ describe('isGeneratedKey', () => {
   });
 });
 
-it('a digest has 32 bytes, and is another for every key', () => {
+it('a digest has 32 bytes, and differs for each key', () => {
   expect(digestOf(generateKey())).toHaveLength(32);
   expect(digestOf('a')).not.toEqual(digestOf('b'));
 });

@@ -36,7 +36,7 @@ it('runs at once and again after each pause', async () => {
   await ended(3);
 });
 
-it('pauses before the first run where it is told to', async () => {
+it('pauses before the first run with startsAtOnce false', async () => {
   const { ended, count } = start(() => undefined, false);
   expect(count()).toBe(0);
 
@@ -65,7 +65,7 @@ it('reports what a run throws and keeps running', async () => {
   expect(errors).toEqual([new Error('the first one')]);
 });
 
-it('stops when the run in progress has ended, and tells it by the signal', async () => {
+it('stops after the run in progress, whose signal it aborts', async () => {
   const { errors, count } = start(async (_count, signal) => {
     await once(signal, 'abort');
     throw new Error('aborted');

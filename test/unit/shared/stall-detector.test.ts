@@ -23,8 +23,8 @@ function watch(other: Partial<Peer>) {
   return { seen, end };
 }
 
-describe('the watch over a pace', () => {
-  it('gives up a side that moves too little, once', async () => {
+describe('the stall detector', () => {
+  it('reports a peer below the minimum throughput, once', async () => {
     let bytes = 0;
     const { seen } = watch({ bytes: () => bytes++ / 2 });
     await eventually('it is given up', () => seen.givenUp === 1);
@@ -43,7 +43,7 @@ describe('the watch over a pace', () => {
       },
     ],
     ['that waits for us', () => ({ isAwaited: () => false })],
-  ])('does not give up a side %s', async (_what, other) => {
+  ])('does not report a peer %s', async (_what, other) => {
     const { seen, end } = watch(other());
 
     await eventually('it was looked at often', () => seen.looks > 25);

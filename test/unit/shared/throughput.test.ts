@@ -13,14 +13,14 @@ describe('Throughput', () => {
     return { throughput, allRead: () => eventually('all are read', () => reads >= readings.length) };
   }
 
-  it('is unknown, which is faster than any other, before the second reading', () => {
+  it('is Infinity before the second sample', () => {
     const { throughput } = measure([5]);
 
     expect(throughput.bytesPerSecond()).toBe(Infinity);
     throughput.stop();
   });
 
-  it('is what the readings gained on average', async () => {
+  it('is the average of the samples', async () => {
     const { throughput, allRead } = measure([0, 0, 4, 6]);
     await allRead();
     throughput.stop();
@@ -28,7 +28,7 @@ describe('Throughput', () => {
     expect(throughput.bytesPerSecond()).toBe(2_000);
   });
 
-  it('forgets what was more than ten readings ago', async () => {
+  it('covers the last ten samples', async () => {
     const { throughput, allRead } = measure([0, 1_000, ...Array.from({ length: 11 }, () => 2_000)]);
     await allRead();
     throughput.stop();
@@ -36,7 +36,7 @@ describe('Throughput', () => {
     expect(throughput.bytesPerSecond()).toBe(0);
   });
 
-  it('is faster than any other when all bytes have been transferred', async () => {
+  it('is Infinity when all bytes have been transferred', async () => {
     const { throughput, allRead } = measure([0, Infinity, Infinity]);
     await allRead();
     throughput.stop();

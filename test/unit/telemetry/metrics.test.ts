@@ -24,7 +24,7 @@ describe('catalog_etl_thread_deaths_total', () => {
 });
 
 describe('gauges of the backlog', () => {
-  it('are absent while it is not known', async () => {
+  it('are absent while it is unknown', async () => {
     const metrics = new Metrics();
     const backlog = { queue: { runs: 3, oldestSeconds: 60 }, webhookDeliveries: 5, salesLagSeconds: 0 };
     let latest: typeof backlog | undefined = backlog;
