@@ -62,7 +62,7 @@ async function goAway(times: number, from: number): Promise<void> {
   await Promise.all(Array.from({ length: times }, (_, at) => inTurn(() => sendPartOf(from + at))));
 }
 
-it('a client that goes away amid its upload, a thousand times at other bytes, leaves nothing behind', async () => {
+it('a client that disconnects during its upload, at a thousand different bytes, leaves nothing', async () => {
   const before = await stored(service);
   const [quiet, quietTimers] = [openFiles(), timers()];
   await goAway(200, 0);

@@ -41,7 +41,7 @@ describe('the disk of the local store is full', () => {
   it.each([
     ['partner_name first', [partnerPart(), filePart(largeCsv)]],
     ['the file first', [filePart(largeCsv), partnerPart()]],
-  ])('an upload is 503 and leaves nothing, again and again: %s', async (_order, parts) => {
+  ])('each upload gets 503 and leaves nothing: %s', async (_order, parts) => {
     const before = await stored(service);
 
     for (let times = 1; times <= 3; times++) expectUnavailable(await uploadParts(service.api, ...parts));
@@ -50,7 +50,7 @@ describe('the disk of the local store is full', () => {
     await expectIntact();
   });
 
-  it('several uploads at once are each stored or refused', async () => {
+  it('concurrent uploads are each stored or rejected', async () => {
     const csv = largeCsv.slice(0, 400_000);
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, at) => service.api.upload({ csv, partnerName: `Partner ${at}` })),
@@ -63,7 +63,7 @@ describe('the disk of the local store is full', () => {
     await expectIntact();
   });
 
-  it('what is smaller is stored, run and ordered meanwhile; when there is room again, all is', async () => {
+  it('smaller feeds are stored and run meanwhile, and all feeds once there is space', async () => {
     const { job } = await service.api.loadFeed(smallCsv, 'Small');
     expect(job.summary).toMatchObject({ inserted: 1 });
     const items = [{ product_id: 'PR00001', quantity: 1 }];

@@ -35,7 +35,7 @@ async function localSubject(): Promise<Subject> {
         const fail = () => new StorageError(`${name}: ${fate}`, false, undefined);
         if (fate === 'fails') throw fail();
         const result = await (value as (...args: unknown[]) => Promise<unknown>).apply(store, given);
-        if (fate === 'is done and fails') {
+        if (fate === 'succeeds and then fails') {
           if (result instanceof Readable) result.destroy();
           throw fail();
         }
@@ -61,11 +61,11 @@ async function s3Subject(): Promise<Subject> {
   const front = await S3Front.open();
   const service = await startTestService({ objectStore: front.store() });
   const fates: Record<string, { fate: S3Fate; once: boolean }> = {
-    'is refused (403)': { fate: { status: 403 }, once: true },
-    'is refused (503), and all that follow': { fate: { status: 503 }, once: false },
+    'is rejected (403)': { fate: { status: 403 }, once: true },
+    'is rejected (503), and all that follow': { fate: { status: 503 }, once: false },
     'is cut off in its middle, and all that follow': { fate: 'cut midway', once: false },
     'is cut off': { fate: 'hang up', once: true },
-    'loses its answer': { fate: 'lose answer', once: true },
+    'loses its response': { fate: 'lose answer', once: true },
   };
   return {
     service,
@@ -83,8 +83,8 @@ async function s3Subject(): Promise<Subject> {
   };
 }
 
-/** Of these nobody sees anything: the request is sent again. */
-const cutOnce = new Set(['is cut off', 'loses its answer']);
+/** These have no visible effect: the request is sent again. */
+const cutOnce = new Set(['is cut off', 'loses its response']);
 
 let partners = 0;
 const newPartner = () => `Partner ${++partners}`;
@@ -175,18 +175,15 @@ describe('the Nth call of the local store', () => {
     subject = await localSubject();
   });
 
-  describe.each(['fails', 'is done and fails'])('%s, for every N', (fate) => {
+  describe.each(['fails', 'succeeds and then fails'])('%s, for every N', (fate) => {
     it.each<[string, Work, number]>([
       ['an upload', upload(csv), 2],
       ['a run', run, 1],
       ['a download', download, 1],
       ['an order', createOrder, 0],
-    ])(
-      '%s is answered clearly, leaves nothing broken, and works when it is sent again',
-      async (_what, work, calls) => {
-        expect(await failEvery(subject, work, fate)).toBe(calls);
-      },
-    );
+    ])('%s gets a clear response, leaves consistent data, and can be retried', async (_what, work, calls) => {
+      expect(await failEvery(subject, work, fate)).toBe(calls);
+    });
   });
 });
 
@@ -199,26 +196,23 @@ describe('the Nth request to S3', () => {
   afterAll(() => jest.restoreAllMocks());
 
   describe.each([
-    'is refused (403)',
-    'is refused (503), and all that follow',
+    'is rejected (403)',
+    'is rejected (503), and all that follow',
     'is cut off in its middle, and all that follow',
     'is cut off',
-    'loses its answer',
+    'loses its response',
   ])('%s, for every N', (fate) => {
     it.each<[string, Work, number]>([
       // Put, head, copy, delete.
       ['an upload', upload(csv), 4],
       ['a run', run, 1],
-    ])(
-      '%s is answered clearly, leaves nothing broken, and works when it is sent again',
-      async (_what, work, calls) => {
-        expect(await failEvery(subject, work, fate)).toBe(calls);
-      },
-    );
+    ])('%s gets a clear response, leaves consistent data, and can be retried', async (_what, work, calls) => {
+      expect(await failEvery(subject, work, fate)).toBe(calls);
+    });
   });
 
-  it('is refused (403), for every N of an upload in parts: it is answered clearly, leaves nothing broken, and works when it is sent again', async () => {
+  it('is rejected (403), for every N of an upload in parts: it gets a clear response, leaves consistent data, and can be retried', async () => {
     // Create, two parts and complete, in the place of the put.
-    expect(await failEvery(subject, upload(largeCsv), 'is refused (403)')).toBe(7);
+    expect(await failEvery(subject, upload(largeCsv), 'is rejected (403)')).toBe(7);
   });
 });

@@ -70,13 +70,13 @@ describe('a store that freezes', () => {
     ['before it responds to a part', largeCsv, isPart, forever],
     ['in the middle of a part', largeCsv, isPart, () => 'hold midway' as const],
     [
-      'when the size of the object is asked for',
+      'when the size of the object is requested',
       goodCsv,
       ({ method }: S3Request) => method === 'HEAD',
       forever,
     ],
   ])(
-    '%s makes the upload 503, is asked once, and takes no place from another caller',
+    '%s makes the upload 503, gets one request, and occupies no permit of another caller',
     async (_when, csv, isFrozen, fate) => {
       freeze(isFrozen, fate);
 
@@ -112,7 +112,7 @@ describe('a store that freezes', () => {
   it.each([
     ['before it responds', forever],
     ['in the middle of the file', () => 'hold midway' as const],
-  ])('%s takes no place of a download from another caller', async (_when, fate) => {
+  ])('%s occupies no permit of a download of another caller', async (_when, fate) => {
     const { feedId } = await service.api.uploadFeed(goodCsv);
     const path = `/feeds/${feedId}/raw`;
     const download = async (key: string) => {
@@ -129,7 +129,7 @@ describe('a store that freezes', () => {
   });
 });
 
-it('an upload to a frozen store is 503 within 30 seconds, clean-up included', () => {
+it('an upload to a frozen store gets 503 within 30 seconds, clean-up included', () => {
   jest.restoreAllMocks();
   // The SDK starts to watch a connection when its request is this old.
   const sdkMilliseconds = 3_000;

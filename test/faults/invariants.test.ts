@@ -33,7 +33,7 @@ async function findAfter(...statements: string[]): Promise<string[]> {
   }
 }
 
-it('finds nothing where nothing is broken', async () => {
+it('finds nothing in consistent data', async () => {
   expect(await find()).toEqual([]);
 });
 
@@ -159,7 +159,7 @@ describe('finds', () => {
   });
 
   it.each([
-    ['amid a transaction', 'api', 'begin'],
+    ['in a transaction', 'api', 'begin'],
     ['of no pool', 'health', 'select 1'],
   ])('a connection that was left %s', async (_what, application_name, statement) => {
     const client = new Client({ ...service.address, application_name });

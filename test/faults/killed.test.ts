@@ -86,7 +86,7 @@ async function holdRequest(isHeld: (request: S3Request) => boolean): Promise<voi
   front.onRequest = () => 'pass';
 }
 
-describe('the process is killed amid an upload', () => {
+describe('the process is killed during an upload', () => {
   const phases: UploadPhase[] = [
     ['before its first byte is stored', { hold: holdStatement('nextval') }],
     ['when its object is stored, before the transaction', { hold: holdStatement('begin;') }],
@@ -122,7 +122,7 @@ describe('the process is killed amid an upload', () => {
       await expectSafe(local, phase);
     });
 
-    it('amid its body', async () => {
+    it('during its body', async () => {
       const { objectStore, service } = local;
       const partner = newPartner();
       const form = formBody([partnerPart(partner), filePart(largeCsv)]);
@@ -141,12 +141,9 @@ describe('the process is killed amid an upload', () => {
 
   describe('to S3', () => {
     it.each<[string, (request: S3Request) => boolean]>([
-      ['amid its body, in one piece', ({ method }) => method === 'PUT'],
-      ['amid its parts', ({ url }) => url.includes('partNumber=2')],
-      [
-        'before its parts are put together',
-        ({ url, method }) => method === 'POST' && url.includes('uploadId'),
-      ],
+      ['during its body, in one piece', ({ method }) => method === 'PUT'],
+      ['during its parts', ({ url }) => url.includes('partNumber=2')],
+      ['before its parts are completed', ({ url, method }) => method === 'POST' && url.includes('uploadId')],
       ['before its size is verified', ({ method }) => method === 'HEAD'],
     ])('%s', async (what, isHeld) => {
       const content = what.includes('parts') ? largeCsv : csv;
@@ -155,7 +152,7 @@ describe('the process is killed amid an upload', () => {
   });
 });
 
-describe('the process is killed amid a run', () => {
+describe('the process is killed during a run', () => {
   const holdEtl =
     (text: string, what: 'call' | 'answer' = 'call') =>
     () =>

@@ -44,14 +44,14 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
   const atBoth = <T>(count: number, send: (api: ApiClient) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => send(at % 2 === 0 ? one : other)));
 
-  it('have brought an empty database up to date together', async () => {
+  it('have migrated an empty database together', async () => {
     const names = (table: string) => all.db(table).orderBy('id').pluck<string[]>('name');
     expect([...(await names('knex_migrations')), ...(await names('schema_migrations'))]).toEqual(
       Object.keys(migrations),
     );
   });
 
-  describe('a request with an Idempotency-Key that is sent to both at once is done once', () => {
+  describe('a request with an Idempotency-Key that is sent to both concurrently is executed once', () => {
     /** @returns the first answer; of all others, each is that again, or was refused while the first was in progress */
     async function expectOnce(answers: ApiResponse[], again: (() => Promise<ApiResponse>)[]): Promise<void> {
       const firsts = answers.filter(
@@ -101,7 +101,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       expect(orders).toEqual([{ count: 1 }]);
     });
 
-    it('is refused by one while the other is at it, and can be sent again when that was killed', async () => {
+    it('is rejected by one while the other executes it, and can be retried when that was killed', async () => {
       const { body } = await one.get('/products?limit=1');
       const items = [{ product_id: body.items[0].product_id as string, quantity: 1 }];
       const order = (api: ApiClient) =>
@@ -128,7 +128,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
 
   describe('runs', () => {
     it.each(['a worker', 'the other process'])(
-      'at which %s is are cancelled by one, and followed there; nothing of them is applied',
+      'in progress on %s are cancelled and followed on one, without effect',
       async (who) => {
         const feed = await one.uploadFeed(feedOf(1), newPartner());
         const held = await HeldProducts.of(all.address);
@@ -155,7 +155,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       },
     );
 
-    it('of a job that one is at are refused by the other; whatever only reads goes on there', async () => {
+    it('of a job in progress on one are rejected by the other, which still serves reads', async () => {
       const partner = newPartner();
       const before = await one.loadFeed(`${feedOf(1)}\nBAD,Bad,no price`, partner);
       const feed = await one.uploadFeed(feedOf(2), partner);
@@ -181,7 +181,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       expect((await answer)!.body).toMatchObject({ status: 'completed', summary: { updated: skus.length } });
     });
 
-    it('of feeds of one new partner with the same skus, asked for at both and of the queue: no sku is twice', async () => {
+    it('of feeds of one new partner with the same skus, requested from both and queued, create each sku once', async () => {
       const partner = newPartner();
       const feeds = await Promise.all(
         [1, 2, 3, 4, 5, 6].map((price) =>
@@ -210,7 +210,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       expect(products).toEqual([{ products: skus.length, skus: skus.length, prices: 1 }]);
     });
 
-    it('of one job that are asked of the queue at both at once are one run', async () => {
+    it('of one job that are queued on both concurrently are one run', async () => {
       const feed = await one.uploadFeed(feedOf(1), newPartner());
       const held = await HeldProducts.of(all.address);
 
@@ -226,7 +226,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       expect(await runCount(feed)).toBe(1);
     });
 
-    it('of many partners are done by the workers, while a client waits at either process', async () => {
+    it('of many partners are executed by the workers, while a client waits on either process', async () => {
       const feeds = await atBoth(12, (api) => api.uploadFeed(feedOf(1), newPartner()));
 
       const answers = await Promise.all(
@@ -253,7 +253,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       [one, other] = all.clients;
     });
 
-    it('of a worker that is killed are taken over by the other, and by the first when that is killed too', async () => {
+    it('of a worker that is killed are taken over by the other, and by the restarted first when that is killed too', async () => {
       const feed = await one.uploadFeed(feedOf(1), newPartner());
       const held = await HeldProducts.of(all.address);
       await queue(one, feed);
@@ -277,7 +277,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
     });
   });
 
-  it('forget a revoked key at both', async () => {
+  it('reject a revoked key on both', async () => {
     const key = await withStoredKey({ api: one, db: all.db }, null);
     const ask = () => Promise.all(all.apis.map(({ url }) => key.at(url!).get('/products?limit=1')));
     expect(statuses(await ask())).toEqual([200, 200]);
@@ -288,14 +288,14 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
   });
 
   if (way === 'through PgBouncer') {
-    it('share its connections, and have left nothing in them', async () => {
+    it('share its connections, without leftover session state', async () => {
       const { database } = all.address;
       const clients = (await all.pooler!.ask('show clients')).filter(
         (client) => client.database === database,
       );
       expect(clients.length).toBeGreaterThan(pooledConnections);
 
-      // So many transactions at once that each connection has one.
+      // Enough concurrent transactions that each connection has one.
       const through = openDatabase(
         { ...all.address, ...all.pooler!.address },
         { applicationName: 'test', connectionsMax: pooledConnections },
@@ -321,7 +321,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
     });
   }
 
-  it('have left nothing broken, and stop', async () => {
+  it('leave consistent data, and stop', async () => {
     expect(await all.findBroken()).toEqual([]);
     expect(await all.stop()).toEqual([0, 0, 0, 0]);
   });

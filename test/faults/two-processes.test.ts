@@ -29,8 +29,8 @@ describe.each(ways)('two processes, %s', (way) => {
     expect(await both.findBroken()).toEqual([]);
   }
 
-  describe('at once, in two processes', () => {
-    it('two runs of one job: one loads it, and the other is refused, gets the result of the same run, or finds it unchanged', async () => {
+  describe('concurrently, in two processes', () => {
+    it('of two runs of one job, one loads it, and the other gets 409, the same result, or finds it unchanged', async () => {
       for (let round = 1; round <= 5; round++) {
         const { jobId } = await one.uploadFeed(feed(round), `Round ${round}`);
 
@@ -50,7 +50,7 @@ describe.each(ways)('two processes, %s', (way) => {
       await expectIntact();
     });
 
-    it('two feeds of one partner in opposite order of rows: both load, and the last one wins whole', async () => {
+    it('two feeds of one partner in opposite order of rows both load, and the last one wins completely', async () => {
       for (let round = 1; round <= 5; round++) {
         const partner = `Opposite ${round % 2}`;
         const [up, down] = await Promise.all([
@@ -79,7 +79,7 @@ describe.each(ways)('two processes, %s', (way) => {
       await expectIntact();
     });
 
-    it('orders while a run changes the prices: each has the prices of one moment, and the right total', async () => {
+    it('orders during a run that changes prices have the prices of one snapshot, and the right total', async () => {
       const [low, high] = [
         await one.uploadFeed(feed(10), 'Prices'),
         await one.uploadFeed(feed(20, skus.toReversed()), 'Prices'),
@@ -128,7 +128,7 @@ describe.each(ways)('two processes, %s', (way) => {
   });
 
   describe('uploads, runs and orders at once in two processes', () => {
-    it('survive that one of them is killed and started again, and then the other', async () => {
+    it('survive a kill and restart of one, and then of the other', async () => {
       const { apis: processes, db } = both;
       const alive = new Set<ServiceProcess>(processes);
       let turn = 0;
@@ -142,7 +142,7 @@ describe.each(ways)('two processes, %s', (way) => {
       for (const at of [0, 1]) {
         const killed = processes[at]!;
         await killed.stop('SIGKILL');
-        // The other goes on alone, after some clients have found out.
+        // The other serves alone, after some clients have found out.
         await moreWork();
         alive.delete(killed);
         await both.startApi(at);
@@ -154,7 +154,7 @@ describe.each(ways)('two processes, %s', (way) => {
       expect(await load.findBroken(db)).toEqual([]);
       expect(load.answers.get('database unreachable')).toBeUndefined();
       // What the killed process was running, the others have found by now, or find within seconds.
-      await eventually('nothing says that it goes on', async () => {
+      await eventually('no job is in progress', async () => {
         return (await db('validation_jobs').where('status', 'running')).length === 0;
       });
       await expectIntact();

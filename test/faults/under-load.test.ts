@@ -62,7 +62,7 @@ async function expectIntact(): Promise<void> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   try {
     expect(await load.findBroken(db)).toEqual([]);
-    await eventually('no run says that it goes on', () => nothingRuns(db), 15);
+    await eventually('no run is in progress', () => nothingRuns(db), 15);
     const apis = service.isRunning ? [service.api] : [];
     const system = { db, objectStore: new FileStore(folder), apis };
     expect(await findBroken(system, { orphans: true })).toEqual([]);
@@ -71,7 +71,7 @@ async function expectIntact(): Promise<void> {
   }
 }
 
-/** What a run leaves whose connection was lost, the service puts right by itself, within seconds. */
+/** What a run leaves whose connection was lost, the service repairs within seconds. */
 async function nothingRuns(db: Database): Promise<boolean> {
   return (await db('validation_jobs').where('status', 'running').pluck('job_id')).length === 0;
 }
@@ -92,7 +92,7 @@ describe('under load, PostgreSQL', () => {
     await expectIntact();
   });
 
-  it('is killed with SIGKILL, and restarted by the service that brings it', async () => {
+  it('is killed with SIGKILL, and restarted by the service', async () => {
     const [killed] = postmasters(host.dataDir);
     process.kill(killed!, 'SIGKILL');
 
@@ -108,7 +108,7 @@ describe('under load, PostgreSQL', () => {
     await expectIntact();
   });
 
-  it('stands still for a while', async () => {
+  it('freezes for a while', async () => {
     signalDatabase(host.dataDir, 'SIGSTOP');
     // A look that had its connection already may still say that it is there.
     await eventually('it is unreachable', async () => (await health()) === 'unreachable');
@@ -117,13 +117,13 @@ describe('under load, PostgreSQL', () => {
     await eventually('it is reachable', async () => (await health()) === 'connected');
     await someWorkIsDone(10);
     await expectIntact();
-    // Nobody had to wait for long.
+    // No request waited for long.
     expect(load.answers.get('order 503')).toBeUndefined();
   });
 });
 
 describe('under load, SIGTERM', () => {
-  it('lets what is in flight end, refuses the rest, and ends the service with 0 within its time', async () => {
+  it('finishes requests in progress, rejects others, and ends the service with 0 in time', async () => {
     const form = formBody([partnerPart('In flight'), filePart(largeCsv)]);
     const uploads = Array.from({ length: 5 }, () => new OpenUpload(service));
     await Promise.all(uploads.map((upload) => upload.write(form.subarray(0, form.length - 20))));

@@ -248,7 +248,7 @@ describe('cells and columns that mean something elsewhere', () => {
     expect(readFileSync(await rawFilePath(service, feedId), 'utf8')).toBe(csv);
   });
 
-  it('of a rejected row come back as they were sent, behind columns of ours that are no formula', async () => {
+  it('of a rejected row come back as they were sent, behind added columns without formulas', async () => {
     const rows = formulas.map((text) => `,${quoted(text)}`);
     const { jobId } = await service.api.loadFeed(
       `sku,product_name\n${rows.join('\n')}\n`,

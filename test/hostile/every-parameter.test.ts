@@ -84,7 +84,7 @@ async function fingerprint(): Promise<unknown> {
 /** What holds of every answer to a hostile request, whatever it is. */
 function expectHarmless({ status, headers, text }: RawResponse): void {
   expect(status).toBeGreaterThanOrEqual(200);
-  // 501 and beyond would be undocumented; 500 is a fault of ours, or an answer that breaks the document.
+  // 501 and beyond would be undocumented; 500 is a fault of the service, or a response that breaks the document.
   expect({ status, text: status < 500 ? '' : text }).toEqual({ status, text: '' });
   expect(status).toBeLessThan(500);
   expect(Object.keys(headers)).not.toEqual(expect.arrayContaining([expect.stringMatching(/inject|cookie/i)]));

@@ -56,7 +56,7 @@ describe('a request of which two servers could make two', () => {
     ],
     ['is chunked, then something else', post('Transfer-Encoding: chunked, identity') + chunked],
     [
-      'is encoded in a way that nobody knows, and has a length',
+      'has an unknown encoding, and a length',
       post('Transfer-Encoding: xchunked\r\nContent-Length: 2') + '{}' + smuggled,
     ],
     [
@@ -111,7 +111,7 @@ describe('a request of which two servers could make two', () => {
     expect(await statuses(`GET /nope HTTP/1.1\r\nHost: x${end}${smuggled}`)).toEqual([404, 200]);
   });
 
-  it('is refused where a body that nobody waits for is no request', async () => {
+  it('is rejected where an unexpected body is not a request', async () => {
     expect((await statuses(`GET /health HTTP/1.1\r\nHost: x${end}x${smuggled}`)).at(-1)).toBe(400);
   });
 });

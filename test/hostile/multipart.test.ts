@@ -121,7 +121,7 @@ describe('parts that are repeated, nested, misnamed or missing', () => {
       ],
     ],
     [
-      'a transfer encoding that nobody applies',
+      'an unsupported transfer encoding',
       [
         { ...partnerPart(), headers: [...partnerPart().headers, 'Content-Transfer-Encoding: base64'] },
         filePart(),
@@ -257,7 +257,7 @@ describe('boundaries', () => {
   it.each<[string, string]>([
     ['at the beginning of a content', `\r\n\r\n--${boundary}--`],
     ['at the beginning of a content, and a part after it', `\r\n\r\n--${boundary}\r\nx`],
-    ['amid a head', `\r\n--${boundary}\r\n\r\nx`],
+    ['within a head', `\r\n--${boundary}\r\n\r\nx`],
     ['at the end of a head', `\r\n--${boundary}--\r\n`],
   ])('%s make the form ambiguous: it is refused, and ends', async (_what, text) => {
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="x"; filename="x.csv"`;

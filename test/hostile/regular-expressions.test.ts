@@ -7,7 +7,7 @@ import { feedColumns } from '../../src/feed-format/columns';
 import { startTestService, type TestService } from '../support/service';
 
 /**
- * Every regular expression that meets a text of somebody else's must take time in proportion to that text's length. What
+ * Every regular expression that is applied to a text of a caller must take time in proportion to that text's length. What
  * recheck says of each is a proof, or comes with the text that takes longer.
  */
 const src = join(__dirname, '../../src');

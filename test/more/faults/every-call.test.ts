@@ -138,7 +138,7 @@ async function doWithFailure(
   const answer = await send(target);
   const isReached = seen.calls.length >= number;
   proxy.onCall = () => 'pass';
-  // Of a statement that is lost nothing is there; of one whose answer is lost nobody knows.
+  // Of a statement that is lost nothing is there; of one whose response is lost it is unknown.
   if (creates && fate === 'lose') expect((await count()) - before).toBe(answer.status === 503 ? 0 : 1);
   const retry = async () => {
     check(await send(target));
@@ -158,9 +158,9 @@ function expectClearAnswer({ status, body, headers }: ApiResponse): void {
 describe.each<[string, Fate]>([
   ['before the server gets it', 'lose'],
   ['after the server has done it', 'lose answer'],
-])('the connection to PostgreSQL is cut at the Nth call, %s, for every N', (_when, fate) => {
+])('the connection to PostgreSQL is lost at the Nth call, %s, for every N', (_when, fate) => {
   it.each([...works, ...keyed])(
-    '%s is answered clearly, leaves nothing broken, and works when it is sent again',
+    '%s gets a clear response, leaves consistent data, and can be retried',
     async (_what, work) => {
       for (let number = 1; ; number++) {
         const { answer, isReached, retry } = await doWithFailure(work, number, fate);

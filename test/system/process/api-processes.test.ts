@@ -84,7 +84,7 @@ async function bothListen(service: ServiceProcess): Promise<number[]> {
 }
 
 function isAlive(pid: number): boolean {
-  // One that nobody has waited for yet is dead too.
+  // A zombie is dead too.
   return (
     existsSync(`/proc/${pid}/stat`) && !/^\d+ \(.*\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   );
@@ -110,7 +110,7 @@ describe('API_PROCESSES', () => {
     service = await startUsedService({ ...two, METRICS_PORT: '0', RATE_LIMIT_REQUESTS: '100000' });
   });
 
-  it('has several processes answer on one port, in turns, with the flags of the first', async () => {
+  it('serves one port with several processes in turns, with the flags of the primary', async () => {
     const pids = await bothListen(service);
 
     const answered = new Set<number>();
@@ -125,7 +125,7 @@ describe('API_PROCESSES', () => {
     }
   });
 
-  it('does the same order once, whichever of them it comes to', async () => {
+  it('creates an order with an Idempotency-Key once, on whichever process', async () => {
     await service.api.loadFeed(csv);
     const body = JSON.stringify({
       partner_name: 'Acme Outdoor',
@@ -149,7 +149,7 @@ describe('API_PROCESSES', () => {
     expect((await service.api.get('/orders')).body.count).toBe(1);
   });
 
-  it('shows the sums of their metrics, which one that dies does not lessen; another takes its place', async () => {
+  it('aggregates metrics without a decrease when a process dies, and replaces that process', async () => {
     const count = async () => {
       const counts = await samples(service.operatorUrl!, 'http_request_duration_seconds_count');
       return counts['operation="listProducts",status="200",outcome="ok"'];
@@ -163,7 +163,6 @@ describe('API_PROCESSES', () => {
 
     expect(await count()).toBe(10);
     expect((await fetch(`${service.operatorUrl!}/readyz`)).status).toBe(200);
-    // The other one goes on.
     expect(await answeredBy(service)).toBe(pids[1]);
     await eventually('another listens', () => service.apiProcesses.length === 3);
     const answered = new Set<number>();
@@ -188,7 +187,7 @@ describe('several processes', () => {
     expect(Number(answers[6]!.headers['retry-after'])).toBeGreaterThan(900);
   });
 
-  it.concurrent('answer 503 when the one that counts requests for all does not', async () => {
+  it.concurrent('respond 503 when the primary process, which counts requests, is frozen', async () => {
     const { service } = await startTwo(
       { RATE_LIMIT_REQUESTS: '5' },
       { 'http/rate-limit': { rateLimitMilliseconds: 1_000 } },
@@ -209,30 +208,27 @@ describe('several processes', () => {
     }
   });
 
-  it.concurrent(
-    'close what is beyond MAX_CONNECTIONS in each, and take others when there is room',
-    async () => {
-      const { service } = await startTwo({ MAX_CONNECTIONS: '3' });
-      const { port, hostname } = new URL(service.url!);
-      const open = new Set(Array.from({ length: 40 }, () => connect(Number(port), hostname)));
-      afterFile(() => open.forEach((socket) => socket.destroy()));
-      for (const socket of open)
-        socket
-          .resume()
-          .on('error', () => undefined)
-          .on('close', () => open.delete(socket));
+  it.concurrent('close connections beyond MAX_CONNECTIONS in each, and accept others later', async () => {
+    const { service } = await startTwo({ MAX_CONNECTIONS: '3' });
+    const { port, hostname } = new URL(service.url!);
+    const open = new Set(Array.from({ length: 40 }, () => connect(Number(port), hostname)));
+    afterFile(() => open.forEach((socket) => socket.destroy()));
+    for (const socket of open)
+      socket
+        .resume()
+        .on('error', () => undefined)
+        .on('close', () => open.delete(socket));
 
-      await eventually('the others are closed', () => open.size === 6);
+    await eventually('the others are closed', () => open.size === 6);
 
-      for (const socket of open) socket.destroy();
-      await eventually('there is room', () =>
-        ask(service).then(
-          ({ status }) => status === 200,
-          () => false,
-        ),
-      );
-    },
-  );
+    for (const socket of open) socket.destroy();
+    await eventually('there is room', () =>
+      ask(service).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  });
 
   it.concurrent.each<[string, (service: ServiceProcess) => void]>([
     ['SIGTERM', (service) => service.kill('SIGTERM')],
@@ -244,7 +240,7 @@ describe('several processes', () => {
       },
     ],
   ])(
-    'end on %s, after the run in flight, before their PostgreSQL, and with exit code 0',
+    'end on %s after the run in progress, before their PostgreSQL, with exit code 0',
     async (_what, kill) => {
       const service = await startUsedService(two);
       const pids = await bothListen(service);
@@ -276,7 +272,7 @@ describe('several processes', () => {
     await allHaveEnded(service.apiProcesses);
   });
 
-  it.concurrent('end by force when they do not stop', async () => {
+  it.concurrent('are killed when they do not stop', async () => {
     const { service } = await startTwo(
       { SHUTDOWN_SECONDS: '0' },
       { 'shared/shutdown': { promisedStopMilliseconds: 5_000, databaseForcedStopMilliseconds: 4_000 } },
@@ -289,7 +285,7 @@ describe('several processes', () => {
     expect(service.apiProcesses.filter(isAlive)).toEqual([]);
   });
 
-  it.concurrent('end when the first one is killed', async () => {
+  it.concurrent('end when the primary process is killed', async () => {
     const { service } = await startTwo();
 
     await service.stop('SIGKILL');
@@ -314,7 +310,7 @@ describe('several processes', () => {
 });
 
 describe('a service that cannot start all of its processes', () => {
-  it.concurrent('ends those that it has started, and starts none in their place', async () => {
+  it.concurrent('ends the started ones and does not replace them', async () => {
     const { service } = await spawnTwo({}, {}, barriers.endSecond);
 
     const { code, stderr, stdout } = await service.exit;
@@ -329,8 +325,8 @@ describe('a service that cannot start all of its processes', () => {
   });
 });
 
-describe('a process that cannot take the place of one that has died', () => {
-  it.concurrent('is tried again while others answer requests', async () => {
+describe('a replacement of a dead process that cannot start', () => {
+  it.concurrent('is retried while others serve requests', async () => {
     const { service, barrier } = await startTwo();
     const [first, second] = service.apiProcesses;
     writeFileSync(barrier, barriers.end);
@@ -343,7 +339,7 @@ describe('a process that cannot take the place of one that has died', () => {
     await eventually('another listens', () => service.apiProcesses.length === 3, 60);
   });
 
-  it.concurrent('ends the service when there is no other', async () => {
+  it.concurrent('ends the service when no other process is left', async () => {
     const { service, barrier } = await startTwo();
     writeFileSync(barrier, barriers.end);
 
@@ -357,27 +353,24 @@ describe('a process that cannot take the place of one that has died', () => {
     expect(stdout).toMatch(/"level":"?(fatal|60)"?,.*"msg":"fatal error, shutting down"/);
   });
 
-  it.concurrent(
-    'ends the service with the reason, its PostgreSQL too, when a signal comes meanwhile',
-    async () => {
-      const { barrier, env } = barred();
-      const service = await startUsedService(env);
-      const pids = await bothListen(service);
-      writeFileSync(barrier, barriers.end);
-      for (const pid of pids) process.kill(pid, 'SIGKILL');
-      await eventually('it ends', () => service.stdout.includes('"msg":"fatal error, shutting down"'), 60);
+  it.concurrent('ends the service and its PostgreSQL with the reason, also after a signal', async () => {
+    const { barrier, env } = barred();
+    const service = await startUsedService(env);
+    const pids = await bothListen(service);
+    writeFileSync(barrier, barriers.end);
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await eventually('it ends', () => service.stdout.includes('"msg":"fatal error, shutting down"'), 60);
 
-      const { code, stderr } = await service.stop('SIGTERM');
+    const { code, stderr } = await service.stop('SIGTERM');
 
-      expect({ code, stderr }).toEqual({
-        code: 1,
-        stderr: expect.stringMatching(/^Fatal error: /),
-      });
-      expect(databaseProcesses(service.dataDir)).toEqual([]);
-    },
-  );
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^Fatal error: /),
+    });
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
 
-  it.concurrent('is waited for when it is the other that could not', async () => {
+  it.concurrent('does not end the service while another replacement is pending', async () => {
     const { service, barrier } = await startTwo();
     writeFileSync(barrier, barriers.endFirst);
 

@@ -13,7 +13,7 @@ const csv = 'sku,product_name,price\nA,A,1\n';
 const hourAgo = () => service.db.raw("now() - interval '1 hour'");
 
 describe('the backlog', () => {
-  it('is empty where nothing waits', async () => {
+  it('is empty without waiting work', async () => {
     await rollUpSales(service.db);
 
     expect(await measureBacklog(service.db)).toEqual({
@@ -23,7 +23,7 @@ describe('the backlog', () => {
     });
   });
 
-  it('has the runs that wait, and the age of the oldest one', async () => {
+  it('has the number of queued runs and the age of the oldest', async () => {
     for (const partner of ['One', 'Other']) {
       const { jobId } = await service.api.uploadFeed(csv, partner);
       await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
@@ -37,14 +37,14 @@ describe('the backlog', () => {
     expect(Math.floor(queue.oldestSeconds / 60)).toBe(60);
   });
 
-  it('has the webhook deliveries that were not accepted yet', async () => {
+  it('has the number of webhook deliveries that were not accepted yet', async () => {
     await sendTo(service.db, 'http://localhost/');
     for (const partner of ['One', 'Other']) await service.api.uploadFeed(csv, partner);
 
     expect((await measureBacklog(service.db)).webhookDeliveries).toBe(2);
   });
 
-  it('has the age of the oldest order that is not in the sums of sales', async () => {
+  it('has the age of the oldest order outside the sales sums', async () => {
     await service.api.loadFeed(csv, 'Acme');
     const { body } = await service.api.get('/products?partner_name=Acme');
     const items = [{ product_id: body.items[0].product_id as string, quantity: 1 }];

@@ -77,7 +77,7 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
 
   describe('two processes', () => {
     it.concurrent(
-      'know of each other what runs: the same job is 409 in the other, also in one that starts meanwhile',
+      'respond 409 to a second run of a job in progress, also in a process that starts later',
       async () => {
         const { env, address } = await external();
         const one = apiOf(await startService({ env }), env);
@@ -98,9 +98,9 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
       },
     );
 
-    it.concurrent('take over from each other at once when one is killed amid a run', async () => {
+    it.concurrent('take over at once when one is killed during a run', async () => {
       const { env, address } = await external();
-      // As it is wherever nobody has set it: PostgreSQL looks after a client when its statement has ended.
+      // The default: PostgreSQL looks after a client when its statement has ended.
       await administer(`alter database ${address.database} set client_connection_check_interval = 0`);
       const [killed, survivor] = await Promise.all([startService({ env }), startService({ env })]);
       const other = apiOf(survivor, env);
@@ -130,7 +130,7 @@ function runWhenFree(api: ApiClient, jobId: string, seconds: number): Promise<Ap
 }
 
 describe('an object store that is down', () => {
-  it.concurrent('keeps nobody from starting; an upload is 503, and leaves no feed', async () => {
+  it.concurrent('does not prevent a start; an upload gets 503 and leaves no feed', async () => {
     const { env } = await external();
     env.S3_ENDPOINT = `http://127.0.0.1:${await closedPort()}`;
 
@@ -145,40 +145,37 @@ describe('an object store that is down', () => {
   });
 });
 
-describe('a PostgreSQL that does not answer any more', () => {
-  it.concurrent(
-    'makes requests 503 that have a connection to it; it is used again when it answers',
-    async () => {
-      const { api, dataDir } = await startUsedService();
-      await api.loadFeed(csv);
-      const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
-      const asking = [
-        () => api.get('/products'),
-        () => api.get('/jobs/JV00001'),
-        () => api.post('/orders', order),
-        () => api.upload({ csv, partnerName: 'Acme' }),
-      ];
-      // As many connections as requests.
-      expect((await Promise.all(asking.map((ask) => ask()))).map(({ status }) => status)).toEqual([
-        200, 200, 201, 201,
-      ]);
+describe('a frozen PostgreSQL', () => {
+  it.concurrent('makes requests with a connection 503, and is used again later', async () => {
+    const { api, dataDir } = await startUsedService();
+    await api.loadFeed(csv);
+    const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
+    const asking = [
+      () => api.get('/products'),
+      () => api.get('/jobs/JV00001'),
+      () => api.post('/orders', order),
+      () => api.upload({ csv, partnerName: 'Acme' }),
+    ];
+    // As many connections as requests.
+    expect((await Promise.all(asking.map((ask) => ask()))).map(({ status }) => status)).toEqual([
+      200, 200, 201, 201,
+    ]);
 
-      signalDatabase(dataDir, 'SIGSTOP');
-      const answers = await Promise.all(asking.map((ask) => ask()));
-      signalDatabase(dataDir, 'SIGCONT');
+    signalDatabase(dataDir, 'SIGSTOP');
+    const answers = await Promise.all(asking.map((ask) => ask()));
+    signalDatabase(dataDir, 'SIGCONT');
 
-      for (const { status, body } of answers) {
-        expect({ status, body }).toEqual({
-          status: 503,
-          body: { detail: 'Service temporarily unavailable' },
-        });
-      }
-      for (const ask of asking) expect([200, 201]).toContain((await ask()).status);
-    },
-  );
+    for (const { status, body } of answers) {
+      expect({ status, body }).toEqual({
+        status: 503,
+        body: { detail: 'Service temporarily unavailable' },
+      });
+    }
+    for (const ask of asking) expect([200, 201]).toContain((await ask()).status);
+  });
 
   it.concurrent(
-    'does not concern a run, which may wait longer than a request',
+    'does not abort a run, which may wait longer than a request',
     async () => {
       const service = await startUsedService();
       const feed = await service.api.uploadFeed(csv);
@@ -194,7 +191,7 @@ describe('a PostgreSQL that does not answer any more', () => {
   );
 
   it.concurrent(
-    'does not keep the service from stopping within 30 seconds',
+    'does not prevent a shutdown within 30 seconds',
     async () => {
       const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
       await service.api.loadFeed(csv);
@@ -213,7 +210,7 @@ describe('a PostgreSQL that does not answer any more', () => {
 
 // The embedded one is restarted: restarted-postgres.test.ts.
 describe('a PostgreSQL of the operator that is killed', () => {
-  it.concurrent('makes every request 503 that needs it; the service stays, and stops in order', async () => {
+  it.concurrent('makes requests that need it 503, and the service can still shut down', async () => {
     const server = await TestServer.create();
     await server.start();
     await server.ask(`create database ${server.address.database}`, 'postgres');

@@ -32,7 +32,7 @@ let survivor: ServiceProcess;
 let api: ApiClient;
 beforeAll(async () => {
   address = await createEmptyDatabase();
-  // As it is wherever nobody has set it.
+  // The default.
   await administer(`alter database ${address.database} set client_connection_check_interval = 0`);
   db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   afterFile(() => db.destroy());
@@ -69,7 +69,7 @@ async function openUpload({ url }: ServiceProcess, key: string): Promise<OpenUpl
 }
 
 describe('two processes on one database', () => {
-  it('know of each other which keys are in use, also when one is killed', async () => {
+  it('share the keys in use, also when one is killed', async () => {
     const before = await counts();
     const killed = await start();
     const open = await openUpload(killed, 'killed upload');
@@ -94,7 +94,7 @@ describe('two processes on one database', () => {
     expectFirst(await order(api, 'killed order'));
   });
 
-  it('replay what the other one has done, also when it was killed after the commit and before the answer', async () => {
+  it('replay responses of the other, also when it was killed between commit and response', async () => {
     const line = await openDatabaseLine(address);
     const killed = await start(line.url);
     const first = await order(killed.api, 'answered order');
@@ -118,8 +118,8 @@ describe('two processes on one database', () => {
   });
 });
 
-describe('a database that was away', () => {
-  it('is 503, and the key can be used when it is back', async () => {
+describe('a database that was unreachable', () => {
+  it('makes a request 503, and its key can be used later', async () => {
     const line = await openDatabaseLine(address);
     const service = await start(line.url);
     const before = await counts();
@@ -137,7 +137,7 @@ describe('a database that was away', () => {
 });
 
 describe('the running service', () => {
-  it('forgets what was answered more than 24 hours ago', async () => {
+  it('deletes responses after 24 hours', async () => {
     expectFirst(await order(api, 'old'));
     await leaveAnsweredLongAgo({ db }, 'old');
 

@@ -33,7 +33,7 @@ describe('runs that the last release has queued', () => {
     );
   const csv = 'sku,product_name\nA,A\n';
 
-  it('are run by this one, in their order', async () => {
+  it('are executed by this one in their order', async () => {
     const feeds = [await service.api.uploadFeed(csv, 'Old'), await service.api.uploadFeed(csv, 'Old')];
     for (const feed of feeds) await queueAsLastRelease(feed);
 
@@ -44,7 +44,7 @@ describe('runs that the last release has queued', () => {
     expect(await service.db('validation_jobs').whereNotNull('queued_at')).toEqual([]);
   });
 
-  it('are begun again by this one when a process of that release dies amid them', async () => {
+  it('are repeated by this one when a process of that release dies during them', async () => {
     const feed = await service.api.uploadFeed(csv, 'Dies');
     await queueAsLastRelease(feed);
     await service
@@ -87,7 +87,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     await service.db('webhook_endpoints').delete();
   });
 
-  it('keep their id, their time and how often they have failed', async () => {
+  it('keep their id, time and number of failures', async () => {
     const id = await sendTo(service.db, 'http://localhost/');
     await service.db('webhook_endpoints').update({ paused_until: new Date(Date.now() + 3600_000) });
     const delivery = {
@@ -117,9 +117,9 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     await service.db('webhook_endpoints').delete();
   });
 
-  it('are left to its workers while those send them, and moved when those have died', async () => {
-    await sendTo(service.db, 'http://localhost/', { partner_name: 'Nobody' });
-    await publishAsLastRelease('Nobody');
+  it('are left to its workers in progress, and moved after the death of those', async () => {
+    await sendTo(service.db, 'http://localhost/', { partner_name: 'Unknown' });
+    await publishAsLastRelease('Unknown');
     const lockedFor = (interval: string) =>
       service.db.raw(
         `update graphile_worker._private_jobs set locked_by = 'a worker', locked_at = now() - cast(? as interval)`,
@@ -136,7 +136,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     await service.db('webhook_endpoints').delete();
   });
 
-  it('are none where there is no queue of that release', async () => {
+  it('are not expected without a queue of that release', async () => {
     const trx = await service.db.transaction();
     await trx.raw('drop schema graphile_worker cascade');
 

@@ -33,8 +33,8 @@ function turnDown(): string {
   return `--require=${file}`;
 }
 
-describe('clients that take nothing of their rejects', () => {
-  it('hold half of the places for a while only; half of the waiting places are for them too, and the rest is refused', async () => {
+describe('clients that do not read their rejects', () => {
+  it('get half of the permits and half of the waiters until their timeout; further ones get 503', async () => {
     const { api, url, key } = await startUsedService({ NODE_OPTIONS: turnDown() });
     const { jobId, job } = await api.loadFeed(csv);
     expect(job.summary.skipped).toBe(rows);

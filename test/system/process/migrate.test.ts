@@ -28,7 +28,7 @@ async function holdMigrationLock(address: DatabaseAddress): Promise<() => Promis
 }
 
 describe('the argument migrate', () => {
-  it('brings the schema up to date, serves nothing, and ends with 0; again, too', async () => {
+  it('migrates the schema without serving and exits with 0, also a second time', async () => {
     const address = await createEmptyDatabase();
     const env = { DATABASE_URL: databaseUrl(address), METRICS_PORT: '0' };
 
@@ -41,7 +41,7 @@ describe('the argument migrate', () => {
     expect(await spawnService({ role: 'migrate', env }).exit).toMatchObject({ code: 0 });
   });
 
-  it('ends with 1 and a line that says why when the database cannot be used', async () => {
+  it('exits with 1 and a line with the reason when the database cannot be used', async () => {
     const address = await createEmptyDatabase('LATIN1');
     const env = { DATABASE_URL: databaseUrl(address) };
 
@@ -51,7 +51,7 @@ describe('the argument migrate', () => {
     expect(stderr).toMatch(/^Wrong setting DATABASE_URL: .*must have the encoding UTF8.*\n$/);
   });
 
-  it('ends with 1 when it is stopped before it is done', async () => {
+  it('exits with 1 when it is stopped before the end', async () => {
     const address = await createEmptyDatabase();
     const letGo = await holdMigrationLock(address);
     const service = spawnService({ role: 'migrate', env: { DATABASE_URL: databaseUrl(address) } });
@@ -96,7 +96,7 @@ describe('a database that a newer version has migrated', () => {
     });
 
   it.each(['on', 'off'])(
-    'is served when it was only expanded, with one line of the log that says so: MIGRATE_ON_START=%s',
+    'is served after expand steps only, with a warning: MIGRATE_ON_START=%s',
     async (migratesOnStart) => {
       const address = await createEmptyDatabase();
       const env = {
@@ -121,7 +121,7 @@ describe('a database that a newer version has migrated', () => {
   );
 
   it.each(['on', 'off'])(
-    'is refused after a contract step with one line that names the version needed: MIGRATE_ON_START=%s',
+    'is rejected after a contract step with one line that names the required version: MIGRATE_ON_START=%s',
     async (migratesOnStart) => {
       const address = await createEmptyDatabase();
       const env = {
@@ -144,7 +144,7 @@ describe('a database that a newer version has migrated', () => {
 });
 
 describe('MIGRATE_ON_START=off', () => {
-  it('leaves the schema alone: waits, alive and not ready, until somebody has migrated', async () => {
+  it('waits, alive and not ready, until another process has migrated', async () => {
     const address = await createEmptyDatabase();
     const env = { DATABASE_URL: databaseUrl(address), API_KEYS: testKey };
     const service = spawnService({ env: { ...env, MIGRATE_ON_START: 'off', METRICS_PORT: '0' } });
@@ -177,7 +177,7 @@ describe('MIGRATE_ON_START=off', () => {
     expect(await service.stop()).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('has the command for keys refuse a schema that is not up to date', async () => {
+  it('makes the command for keys reject an old schema', async () => {
     const address = await createEmptyDatabase();
     const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl(address), MIGRATE_ON_START: 'off' };
     const list = () =>

@@ -9,7 +9,7 @@ import { openDatabase, type DatabaseAddress } from '../../../src/db/database';
 import { sendTo, startReceiver } from '../../support/webhooks';
 
 const key = 's3cret-of-a-partner';
-const wrongKey = 'wr0ng-key-of-somebody';
+const wrongKey = 'wr0ng-key-of-a-caller';
 const csv = 'sku,product_name\nTENT-2,Two-person tent\nLAMP-1,\n';
 
 let address: DatabaseAddress;
@@ -32,7 +32,7 @@ const ask = (path: string, init?: RequestInit) => fetch(service.operatorUrl! + p
 const samples = (name: string) => samplesAt(service.operatorUrl!, name);
 
 describe('GET /metrics', () => {
-  it('counts requests by operation, status and outcome; all unknown routes are one', async () => {
+  it('counts requests by operation, status and outcome, with all unknown routes as one operation', async () => {
     await service.api.get('/orders');
     await service.api.withKey(wrongKey).get('/orders');
     for (let n = 0; n < 5; n++) await service.api.send('PUT', `/unknown/${n}`);
@@ -93,8 +93,8 @@ describe('GET /metrics', () => {
   });
 });
 
-describe('GET /metrics, of what waits in the database', () => {
-  it('has the queue, the webhook deliveries and the lag of the sums of sales', async () => {
+describe('GET /metrics, of the backlog', () => {
+  it('has the queue, the webhook deliveries and the lag of the sales roll-up', async () => {
     for (const name of [
       'catalog_queue_runs',
       'catalog_queue_oldest_run_seconds',
@@ -135,7 +135,7 @@ describe('GET /metrics, of what waits in the database', () => {
 });
 
 describe('the port of operators', () => {
-  it('says that the process lives and is ready, and nothing is kept of what it says', async () => {
+  it('reports that the process is alive and ready, without caching', async () => {
     for (const [path, body] of [
       ['/livez', { status: 'alive' }],
       ['/readyz', { status: 'ready' }],
@@ -154,7 +154,7 @@ describe('the port of operators', () => {
     expectSecurityHeaders(headers);
   });
 
-  it('has no other page, and takes no other method; the service itself has none of them', async () => {
+  it('has no other page or method, and the port of the API has none of these', async () => {
     for (const path of ['/', '/health', '/products', '/metrics/', '/livez/x']) {
       expect((await ask(path)).status).toBe(404);
     }
@@ -167,7 +167,7 @@ describe('the port of operators', () => {
 });
 
 describe('the log', () => {
-  it('has no key in it, wherever a caller puts one', async () => {
+  it('never shows a key, wherever a caller sends it', async () => {
     const form = () => {
       const body = new FormData();
       body.set('partner_name', key);
@@ -218,7 +218,7 @@ describe('the log', () => {
 });
 
 describe('while the service stops', () => {
-  it('it is not ready, lives, and is measured until its last request has ended', async () => {
+  it('it is alive, not ready, and serves metrics until its last request has ended', async () => {
     const held = await HeldProducts.of(address);
     const { answer } = await held.run(
       service.api,

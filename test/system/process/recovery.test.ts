@@ -23,7 +23,7 @@ const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
 
 const startAgain = ({ dataDir }: ServiceProcess) => startService({ env: { DATA_DIR: dataDir } });
 
-/** Kills the service and its PostgreSQL with one blow; what else belongs to the server finds out by itself. */
+/** Kills the service and its PostgreSQL with one blow; what else belongs to the server detects its death. */
 function killWithServer(service: ServiceProcess): void {
   const servers = postmasters(service.dataDir);
   service.kill('SIGKILL');
@@ -39,7 +39,7 @@ async function expectIntact({ api, dataDir }: ServiceProcess): Promise<void> {
 }
 
 describe('after SIGKILL of the service', () => {
-  it.concurrent('the next start takes over the PostgreSQL that was left running', async () => {
+  it.concurrent('the next start takes over the running PostgreSQL', async () => {
     const killed = await startUsedService();
     await killed.api.loadFeed(csv);
     const [server] = postmasters(killed.dataDir);
@@ -53,7 +53,7 @@ describe('after SIGKILL of the service', () => {
     expect(databaseProcesses(next.dataDir)).toEqual([]);
   });
 
-  it.concurrent('the next start shows a run that was in flight as failed, and it can be run', async () => {
+  it.concurrent('the next start shows a run in progress as failed, and the job can be run', async () => {
     const killed = await startUsedService();
     const feed = await killed.api.uploadFeed(csv);
     const address = embeddedAddress(killed.dataDir);
@@ -94,27 +94,24 @@ describe('after SIGKILL of the service and its PostgreSQL', () => {
     await expectIntact(await startAgain(killed));
   });
 
-  it.concurrent(
-    'the next start waits for the rest of the killed server, which may still be at work for a moment',
-    async () => {
-      const killed = await startUsedService();
-      const feed = await killed.api.uploadFeed(manyProducts(100_000));
-      killed.api.post(`/jobs/${feed.jobId}/run`).catch(() => undefined);
-      await eventually('products are being loaded', async () => {
-        return (await killed.api.get(`/feeds/${feed.feedId}`)).body.status === 'validated';
-      });
-      killWithServer(killed);
-      await killed.exit;
+  it.concurrent('the next start waits for remaining processes of the killed server', async () => {
+    const killed = await startUsedService();
+    const feed = await killed.api.uploadFeed(manyProducts(100_000));
+    killed.api.post(`/jobs/${feed.jobId}/run`).catch(() => undefined);
+    await eventually('products are being loaded', async () => {
+      return (await killed.api.get(`/feeds/${feed.feedId}`)).body.status === 'validated';
+    });
+    killWithServer(killed);
+    await killed.exit;
 
-      const { api, dataDir } = await startAgain(killed);
+    const { api, dataDir } = await startAgain(killed);
 
-      expect(postmasters(dataDir)).toHaveLength(1);
-      expect((await api.get('/products')).body.count).toBe(0);
-      expect((await api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
-    },
-  );
+    expect(postmasters(dataDir)).toHaveLength(1);
+    expect((await api.get('/products')).body.count).toBe(0);
+    expect((await api.get(`/jobs/${feed.jobId}`)).body.status).toBe('failed');
+  });
 
-  it.concurrent('the next start shows a run that was in flight as failed, and it can be run', async () => {
+  it.concurrent('the next start shows a run in progress as failed, and the job can be run', async () => {
     const killed = await startUsedService();
     const feed = await killed.api.uploadFeed(csv);
     const held = await HeldProducts.of(embeddedAddress(killed.dataDir));
@@ -130,7 +127,7 @@ describe('after SIGKILL of the service and its PostgreSQL', () => {
   });
 
   it.concurrent(
-    'the next start takes no other process for the killed server, though it has its number by now',
+    'the next start does not confuse the killed server with another process of the same id',
     async () => {
       const killed = await startUsedService();
       await killed.api.loadFeed(csv);
@@ -157,24 +154,21 @@ async function giveNumberAway(dataDir: string): Promise<void> {
 }
 
 describe('after SIGKILL while the database was being created', () => {
-  it.concurrent(
-    'the next start creates it, and what is left of the first attempt does not disturb',
-    async () => {
-      const killed = spawnService();
-      await eventually('initdb is at work', () => databaseProcesses(killed.dataDir).length > 0);
-      await killed.stop('SIGKILL');
-      expect(readdirSync(killed.dataDir)).not.toContain('postgres');
+  it.concurrent('the next start creates it, whatever the first attempt has left', async () => {
+    const killed = spawnService();
+    await eventually('initdb is at work', () => databaseProcesses(killed.dataDir).length > 0);
+    await killed.stop('SIGKILL');
+    expect(readdirSync(killed.dataDir)).not.toContain('postgres');
 
-      const next = await startAgain(killed);
+    const next = await startAgain(killed);
 
-      expect((await next.api.loadFeed(csv)).job.status).toBe('completed');
-      expect(postmasters(next.dataDir)).toHaveLength(1);
-    },
-  );
+    expect((await next.api.loadFeed(csv)).job.status).toBe('completed');
+    expect(postmasters(next.dataDir)).toHaveLength(1);
+  });
 });
 
 describe('a second service on the data folder of a running one', () => {
-  it.concurrent('is refused with one line, and the first goes on undisturbed', async () => {
+  it.concurrent('is rejected with one line, and the first keeps serving', async () => {
     const first = await startUsedService();
     await first.api.loadFeed(csv);
     const servers = postmasters(first.dataDir);

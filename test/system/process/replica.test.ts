@@ -74,7 +74,7 @@ describe('a service whose database has a replica', () => {
     await isUsed(service);
   });
 
-  it('reads catalog and sales from it, and from the database itself with Cache-Control: no-cache', async () => {
+  it('reads catalog and sales from it, and from the primary with Cache-Control: no-cache', async () => {
     const before = await readAll(api);
     expect(statuses(before)).toEqual(allOk);
     await postgres.pauseReplay();
@@ -98,7 +98,7 @@ describe('a service whose database has a replica', () => {
     expect(skus(await api.get('/products'))).toEqual(['C', 'B', 'A']);
   });
 
-  it('finds what the replica does not have yet, and goes on from it, without being asked to', async () => {
+  it('finds and pages from a product that is not replicated yet', async () => {
     await postgres.pauseReplay();
     try {
       const { feedId } = await api.loadFeed(feedOf('X', 'Y', 'Z'), 'Birch & Sons');
@@ -119,7 +119,7 @@ describe('a service whose database has a replica', () => {
     await postgres.caughtUp();
   });
 
-  it('goes on in pages that began on the database itself, and the other way round', async () => {
+  it('accepts a cursor of the primary on the replica and vice versa', async () => {
     for (const [one, other] of [
       [noCache, {}],
       [{}, noCache],
@@ -131,7 +131,7 @@ describe('a service whose database has a replica', () => {
     }
   });
 
-  it('answers every read while the replica freezes, dies and comes back, and uses it then', async () => {
+  it('serves every read while the replica freezes, dies and restarts, and then uses it again', async () => {
     let isOver = false;
     let slowest = 0;
     const seen = new Set<number>();
@@ -176,7 +176,7 @@ describe('a service whose database has a replica', () => {
 });
 
 describe('a service whose replica', () => {
-  it('is further behind than it may be reads from the database itself, until it is not', async () => {
+  it('lags beyond the maximum reads from the primary until it has caught up', async () => {
     const service = await startService({ env: settings({ DATABASE_REPLICA_LAG_SECONDS: '2' }) });
     await isUsed(service);
     await postgres.pauseReplay();
@@ -196,7 +196,7 @@ describe('a service whose replica', () => {
     await isUsed(service);
   });
 
-  it('is not there starts, is ready, and reads from the database itself', async () => {
+  it('is unreachable starts, is ready, and reads from the primary', async () => {
     const nowhere = databaseUrl({ ...postgres.replica.address, port: 1 });
     const service = await startService({ env: settings({ DATABASE_REPLICA_URL: nowhere }) });
 
@@ -206,7 +206,7 @@ describe('a service whose replica', () => {
     expect((await service.stop()).code).toBe(0);
   });
 
-  it('is frozen stops in order', async () => {
+  it('is frozen can shut down', async () => {
     const service = await spawnService({ env: settings() }).listens();
     await isUsed(service);
     await readAll(service.api);

@@ -6,7 +6,7 @@ import { signalDatabase, startUsedService } from '../../support/process';
 
 const rows = 100_000;
 
-/** Asks one after the other, again and again, while `work` goes on. @returns how long the slowest took, in milliseconds */
+/** Asks one after the other, again and again, during `work`. @returns how long the slowest took, in milliseconds */
 async function askDuring<T>(work: Promise<T>, api: ApiClient, paths: string[]) {
   const slowest = new Map<string, number>();
   const statuses = new Set<number>();
@@ -52,8 +52,8 @@ describe(`while a feed of ${rows} rows is uploaded and run`, () => {
   });
 });
 
-describe('while PostgreSQL does not answer', () => {
-  it('GET /health says so soon, until it answers again', async () => {
+describe('while PostgreSQL is frozen', () => {
+  it('GET /health reports it within seconds until it responds again', async () => {
     const { api, dataDir } = await startUsedService();
     expect((await api.get('/health')).body).toEqual({ status: 'ok', database: 'connected' });
 

@@ -87,7 +87,7 @@ describe('an embedded PostgreSQL that is killed', () => {
     await expectStoppedWhole(service);
   });
 
-  it.concurrent('during a run fails the run, which works when it is run again', async () => {
+  it.concurrent('during a run fails the run, which can be repeated', async () => {
     const service = await startUsedService();
     const { api } = service;
     const feed = await api.uploadFeed(csv);
@@ -109,7 +109,7 @@ describe('an embedded PostgreSQL that is killed', () => {
     });
   });
 
-  it.concurrent('is not restarted as long as a process of the killed one is still at work', async () => {
+  it.concurrent('is not restarted while a process of the killed one remains', async () => {
     const service = await startUsedService();
     await service.api.loadFeed(csv);
     const orphan = await frozenSession(service);
@@ -124,7 +124,7 @@ describe('an embedded PostgreSQL that is killed', () => {
     await expectStoppedWhole(service);
   });
 
-  it.concurrent('is not restarted once the service stops, and nothing of it is left', async () => {
+  it.concurrent('is not restarted during a shutdown, which leaves no process', async () => {
     const service = await startUsedService();
     await frozenSession(service);
     killPostmaster(service);
@@ -134,8 +134,8 @@ describe('an embedded PostgreSQL that is killed', () => {
   });
 });
 
-describe('a session that owns the embedded PostgreSQL and is ended', () => {
-  it('is replaced, and the server goes on', async () => {
+describe('the terminated owner session of the embedded PostgreSQL', () => {
+  it('is replaced while the server keeps running', async () => {
     const service = await startUsedService();
     const servers = postmasters(service.dataDir);
     const client = new Client(embeddedAddress(service.dataDir));

@@ -8,7 +8,7 @@ import { waitingRuns } from '../../../src/runs/worker';
 const concurrentRuns = 2;
 const csv = 'sku,product_name\nA,A\n';
 
-/** Starts a service whose places are all taken by runs, of one partner each, that cannot go on. */
+/** Starts a service whose run slots are all used by blocked runs, of one partner each. */
 async function startBusyService() {
   const { api, dataDir } = await startUsedService({ MAX_CONCURRENT_RUNS: String(concurrentRuns) });
   const upload = (partner: string) => api.uploadFeed(csv, partner);
@@ -29,7 +29,7 @@ async function startBusyService() {
   return { api, upload, feeds, held, run, runs, stateOf, waits };
 }
 
-/** Sends so many, and waits until as many are answered as there is no room for. @returns all, and these */
+/** Sends `count` requests, and waits until as many are answered as there is no room for. @returns all, and these */
 async function flood(count: number, refusals: number, send: () => Promise<ApiResponse>) {
   const refused: ApiResponse[] = [];
   const all = Array.from({ length: count }, async () => {
@@ -45,8 +45,8 @@ async function flood(count: number, refusals: number, send: () => Promise<ApiRes
   return all;
 }
 
-describe('while as many runs are in progress as one process has places for', () => {
-  it('a run that waits shows it, a second run of its job is told so, and of one in progress that it is running', async () => {
+describe('while all run slots of a process are in use', () => {
+  it('a waiting run shows that it waits, and a second request gets 409 with waiting or running', async () => {
     const { upload, feeds, held, run, runs, stateOf, waits } = await startBusyService();
     const feed = await upload('Waits');
     const waiting = run(feed);

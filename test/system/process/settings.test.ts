@@ -47,8 +47,8 @@ describe('a wrong setting stops the start with one line that names it, and leave
       'that is not an address of this machine',
       async () => ({ ...(await on(emptyDatabase())), HOST: '203.0.113.1' }),
     ],
-    ['DATABASE_URL', 'where nobody listens', () => on(closed('127.0.0.1'))],
-    ['DATABASE_URL', 'where nobody listens, on any address of the name', () => on(closed('localhost'))],
+    ['DATABASE_URL', 'that refuses connections', () => on(closed('127.0.0.1'))],
+    ['DATABASE_URL', 'that refuses connections on any address of the name', () => on(closed('localhost'))],
     [
       'DATABASE_URL',
       'of a host that does not exist',

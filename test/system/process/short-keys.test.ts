@@ -5,7 +5,7 @@ import { testKey } from '../../support/service';
 const [tooShort, justLongEnough] = ['fifteen-charact', 'sixteen-characte'];
 
 describe('API_KEYS with a key of fewer than 16 characters', () => {
-  it('stops the start on a new database with a line that says which key, and what to do, and not the key', async () => {
+  it('prevents a start on a new database with a line that identifies the key without showing it', async () => {
     const API_KEYS = [testKey, tooShort, justLongEnough, 'short'].join(',');
 
     const exit = await spawnService({
@@ -24,7 +24,7 @@ describe('API_KEYS with a key of fewer than 16 characters', () => {
   it.each([
     ['partners', { partner_name: 'Acme' }],
     ['orders', { partner_name: 'Acme', currency: 'EUR', total_amount: '0' }],
-  ])('is a warning where the database has %s, and works', async (table, row) => {
+  ])('is a warning where the database has %s', async (table, row) => {
     const { db, address } = await createTestDatabase();
     await db(table).insert(row);
 

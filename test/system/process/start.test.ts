@@ -15,7 +15,7 @@ import {
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
 const isRoot = process.getuid?.() === 0;
-const nobody = { uid: 65534, gid: 65534 };
+const unprivileged = { uid: 65534, gid: 65534 };
 
 /** Whether any account can get at a file of the project: nothing on the way is private. */
 function isPublic(file: string): boolean {
@@ -33,7 +33,7 @@ describe('the first start with nothing configured', () => {
     service = await startService({ cwd: folder });
   });
 
-  it('prints address, key and the place of the data', () => {
+  it('prints address, key and data folder', () => {
     expect(service.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(service.key).toMatch(/^\S{32,}$/);
     expect(service.stdout).toContain(join(folder, '.data'));
@@ -52,7 +52,7 @@ describe('the first start with nothing configured', () => {
     expect(answers).toContain('"sku":"TENT-2"');
   });
 
-  it('serves with the key that it has kept, and with no other', async () => {
+  it('accepts only its stored key', async () => {
     expect(readFileSync(join(folder, '.data', 'api-key'), 'utf8').trim()).toBe(service.key);
     expect((await service.api.get('/products')).status).toBe(200);
     expect((await service.api.withKey('another').get('/products')).status).toBe(401);
@@ -63,7 +63,7 @@ describe('the first start with nothing configured', () => {
   });
 
   if (isRoot) {
-    it('warns root, and says what to do', () => {
+    it('warns root with the way out', () => {
       expect(service.stdout).toMatch(/"level":40,.*"msg":"running as root: [^"]*an ordinary account/);
     });
   }
@@ -133,7 +133,7 @@ describe('a data folder', () => {
   if (isRoot) it.concurrent('of root may lie below a private folder', belowPrivateFolder);
 
   it.concurrent(
-    'that two processes start on at once is served by one; the other is refused with one line',
+    'of two concurrent starts is served by one; the other is rejected with one line',
     async () => {
       const env = { DATA_DIR: join(createTestFolder(), 'data') };
       const both = [spawnService({ env }), spawnService({ env })];
@@ -158,16 +158,16 @@ if (isRoot && isPublic('dist/src/main.js') && isPublic('node_modules/.bin')) {
   describe('as an ordinary user', () => {
     it.concurrent('it works', async () => {
       const folder = createTestFolder();
-      chownSync(folder, nobody.uid, nobody.gid);
+      chownSync(folder, unprivileged.uid, unprivileged.gid);
 
-      const service = await startService({ account: nobody, env: { DATA_DIR: join(folder, 'data') } });
+      const service = await startService({ account: unprivileged, env: { DATA_DIR: join(folder, 'data') } });
 
       await service.api.loadFeed(csv);
       expect((await service.api.get('/products')).body.count).toBe(1);
-      expect(statSync(`/proc/${service.pid}`).uid).toBe(nobody.uid);
+      expect(statSync(`/proc/${service.pid}`).uid).toBe(unprivileged.uid);
       expect(service.stdout).not.toContain('root');
       const [server] = postmasters(service.dataDir);
-      expect(statSync(`/proc/${server}`).uid).toBe(nobody.uid);
+      expect(statSync(`/proc/${server}`).uid).toBe(unprivileged.uid);
       expect((await service.stop()).code).toBe(0);
       expect(databaseProcesses(service.dataDir)).toEqual([]);
     });

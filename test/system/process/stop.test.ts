@@ -110,7 +110,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
     expect(databaseProcesses(service.dataDir)).toEqual([]);
   });
 
-  it.concurrent('on SIGTERM while it waits for another process to end its migration', async () => {
+  it.concurrent('on SIGTERM while it waits for a migration by another process', async () => {
     const address = await createEmptyDatabase();
     const [other, observer] = await Promise.all([openSession(address), openSession(address)]);
     await other.query("begin; select pg_advisory_xact_lock(x'70636174'::int)");
@@ -127,7 +127,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it.concurrent('on SIGTERM while it waits for the rest of a killed server', async () => {
+  it.concurrent('on SIGTERM while it waits for remaining processes of a killed server', async () => {
     const killed = await startUsedService();
     const rest = await freezeSession(killed);
     const servers = postmasters(killed.dataDir);
@@ -150,7 +150,7 @@ describe('the service stops with exit code 0 and leaves no process', () => {
 });
 
 describe('the embedded PostgreSQL', () => {
-  it.concurrent('is stopped in order, also when it needs seconds for it', async () => {
+  it.concurrent('is stopped in fast mode, also when that takes seconds', async () => {
     const service = await startUsedService();
     await service.api.loadFeed(csv);
     const session = await freezeSession(service);
@@ -167,8 +167,8 @@ describe('the embedded PostgreSQL', () => {
   });
 });
 
-describe('a run in flight', () => {
-  it.concurrent('is finished before the service stops, which takes no new work meanwhile', async () => {
+describe('a run in progress', () => {
+  it.concurrent('is finished before the service stops, which rejects new work', async () => {
     const service = await startUsedService();
     const feed = await service.api.uploadFeed(csv);
     const held = await HeldProducts.of(embeddedAddress(service.dataDir));
@@ -189,7 +189,7 @@ describe('a run in flight', () => {
   });
 
   it.concurrent(
-    'is cut after SHUTDOWN_SECONDS; the next start shows the job as failed, and it can be run',
+    'is aborted after SHUTDOWN_SECONDS; the next start shows the job as failed, and it can be run',
     async () => {
       const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
       const feed = await service.api.uploadFeed(csv);
@@ -222,8 +222,8 @@ describe('a run in flight', () => {
   );
 });
 
-describe('an upload in flight', () => {
-  it.concurrent('is cut after SHUTDOWN_SECONDS, and nothing of it remains', async () => {
+describe('an upload in progress', () => {
+  it.concurrent('is aborted after SHUTDOWN_SECONDS and leaves nothing', async () => {
     const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
     startUpload(service);
     await eventually('the file is being stored', () => objectFiles(service).length > 0);

@@ -51,7 +51,7 @@ async function expectLoaded({ jobId, feedId }: UploadedFeed): Promise<void> {
 
 const job = async (jobId: string) => (await api.get(`/jobs/${jobId}`)).body;
 
-/** Has the worker take up a run that cannot go on. @returns what lets the next one go on */
+/** Makes the worker start a blocked run. @returns a function that unblocks the next one */
 type Hold = (feed: UploadedFeed) => Promise<() => Promise<void>>;
 
 const whileReading: Hold = async (feed) => {
@@ -80,8 +80,8 @@ const whileLoading: Hold = async (feed) => {
   return () => held.release();
 };
 
-describe('workers beside an API process that does not work on the queue', () => {
-  it('do what it has queued', async () => {
+describe('workers beside an API process with QUEUE_WORKER=off', () => {
+  it('execute the queued runs', async () => {
     const feed = await api.uploadFeed(csv, 'Elsewhere');
     expect((await queue(feed, 'respond-async, wait=2')).status).toBe(202);
     const worker = await startWorker();
@@ -95,7 +95,7 @@ describe('workers beside an API process that does not work on the queue', () => 
   it.each<[string, Hold]>([
     ['reads the file', whileReading],
     ['loads the products', whileLoading],
-  ])('take over from one that is killed while it %s', async (what, hold) => {
+  ])('take over from a worker that is killed while it %s', async (what, hold) => {
     const feed = await api.uploadFeed(csv, what);
     const killed = await startWorker();
     const release = await hold(feed);
@@ -111,7 +111,7 @@ describe('workers beside an API process that does not work on the queue', () => 
   it.each<[string, Hold]>([
     ['reads the file', whileReading],
     ['loads the products', whileLoading],
-  ])('stop a run that is cancelled while it %s, and go on with the next one', async (what, hold) => {
+  ])('stop a run that is cancelled while it %s, and execute the next one', async (what, hold) => {
     const feed = await api.uploadFeed(csv, `Cancelled: ${what}`);
     const next = await api.uploadFeed(csv, `Cancelled: ${what}`);
     const worker = await startWorker();
@@ -133,7 +133,7 @@ describe('workers beside an API process that does not work on the queue', () => 
     await worker.stop();
   });
 
-  it('take over from one that has no time to end what it does', async () => {
+  it('take over from a worker whose shutdown ends before its run', async () => {
     const feed = await api.uploadFeed(csv, 'No time');
     const stopped = await startWorker({ SHUTDOWN_SECONDS: '0' });
     const release = await whileLoading(feed);
@@ -146,7 +146,7 @@ describe('workers beside an API process that does not work on the queue', () => 
     await other.stop();
   });
 
-  it('keep a place for small feeds while large ones take all others', async () => {
+  it('reserve a slot for small feeds while large ones use all others', async () => {
     const blankLines = '\n'.repeat(largeFeedBytes);
     const large = await Promise.all(
       [1, 2, 3, 4].map((at) => api.uploadFeed(csv + blankLines, `Large ${at}`)),
@@ -170,7 +170,7 @@ describe('workers beside an API process that does not work on the queue', () => 
   });
 });
 
-it('a client that waits for a queued run is answered when the process has to stop', async () => {
+it('a client that waits for a queued run gets a response at shutdown', async () => {
   const service = await startService({ env: { ...env(), API_KEYS: testKey, QUEUE_WORKER: 'off' } });
   const feed = await api.uploadFeed(csv, 'Waits');
   const answer = service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async, wait=60' });
@@ -185,7 +185,7 @@ it('a client that waits for a queued run is answered when the process has to sto
   expect((await answer).status).toBe(202);
 });
 
-it('a client that follows a run is let go when the process has to stop', async () => {
+it('a client that follows a run gets a response at shutdown', async () => {
   const service = await startService({ env: { ...env(), API_KEYS: testKey, QUEUE_WORKER: 'off' } });
   const feed = await api.uploadFeed(csv, 'Follows');
   await queue(feed);
@@ -201,14 +201,14 @@ it('a client that follows a run is let go when the process has to stop', async (
   while (!(await reader.read()).done);
 });
 
-it('a worker cannot do without a database of its own', async () => {
+it('a worker requires DATABASE_URL', async () => {
   const { code, stderr } = await spawnService({ role: 'worker' }).exit;
 
   expect(code).toBe(1);
   expect(stderr).toMatch(/^Wrong setting DATABASE_URL: .+\n$/);
 });
 
-it('an argument that is none is refused', async () => {
+it('an unknown argument is rejected', async () => {
   const { code, stderr } = await spawnService({ role: 'wroker' }).exit;
 
   expect(code).toBe(1);

@@ -16,7 +16,7 @@ describe('ensureDataDir', () => {
     expect(statSync(dataDir).isDirectory()).toBe(true);
   });
 
-  it('leaves a folder that is there as it is', () => {
+  it('does not change an existing folder', () => {
     const dataDir = createTestFolder();
     mkdirSync(join(dataDir, 'kept'));
 
@@ -26,27 +26,24 @@ describe('ensureDataDir', () => {
   });
 
   it.each(['/proc/data', '/proc/a/b', '/proc'])(
-    'refuses %s, where nothing can be created, instead of trying for ever',
+    'rejects %s, where nothing can be created, instead of retrying forever',
     (dataDir) => {
       expect(() => ensureDataDir(at(dataDir))).toThrow(/^Wrong setting DATA_DIR: .*cannot be used/);
     },
   );
 
-  it.each(['file', 'file/data'])(
-    'refuses %s, which a file is in the way of, with a line that names DATA_DIR',
-    (path) => {
-      const folder = createTestFolder();
-      writeFileSync(join(folder, 'file'), '');
+  it.each(['file', 'file/data'])('rejects %s below a file, with a line that names DATA_DIR', (path) => {
+    const folder = createTestFolder();
+    writeFileSync(join(folder, 'file'), '');
 
-      let thrown: unknown;
-      try {
-        ensureDataDir(at(join(folder, path)));
-      } catch (error) {
-        thrown = error;
-      }
+    let thrown: unknown;
+    try {
+      ensureDataDir(at(join(folder, path)));
+    } catch (error) {
+      thrown = error;
+    }
 
-      expect(thrown).toBeInstanceOf(ConfigError);
-      expect((thrown as Error).message).toMatch(/^Wrong setting DATA_DIR: .*\.$/);
-    },
-  );
+    expect(thrown).toBeInstanceOf(ConfigError);
+    expect((thrown as Error).message).toMatch(/^Wrong setting DATA_DIR: .*\.$/);
+  });
 });
