@@ -56,7 +56,6 @@ interface AppDependencies {
   /** Whether other processes serve the same port: the rate limit is shared. */
   sharesPort?: boolean;
   log: Log;
-  /** Receives each completed request. */
   observeRequest?: (record: RequestRecord) => void;
   /** Validates responses against the document; for tests. */
   verifyResponses?: boolean;

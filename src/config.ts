@@ -230,7 +230,6 @@ export const settingGroups = {
 
 const settings = { ...network, ...keys, ...database, ...storage, ...capacity, ...behavior, ...observability };
 
-/** The names of all settings. */
 export const settingNames = Object.keys(settings);
 
 type Values = SettingValues<typeof settings>;
@@ -241,13 +240,9 @@ const readSettings = settingsReader(settings, {
   'postgres-url': isPostgresUrl,
 });
 
-/** The settings of one process. */
 export type Config = ReturnType<typeof loadConfig>;
 
-/**
- * Reads the settings from `env`; an empty variable counts as unset.
- * @throws ConfigError with every wrong setting
- */
+/** Reads the settings from `env`; an empty variable counts as unset. @throws ConfigError with every wrong setting */
 export function loadConfig(env: NodeJS.ProcessEnv) {
   const values = readSettings(env);
   const { DATABASE_URL: databaseUrl, DATABASE_REPLICA_URL: replicaUrl, METRICS_PORT: metricsPort } = values;

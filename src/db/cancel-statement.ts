@@ -3,7 +3,6 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { Client } from 'pg';
 
-/** Timeout of opening a connection. */
 export const databaseConnectMilliseconds = 5_000;
 
 /** What the driver knows of its session; its types and its manual leave these out (docs/decisions/0032). */

@@ -7,7 +7,6 @@ import { databaseConnectMilliseconds } from './cancel-statement';
 /** Timeout of a request that waits for a connection of the pool; then it gets 503. */
 export const databaseAcquireMilliseconds = 5_000;
 
-/** Timeout of closing connections at shutdown. */
 export const closeMilliseconds = 500;
 
 /** The address of the database: a connection string, or a socket folder of the embedded server. It can be cloned. */

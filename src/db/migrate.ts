@@ -17,13 +17,11 @@ const schemaPollMilliseconds = 1_000;
 /** Key of the advisory lock of a migration. */
 export const migrationLock = 0x70636174;
 
-/** The schema of one version of the service. */
 export interface KnownSchema {
   version: Version;
   migrations: Record<string, MarkedMigration>;
 }
 
-/** The schema of this version. */
 export const currentSchema: KnownSchema = { version: document.info.version as Version, migrations };
 
 /**
@@ -116,7 +114,6 @@ async function recordContract(trx: Knex, migration: MarkedMigration): Promise<vo
 
 /** The state of the schema for one version of the service. */
 interface SchemaState {
-  /** Migrations that were not made yet. */
   missing: string[];
   /** Unknown migrations, of newer versions. */
   newer: string[];
@@ -150,7 +147,6 @@ async function hasTable(db: Database, name: string): Promise<boolean> {
   return rows[0].there;
 }
 
-/** Returns whether the first version is older. */
 export const isOlder = (first: string, second: string) => byNumber.compare(first, second) < 0;
 const byNumber = new Intl.Collator('en', { numeric: true });
 

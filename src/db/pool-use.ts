@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 
-/** The connections of a pool, and the requests that wait for one. */
 export interface PoolUse {
   used: number;
   free: number;

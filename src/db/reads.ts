@@ -12,7 +12,6 @@ export type Read<T> = (db: Database, isReplica: boolean) => Promise<T>;
  */
 export type Reads = <T>(ageSecondsMax: number, read: Read<T>) => Promise<T>;
 
-/** Reads from the primary only. */
 export function readsFrom(db: Database): Reads {
   return (_ageSecondsMax, read) => read(db, false);
 }

@@ -79,9 +79,7 @@ export class Replica {
   private knownFreshAt = this.startedAt;
   /** The logged reason why it is disabled; null: enabled. */
   private reported?: string | null;
-  /** The last state of the primary. */
   private primary?: PrimaryState;
-  /** Whether a failed read was logged since the last check. */
   private hasWarned = false;
 
   /** Starts the checks; the replica is enabled once its lag is known. */

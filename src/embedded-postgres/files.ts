@@ -38,7 +38,6 @@ export const settingsFile = 'embedded.conf';
 /** Folders for a server that has dropped root, when project and data are below a private folder. */
 const publicHomes = ['/var/lib/partner-catalog', join(tmpdir(), 'partner-catalog')];
 
-/** Names of unfinished clusters. */
 const unfinishedCluster = /^postgres\.[0-9a-f]{12}$/;
 
 /** Returns the account of the cluster at `link`: as root its owner, else `postgres`, else `nobody`. */

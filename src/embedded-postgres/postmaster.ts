@@ -6,7 +6,6 @@ import { run } from './files';
 /** A process id that no system assigns. */
 const deadPid = 2 ** 31 - 2;
 
-/** The contents of `postmaster.pid`. */
 interface PidFile {
   pid: number;
   port: number;

@@ -3,7 +3,6 @@ import type { Client } from 'pg';
 import type { Log } from '../shared/log';
 import { RestartBackoff } from '../shared/restart-backoff';
 
-/** The session that owns a server. */
 export interface Owner {
   client: Client;
   ended: Promise<void>;
@@ -31,10 +30,7 @@ export class RestartLoop {
     this.over = this.run(owner).catch(() => undefined);
   }
 
-  /**
-   * Ends the loop, also during a restart.
-   * @returns the owning session, or why the last restart failed
-   */
+  /** Ends the loop, also during a restart. @returns the owning session, or why the last restart failed */
   async stop(): Promise<{ owner?: Owner; failure: unknown }> {
     this.stopping.abort();
     await this.over;

@@ -35,17 +35,12 @@ const databaseRestWaitMilliseconds = 60_000;
 /** Timeout of an immediate stop, which only ends processes. */
 const databaseImmediateStopSeconds = 1;
 
-/** A running PostgreSQL server of this process. */
 export interface EmbeddedPostgres {
   address: DatabaseAddress;
-  /**
-   * Stops the server and waits for its end.
-   * @param deadline - of `Date.now()`; shortly before it, the stop is forced
-   */
+  /** Stops the server and waits for its end. @param deadline - of `Date.now()`; shortly before it, the stop is forced */
   stop(deadline?: number): Promise<void>;
 }
 
-/** A cluster and its `pg_ctl`. */
 interface Server {
   cluster: string;
   account: Account;
@@ -54,7 +49,6 @@ interface Server {
 
 const databaseName = 'partner_catalog';
 
-/** Another process owns the server. */
 class AlreadyOwned extends Error {}
 
 /** Session lock of the owner of the server, which ends with the owner. */

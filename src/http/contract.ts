@@ -52,9 +52,7 @@ export interface Call<O extends OperationId> {
   body: Body<O>;
   /** The JSON body as it was sent. */
   sentBody: unknown;
-  /** A multipart body as a stream. */
   form: Form<O>;
-  /** The result of the operation's check. */
   checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
   /** The owner of the key; undefined where no key is required. */
   caller: O extends PublicOperation ? undefined : Caller;
@@ -76,7 +74,6 @@ type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
 /** A handler for every operation; a missing or unknown one does not compile. */
 export type Handlers = { [O in OperationId]: Handler<O> };
 
-/** Operations without a key. */
 type PublicOperation = 'getHealth';
 
 /** The input of a check: query values, declared headers and JSON body as sent, and the caller. */

@@ -3,7 +3,6 @@ import { ServiceError, unavailable, type ErrorCode } from '../shared/errors';
 import { StorageError } from '../storage/object-store';
 import { makeReply, type Reply } from './contract';
 
-/** Default of `Retry-After` of a 503. */
 const retryAfterSeconds = 5;
 
 /** The status of each error code; a code without an entry does not compile. */

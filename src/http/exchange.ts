@@ -14,9 +14,7 @@ export interface Exchange {
   /** As sent, percent-encoded. */
   readonly path: string;
   readonly query: object;
-  /** Set by routing. */
   route?: Route;
-  /** Set by authentication. */
   caller?: Caller;
 }
 

@@ -24,10 +24,7 @@ export class Delimiters {
     this.delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   }
 
-  /**
-   * Takes the next bytes of the body.
-   * @returns the bytes up to the last delimiter; undefined when a delimiter is ambiguous
-   */
+  /** Takes the next bytes of the body. @returns the bytes up to the last delimiter; undefined when a delimiter is ambiguous */
   take(piece: Buffer): Buffer | undefined {
     if (this.place === 'epilogue') return piece.subarray(0, 0);
     this.rest = Buffer.concat([this.rest, piece]);

@@ -1,6 +1,5 @@
 import type { OpenAPIV3 } from 'openapi-types';
 
-/** A parameter of the dereferenced document. */
 export type Parameter = OpenAPIV3.ParameterObject & { schema: OpenAPIV3.SchemaObject };
 
 /** Returns the declared query parameters as sent, without empty ones that the document allows. */

@@ -9,7 +9,6 @@ interface RangeRequest {
   'If-None-Match'?: string;
 }
 
-/** One range in bytes. */
 const singleRange = /^bytes=[^,]*$/i;
 const suffixRange = /^bytes=-(\d+)$/i;
 

@@ -58,14 +58,12 @@ export interface HttpRefusal {
   outcome: 'refused' | 'aborted';
 }
 
-/** A handled request. */
 interface HandledRequest {
   operation?: OperationId;
   caller?: Caller;
   /** As sent, without the query. */
   path: string;
   status: number;
-  /** The thrown error, if any. */
   error?: unknown;
   /** The source of the response failed midway. */
   truncated: boolean;
@@ -87,9 +85,7 @@ interface HttpOutcome {
   error?: string;
 }
 
-/** The state of a connection. */
 interface Connection {
-  /** Bytes of completed requests. */
   bytesRead: number;
   bytesWritten: number;
   /** Ends each request in progress when the connection closes. */
@@ -113,10 +109,7 @@ export class RequestLog {
   private readonly words: ReadonlySet<string>;
   private readonly log: Log;
 
-  /**
-   * @param paths - the served paths, whose words are shown
-   * @param observe - receives each request, for metrics
-   */
+  /** @param paths - the served paths, whose words are shown @param observe - receives each request, for metrics */
   constructor(
     log: Log,
     paths: readonly string[],

@@ -27,7 +27,6 @@ export interface Route {
   readonly handle: (call: unknown) => Promise<Reply>;
   /** Decodes the path parameters. @throws URIError */
   pathParameters(path: string): Record<string, string>;
-  /** Lists all violations of the document. */
   violations(values: RequestValues): ErrorObject[];
   /** Returns the declared media type of a response; by default JSON. */
   mediaTypeOf(status: number): string;

@@ -50,7 +50,6 @@ export async function sendReply(
   return true;
 }
 
-/** Sets the media type; texts are UTF-8. */
 function setContentType(response: ServerResponse, mediaType: string): void {
   response.setHeader(
     'Content-Type',
@@ -125,7 +124,6 @@ function exactly(promisedBytes: number) {
   };
 }
 
-/** Splits chunks into pieces of `responsePieceBytes`. */
 async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;

@@ -74,11 +74,9 @@ export interface ServerOptions {
   idleMilliseconds?: number;
   /** Timeout of a client that receives nothing of a response. */
   responseIdleMilliseconds?: number;
-  /** Timeout of the headers. */
   headersMilliseconds?: number;
   /** Maximum number of connections; further ones are closed. */
   connectionsMax?: number;
-  /** Whether other processes serve the same port. */
   sharesPort?: boolean;
   /** Receives rejections before routing. */
   onRefusal?: (socket: Socket, refusal: HttpRefusal) => void;
@@ -157,7 +155,6 @@ export function createHttpServer(
   return server;
 }
 
-/** Closes connections beyond the maximum. */
 function closeBeyond(server: Server, connectionsMax: number): void {
   let open = 0;
   server.on('connection', (socket) => {
@@ -166,7 +163,6 @@ function closeBeyond(server: Server, connectionsMax: number): void {
   });
 }
 
-/** The responses in progress of each connection. */
 const responses = new WeakMap<Socket, Set<ServerResponse>>();
 
 function noteResponse(socket: Socket, response: ServerResponse): void {

@@ -75,7 +75,6 @@ function valueAt(loc: (string | number)[], sent: SentValues): unknown {
 
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/** The validator's parameters of an error, by keyword. */
 interface KeywordParams {
   type: string;
   limit: number;

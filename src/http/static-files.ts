@@ -9,10 +9,8 @@ export interface StaticFile {
   headers: { ETag: string; 'Cache-Control': string; 'Content-Security-Policy'?: string };
 }
 
-/** Files by their path. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>;
 
-/** Makes a file with its entity tag. */
 export function staticFile(
   content: Buffer,
   mediaType: string,

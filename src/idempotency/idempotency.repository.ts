@@ -9,11 +9,9 @@ export const idempotencyMilliseconds = 24 * 3600 * 1000;
 /** Batch size of the clean-up: some ten milliseconds per statement. */
 export const expiredAnswersPerDelete = 1_000;
 
-/** An `Idempotency-Key` of an API key. */
 export interface IdempotencyKey {
   /** SHA-256 of the API key, 32 bytes. */
   apiKeyDigest: Buffer;
-  /** As sent. */
   text: string;
 }
 

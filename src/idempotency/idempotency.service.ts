@@ -76,7 +76,6 @@ export function replay<T extends object>(
   return { responseBody: responseBody as T, replayed: true };
 }
 
-/** Returns the key of a request; undefined without one. */
 export function idempotencyKeyOf(call: {
   caller: Caller;
   headers: { 'Idempotency-Key'?: string };
@@ -85,7 +84,6 @@ export function idempotencyKeyOf(call: {
   return text === undefined ? undefined : { apiKeyDigest: call.caller.keyDigest, text };
 }
 
-/** Returns the header of a replayed response. */
 export function replayedHeader({ replayed }: Outcome<unknown>): { 'Idempotent-Replayed'?: 'true' } {
   return replayed ? { 'Idempotent-Replayed': 'true' } : {};
 }

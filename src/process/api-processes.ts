@@ -29,10 +29,7 @@ export class ApiProcesses {
   private pendingForks = 0;
   private requests = 0;
 
-  /**
-   * @param signal - aborted when the service starts to shut down
-   * @param fail - receives a fatal error after the start
-   */
+  /** @param signal - aborted when the service starts to shut down @param fail - receives a fatal error after the start */
   constructor(
     private readonly config: Config,
     private readonly log: Log,
@@ -56,7 +53,6 @@ export class ApiProcesses {
     return url;
   }
 
-  /** Returns whether any process accepts requests. */
   isListening(): boolean {
     return this.listening.size > 0;
   }

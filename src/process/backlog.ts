@@ -9,7 +9,6 @@ import { countDeliveries } from '../webhooks/deliveries.repository';
 /** Prometheus usually scrapes every 15 s; one statement counts all deliveries. */
 const measureMilliseconds = 5_000;
 
-/** Measures the work that waits in the database, of all processes. */
 export async function measureBacklog(db: Database): Promise<Backlog> {
   return {
     queue: await measureQueue(db),

@@ -3,10 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../config';
 import { ConfigError } from '../shared/settings';
 
-/**
- * Creates the data folder unless all data are elsewhere.
- * @throws ConfigError when it cannot be created or written
- */
+/** Creates the data folder unless all data are elsewhere. @throws ConfigError when it cannot be created or written */
 export function ensureDataDir(config: Config): void {
   if (config.databaseUrl && config.s3) return;
   try {

@@ -29,7 +29,6 @@ export interface Prepared {
   log: Log;
   cleanups: Cleanup[];
   address: DatabaseAddress;
-  /** Pool of requests. */
   db: Database;
   objectStore: ObjectStore;
   metrics?: Metrics;
@@ -37,7 +36,6 @@ export interface Prepared {
   sharesPort?: boolean;
 }
 
-/** Opens the pool of requests. */
 export function openRequestPool(address: DatabaseAddress, config: Config, cleanups: Cleanup[]): Database {
   const db = openDatabase(address, {
     applicationName: 'api',

@@ -20,7 +20,6 @@ import { banner } from './banner';
 import { databaseQueryMilliseconds } from '../db/transaction';
 import { maintenanceConnections } from './connections';
 
-/** The arguments of each kind of start. */
 export interface StartContext {
   config: Config;
   log: Log;
@@ -106,7 +105,6 @@ function watchBacklog(metrics: Metrics, db: Database, log: Log, cleanups: Cleanu
   metrics.watchBacklog(meter.latest);
 }
 
-/** How many names are logged. */
 const loggedNames = 10;
 
 async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {

@@ -1,6 +1,5 @@
 import { unavailable } from './errors';
 
-/** The outcome of one task. */
 export type Settled<Result> = { result: Result } | { error: unknown };
 
 interface Waiting<Task, Result> {
@@ -9,16 +8,12 @@ interface Waiting<Task, Result> {
   reject: (error: unknown) => void;
 }
 
-/** The limits of a batcher. */
 interface BatchLimits<Task> {
-  /** Maximum tasks per batch. */
   tasksMax: number;
   /** Maximum size of a batch by `sizeOf`; a single larger task is allowed. */
   sizeMax: number;
   sizeOf: (task: Task) => number;
-  /** Maximum concurrent batches. */
   concurrentMax: number;
-  /** Maximum waiting tasks. */
   waitingMax: number;
 }
 

@@ -4,11 +4,9 @@ import { partnerNotAllowed, readOnlyKey } from './errors';
 export interface Caller {
   /** SHA-256 of the key, 32 bytes; not secret. */
   keyDigest: Buffer;
-  /** For people and logs. */
   keyName: string;
   /** The only partner that the key gives access to; null: all partners. */
   partnerName: string | null;
-  /** Whether the key may only read. */
   isReadOnly: boolean;
 }
 

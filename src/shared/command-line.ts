@@ -43,7 +43,6 @@ export class CommandLine extends Command {
   }
 }
 
-/** The exit code of a wrong command line. */
 export const usageExitCode = 2;
 
 /** Messages of commander, and their replacements. */

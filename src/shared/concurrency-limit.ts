@@ -8,7 +8,6 @@ interface Eviction {
   progress: () => number;
 }
 
-/** A request for a permit. */
 export interface PermitRequest {
   /** Shares are counted per holder, for example a partner. */
   holder: string;
@@ -35,7 +34,6 @@ export type Release = () => void;
 
 interface Permit extends PermitRequest {
   group: string;
-  /** Order of grants. */
   number: number;
 }
 
@@ -70,10 +68,7 @@ export class ConcurrencyLimit {
     this.what = what;
   }
 
-  /**
-   * Acquires a permit, or waits for one.
-   * @throws unavailable when no more may wait; the signal's reason
-   */
+  /** Acquires a permit, or waits for one. @throws unavailable when no more may wait; the signal's reason */
   async acquire(request: PermitRequest): Promise<Release> {
     request.signal?.throwIfAborted();
     if (this.permitsOf(request.holder) >= this.maxPerHolder) return this.wait(request);

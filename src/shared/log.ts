@@ -32,7 +32,6 @@ export function withPid(log: Log): Log {
   return log.child({ pid: process.pid });
 }
 
-/** An error as it is logged. */
 interface LoggedError {
   type: string;
   message: string;

@@ -1,4 +1,3 @@
-/** A task that is repeated until `stop`. */
 export interface PeriodicTask {
   /** Starts the next run at once, or after the run in progress. */
   wake(): void;

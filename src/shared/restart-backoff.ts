@@ -12,7 +12,6 @@ export class RestartBackoff {
     this.failures = performance.now() - startedAt < steadyMilliseconds ? this.failures + 1 : 0;
   }
 
-  /** Counts a failed restart. */
   noteFailure(): void {
     this.failures++;
   }

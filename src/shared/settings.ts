@@ -39,7 +39,6 @@ export type SettingValues<Table extends Settings> = {
 /** Wrong settings. The message has one line for each, with its name. */
 export class ConfigError extends Error {}
 
-/** The parameters of a validation error, by keyword. */
 interface ErrorParams {
   property: string;
   missingProperty: string;

@@ -1,11 +1,8 @@
 /** Minimum throughput of a client that sends a body, and of the object store; the slowest lines in use have more. */
 export const bytesPerSecondMin = 1024;
 
-/** The peer of a connection. */
 export interface Peer {
-  /** Bytes sent or received so far. */
   bytes: () => number;
-  /** Whether this side waits for the peer. */
   isAwaited: () => boolean;
   /** Whether the connection has ended, and with it the detection. */
   isGone: () => boolean;
@@ -49,7 +46,6 @@ export function detectStall(
   return () => clearInterval(timer);
 }
 
-/** Returns the minimum throughput of a sender over a window. */
 export function minimumThroughput(milliseconds: number): MinimumThroughput {
   return { bytesMin: (bytesPerSecondMin * milliseconds) / 1000, milliseconds };
 }

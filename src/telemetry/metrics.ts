@@ -31,7 +31,6 @@ export interface Backlog {
 /** The metrics of a process, in a form that can be cloned. */
 export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
 
-/** Metrics for Prometheus. */
 export interface MetricsPage {
   text(): Promise<{ mediaType: string; text: string }>;
 }
@@ -123,7 +122,6 @@ export const serviceMetrics = {
 type MetricName = keyof typeof serviceMetrics;
 type LabelOf<Name extends MetricName> = keyof (typeof serviceMetrics)[Name]['labels'] & string;
 
-/** The options of a metric in the table. */
 function optionsOf<Name extends MetricName>(name: Name, registry: Registry) {
   const { help, labels } = serviceMetrics[name];
   return { name, help, labelNames: Object.keys(labels) as LabelOf<Name>[], registers: [registry] };
@@ -157,14 +155,12 @@ export class Metrics implements MetricsPage {
     for (const outcome of ['delivered', 'failed', 'discarded']) this.deliveries.inc({ outcome }, 0);
   }
 
-  /** Counts a completed request. */
   readonly observeRequest = ({ operation, status, outcome, seconds, bytesIn }: RequestRecord): void => {
     if (seconds === undefined) this.refusals.inc({ status });
     else this.requests.observe({ operation: operation ?? 'none', status, outcome }, seconds);
     if (operation === 'uploadFeed') this.uploadBytes.inc({ outcome }, bytesIn);
   };
 
-  /** Counts a completed run. */
   readonly observeRun = ({ outcome, counters, seconds }: RunRecord): void => {
     if (outcome === 'not_claimed') return;
     this.runs.observe({ outcome }, seconds);
@@ -172,7 +168,6 @@ export class Metrics implements MetricsPage {
     for (const row of rowOutcomes) this.rows.inc({ outcome: row }, counters[row]);
   };
 
-  /** Counts webhook deliveries by outcome. */
   readonly observeDeliveries = (outcome: DeliveryOutcome | 'failed', count: number): void => {
     this.deliveries.inc({ outcome }, count);
   };
@@ -226,7 +221,6 @@ export class Metrics implements MetricsPage {
     return this.registry.getMetricsAsJSON();
   }
 
-  /** Adds gauges of the replica. */
   watchReplica(replica: Pick<Replica, 'age' | 'lagSeconds'>): void {
     this.addGauge('catalog_db_replica_lag_seconds', () => [[{}, replica.lagSeconds()]], 'max');
     this.addGauge('catalog_db_replica_used', () => [[{}, replica.age() < Infinity ? 1 : 0]]);
@@ -236,7 +230,6 @@ export class Metrics implements MetricsPage {
     return { mediaType: this.registry.contentType, text: await this.registry.metrics() };
   }
 
-  /** Adds a gauge that is read at each scrape. */
   private addGauge<Name extends MetricName>(
     name: Name,
     values: () => [labels: Partial<Record<LabelOf<Name>, string>>, value: number][],

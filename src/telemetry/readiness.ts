@@ -15,7 +15,6 @@ interface ReadinessReport {
   missing?: ('database' | 'object_store' | 'api_processes')[];
 }
 
-/** The dependencies of a process. */
 export interface Dependencies {
   address: DatabaseAddress;
   objectStore: Pick<ObjectStore, 'check'>;

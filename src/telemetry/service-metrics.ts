@@ -12,10 +12,7 @@ export class ServiceMetrics implements MetricsPage {
   private readonly last = new Map<Worker, MetricValues>();
   private ended = Promise.resolve<MetricValues>([]);
 
-  /**
-   * @param own - the metrics of this process
-   * @param ask - returns the metrics of the API processes that respond in time
-   */
+  /** @param own - the metrics of this process @param ask - returns the metrics of the API processes that respond in time */
   constructor(
     private readonly own: Pick<Metrics, 'json'>,
     private readonly ask: () => Promise<Map<Worker, MetricValues>>,
