@@ -9,7 +9,7 @@ import {
   keepAnswer,
   type IdempotencyKey,
 } from '../idempotency/idempotency.repository';
-import { digestRequest, replay, whileClaimed, type Outcome } from '../idempotency/idempotency.service';
+import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
 import { insertJobs } from '../jobs/jobs.repository';
 import type { PartnerScope } from '../shared/caller';
 import { feedNotFound, idempotentRequestInProgress, rawFileMissing, ServiceError } from '../shared/errors';
@@ -124,7 +124,7 @@ function receiveWithKey<T extends object>(
   context: IdempotentReceiveContext,
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
-  return whileClaimed(context.claims, 'upload', key, async (trx) => {
+  return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
     const answered = await findAnswered(context.db, key);
     if (answered) {
       const received = await readUpload(upload, context.uploadBytesMax, drain);

@@ -60,7 +60,7 @@ export interface Call<O extends OperationId> {
   /** Bytes of responses on the connection that the client has received. */
   bytesTaken: () => number;
   /** Whether the client has disconnected or the process shuts down, so that waits must end. */
-  isGivenUp: () => boolean;
+  isAborted: () => boolean;
   reply: <S extends Status<O>>(
     status: S,
     body: ResponseBody<Responses<O>[S]>,

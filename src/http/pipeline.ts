@@ -234,7 +234,7 @@ function callOf(
       return exchange.log;
     },
     bytesTaken: () => bytesTaken(exchange.request.socket),
-    isGivenUp: () => exchange.request.socket.destroyed || isDraining(),
+    isAborted: () => exchange.request.socket.destroyed || isDraining(),
     reply: makeReply,
   };
 }

@@ -34,7 +34,7 @@ export function digestRequest(operationId: string, value: unknown): Buffer {
  * @param request - the operation and its input, as JSON
  * @throws idempotent_request_in_progress, idempotency_key_used; errors of `work`
  */
-export async function doOnce<T extends object>(
+export async function executeIdempotently<T extends object>(
   db: Database,
   key: IdempotencyKey | undefined,
   request: { operationId: string; value: unknown },
@@ -42,7 +42,7 @@ export async function doOnce<T extends object>(
 ): Promise<Outcome<T>> {
   if (!key) return { responseBody: await work(), replayed: false };
   const requestDigest = digestRequest(request.operationId, request.value);
-  return whileClaimed(db, 'request', key, async (trx) => {
+  return withIdempotencyLock(db, 'request', key, async (trx) => {
     const answered = await findAnswered(trx, key);
     if (answered) return replay<T>(answered, requestDigest);
     const responseBody = await work(trx);
@@ -55,7 +55,7 @@ export async function doOnce<T extends object>(
  * Runs `work` in a transaction that claims the key, on all processes.
  * @throws idempotent_request_in_progress; errors of `work`
  */
-export function whileClaimed<T>(
+export function withIdempotencyLock<T>(
   db: Database,
   kind: TransactionKind,
   key: IdempotencyKey,

@@ -24,14 +24,14 @@ export interface JobState {
 export async function* jobEvents(
   states: (isOver: () => boolean) => AsyncIterable<JobState>,
   lastTag: string | undefined,
-  isGivenUp: () => boolean,
+  isAborted: () => boolean,
 ): AsyncGenerator<string> {
   yield `retry: ${jobEventsRetryMilliseconds}\n\n`;
   const end = performance.now() + jobEventsMilliseconds;
   let known = lastTag;
-  while (performance.now() < end && !isGivenUp()) {
+  while (performance.now() < end && !isAborted()) {
     const silentUntil = Math.min(performance.now() + jobEventsSilenceMilliseconds, end);
-    for await (const { job, text, tag } of states(() => performance.now() >= silentUntil || isGivenUp())) {
+    for await (const { job, text, tag } of states(() => performance.now() >= silentUntil || isAborted())) {
       if (tag !== known) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
       known = tag;
       if (!job.hasRun) return;

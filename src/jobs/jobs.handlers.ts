@@ -22,11 +22,11 @@ export function jobHandlers(
   watch: JobWatch,
 ): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues'> {
   return {
-    async getJob({ path, headers, caller, isGivenUp, reply }) {
+    async getJob({ path, headers, caller, isAborted, reply }) {
       const { wait } = parsePrefer(headers.Prefer);
       const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
       let state: JobState | undefined;
-      for await (const next of statesOf(path.job_id, caller, overIn(seconds ?? 0, isGivenUp))) {
+      for await (const next of statesOf(path.job_id, caller, overIn(seconds ?? 0, isAborted))) {
         const isNews = state ? next.tag !== state.tag : hasEnded(next.job);
         state = next;
         if (headers['If-None-Match'] === undefined ? isNews : !hasCopy(headers, next.tag)) break;
@@ -41,13 +41,13 @@ export function jobHandlers(
       return reply(200, jobBody(job), stateHeaders);
     },
 
-    async streamJobEvents({ path, headers, caller, isGivenUp, reply }) {
+    async streamJobEvents({ path, headers, caller, isAborted, reply }) {
       const lastTag = headers['Last-Event-ID'];
       const state = stateOf(await getJob(db, path.job_id, caller.partnerName));
       if (hasEnded(state.job) && state.tag === lastTag) return reply(204, undefined);
       if (watch.isFull()) throw unavailable('too many wait for a job to change');
       const states = (isOver: () => boolean) => statesOf(path.job_id, caller, isOver);
-      const events = jobEvents(states, lastTag, isGivenUp);
+      const events = jobEvents(states, lastTag, isAborted);
       return reply(200, Readable.from(events, { objectMode: false }), { 'X-Accel-Buffering': 'no' });
     },
 
@@ -84,9 +84,9 @@ function stateOf(job: Job): JobState {
 export const boundedWait = (seconds: number) => Math.min(seconds, jobWaitSecondsMax);
 
 /** Says when the wait is over: after so many seconds, or when nobody waits any more. */
-export function overIn(seconds: number, isGivenUp: () => boolean): () => boolean {
+export function overIn(seconds: number, isAborted: () => boolean): () => boolean {
   const until = performance.now() + seconds * 1000;
-  return () => performance.now() >= until || isGivenUp();
+  return () => performance.now() >= until || isAborted();
 }
 
 /** A cursor that cannot be one is 400. */

@@ -3,7 +3,7 @@ import { invalidCursor, orderWithoutItems } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader, doOnce } from '../idempotency/idempotency.service';
+import { idempotencyKeyOf, replayedHeader, executeIdempotently } from '../idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
@@ -31,7 +31,7 @@ export function orderHandlers(
       };
       // 403 precedes the errors of the idempotency key.
       requirePartner(caller.partnerName, request.partnerName);
-      const outcome = await doOnce(
+      const outcome = await executeIdempotently(
         db,
         idempotencyKeyOf({ caller, headers }),
         { operationId: 'createOrder', value: sentBody },

@@ -21,12 +21,12 @@ export async function cancelRun(
   db: Database,
   id: string,
   scope: PartnerScope,
-  isGivenUp: () => boolean,
+  isAborted: () => boolean,
 ): Promise<{ job: Job; hasEnded: boolean }> {
   const { type } = await getJob(db, id, scope);
   if (type !== 'validation') throw notAJobToCancel();
   const deadline = performance.now() + cancelWaitMilliseconds;
-  const hasEnded = await endRun(db, parseId('JV', id)!, () => performance.now() >= deadline || isGivenUp());
+  const hasEnded = await endRun(db, parseId('JV', id)!, () => performance.now() >= deadline || isAborted());
   if (hasEnded === 'none') throw jobWithoutRun(id);
   return { job: await getJob(db, id, scope), hasEnded };
 }

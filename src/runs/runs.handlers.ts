@@ -21,13 +21,13 @@ export function runHandlers(
 ): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'downloadJobRejects'> {
   const { db, watch, worker } = services;
   return {
-    async runJob({ path: { job_id: id }, headers, caller: { partnerName: scope }, isGivenUp, reply }) {
+    async runJob({ path: { job_id: id }, headers, caller: { partnerName: scope }, isAborted, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
-      if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isGivenUp)));
+      if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted)));
       await queueJob(services, id, scope);
       const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
       let job: Job;
-      for await (job of followJob(db, watch, id, scope, overIn(seconds ?? 0, isGivenUp))) {
+      for await (job of followJob(db, watch, id, scope, overIn(seconds ?? 0, isAborted))) {
         if (hasEnded(job)) return reply(200, jobBody(job));
       }
       return reply(202, jobBody(job!), {
@@ -37,8 +37,8 @@ export function runHandlers(
       });
     },
 
-    async cancelJob({ path, caller, isGivenUp, reply }) {
-      const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isGivenUp);
+    async cancelJob({ path, caller, isAborted, reply }) {
+      const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isAborted);
       const { job } = cancelled;
       if (cancelled.hasEnded) return reply(200, jobBody(job));
       return reply(202, jobBody(job), {

@@ -31,7 +31,7 @@ export async function runJob(
   { db, watch, worker }: RunServices,
   id: string,
   scope: PartnerScope,
-  isGivenUp: () => boolean,
+  isAborted: () => boolean,
 ): Promise<Job> {
   const target = await getRunTarget(db, id, scope);
   const states = (isOver: () => boolean) => followJob(db, watch, id, scope, isOver);
@@ -46,12 +46,12 @@ export async function runJob(
     await sleep(lockedMilliseconds);
     let isRunning = false;
     // One that is in progress ends soon, also when this process is about to stop.
-    for await (const job of states(() => isGivenUp() && !isRunning)) {
+    for await (const job of states(() => isAborted() && !isRunning)) {
       if (hasEnded(job)) return job;
       if (job.status === 'queued') break;
       isRunning = true;
     }
-  } while (!isGivenUp());
+  } while (!isAborted());
   throw unavailable('the run has not ended yet');
 }
 
