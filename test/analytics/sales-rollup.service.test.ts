@@ -6,7 +6,7 @@ import { afterFile, eventually } from '../support/harness';
 import { closedPort } from '../support/network';
 import { startTestService } from '../support/service';
 
-/** Starts what each process does. @returns what it logs */
+/** Starts the periodic tasks of a process. @returns its log lines */
 function start(address: DatabaseAddress): string[] {
   const logged: string[] = [];
   const rollup = startSalesRollup(address, createLog('warn', { write: (line) => void logged.push(line) }));

@@ -264,7 +264,7 @@ describe('a roll-up', () => {
 });
 
 describe('sums that were copied into another database', () => {
-  /** What a dump and its restore do to the row: its values stay, and another transaction has written it. */
+  /** Effect of dump and restore on the row: same values, written by another transaction. */
   async function copyRow(): Promise<void> {
     const row = await db('sales_rollup').first<object>('*');
     await db('sales_rollup').delete();

@@ -78,7 +78,7 @@ const jsonBody = (body: unknown) => ({
 
 const inPlace = ({ parameters }: Operation, place: string) => parameters.filter((each) => each.in === place);
 
-/** An id that exists, one that does not, and anything. A path cannot end in what a client takes for a folder. */
+/** A known id, an unknown one, and any text. A path cannot end in a dot segment. */
 const anyId = (example: unknown) =>
   fc
     .oneof(fc.constant(String(example)), fc.constant('XX99999'), fc.string({ unit: 'binary', minLength: 1 }))
@@ -145,7 +145,7 @@ describe('a valid request', () => {
         fc.asyncProperty(rightRequest(operation), async (request) => {
           const { status } = await send(operation, request);
 
-          // What it asks for may be unknown, or not be possible now: that is 400, 404 or 409.
+          // The requested resource may be unknown or in another state: 400, 404 or 409.
           expect([200, 201, 400, 404, 409]).toContain(status);
         }),
         { seed, numRuns },

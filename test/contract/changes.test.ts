@@ -5,7 +5,7 @@ import { judge } from '../../scripts/contract-verdict';
 
 const document = json as unknown as OpenAPIV3.Document;
 
-/** What is found when the document is changed in these ways, at once: a comparison takes a second. */
+/** Compares once for all these changes: a comparison takes a second. */
 // The document as a tree of anything, to be changed anywhere.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 function changesOf(...edits: ((document: any) => void)[]): string[] {

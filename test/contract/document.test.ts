@@ -46,7 +46,7 @@ function responseExamples(): ResponseExample[] {
   );
 }
 
-/** What is wrong with the example of a CSV file: it must be a text whose rows have as many cells as its header. */
+/** Checks the example of a CSV file: all rows have as many cells as the header. */
 function csvErrors(value: unknown): string | null {
   if (typeof value !== 'string') return 'no text';
   try {

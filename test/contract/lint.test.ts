@@ -13,7 +13,7 @@ interface Finding {
   path: (string | number)[];
 }
 
-/** A break of the document, and what the rules say to it: that one message at that one place. */
+/** A violation, and the only finding expected at its location. */
 interface Break {
   rule: string;
   /** Where the finding is. */

@@ -72,7 +72,7 @@ describe('the examples of the document', () => {
           valid: true,
         });
       }
-      // Errors, and files, are shown to the letter.
+      // Errors and files equal their examples exactly.
       if (status >= 400 || mediaType === 'text/csv') expect(answer.body).toEqual(example);
       else expect(differences(answer.body, example)).toEqual([]);
     },

@@ -21,7 +21,7 @@ import { excelWorkbook } from '../support/samples';
 import { filePart, formBody, formType, partnerPart, sendRaw, type RawRequest } from '../support/requests';
 import { rawFilePath } from '../support/stored';
 
-/** What the replays need to be there; the identifiers are those of the document's examples. */
+/** Preconditions of the replays, with the identifiers of the examples. */
 export interface State {
   /**
    * FD00001 is loaded, with a rejected row; FD00002 waits for its run. PR00001 and PR00002 can be ordered in EUR, PR00003
@@ -33,7 +33,7 @@ export interface State {
   withoutFiles: ApiClient;
   /** A client that falls silent is dropped soon. */
   impatientUrl: string;
-  /** The database does not answer. */
+  /** The database does not respond. */
   withoutDatabase: ApiClient;
   /** Its key has used up its only request. */
   exhausted: ApiClient;
@@ -95,7 +95,7 @@ export async function startState(): Promise<State> {
   };
 }
 
-/** Asks a service for what an example shows. */
+/** Sends the request that an example shows. */
 export type Replay = (state: State) => Promise<ApiResponse>;
 
 /** The files of FD00001 and FD00002 in the document's examples. */
@@ -116,7 +116,7 @@ const orderOf = (...productIds: string[]) => ({
   items: productIds.map((product_id) => ({ product_id, quantity: 1 })),
 });
 
-/** What shows an example to be true, by operation, status and name. */
+/** Replays by operation, status and name of the example. */
 export const replays: Record<string, Replay> = {
   ...ofEveryOperation(),
 
@@ -206,7 +206,7 @@ export const replays: Record<string, Replay> = {
   },
 
   'runJob 409 waiting': async () => {
-    // There is one place, and another run has it.
+    // The only slot is in use by another run.
     const narrow = await startTestService({ queuedRuns: 1 });
     const feed = await narrow.api.uploadFeed(springFile);
     const other = await narrow.api.uploadFeed(springFile, 'Other');
@@ -335,7 +335,7 @@ export const replays: Record<string, Replay> = {
   'getHealth 200 unhealthy': ({ withoutDatabase }) => withoutDatabase.get('/health'),
 };
 
-/** What every operation that declares such a response says for the same reason. */
+/** Replays of responses that all operations share. */
 function ofEveryOperation(): Record<string, Replay> {
   const byStatus: Record<string, (operation: Operation, state: State) => Promise<ApiResponse>> = {
     401: (operation, { api }) => sendExample(api.withKey('wrong'), operation),
@@ -389,7 +389,7 @@ function uploadWithKey(api: ApiClient, key: string, csv: string): Promise<ApiRes
   return api.send('POST', '/feeds/upload', { headers: { 'idempotency-key': key }, body });
 }
 
-/** Sends a request while another one holds the key `held`. */
+/** Sends a request while another one uses the key `held`. */
 async function whileKeyIsHeld({ db }: TestService, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
   const claim = await db.transaction();
   const apiKeyDigest = createHash('sha256').update(testKey).digest();

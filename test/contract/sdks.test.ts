@@ -24,7 +24,7 @@ const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\
 const partnerName = 'Acme Outdoor';
 const file = () => new File([csv], 'spring.csv', { type: 'text/csv' });
 
-/** What each client has to come back with. */
+/** Checks the results of a client. */
 function expectTheStory(story: {
   receipt: Schemas['FeedReceipt'];
   job: Schemas['Job'];
@@ -88,7 +88,7 @@ describe('a client made by openapi-typescript and openapi-fetch', () => {
   });
 });
 
-/** What we use of the client that hey-api makes; `make sdks` compiles the whole. */
+/** The used part of a client made by hey-api; `make sdks` compiles all of it. */
 interface HeyApi {
   uploadFeed: Call<{ body: { partner_name: string; file: File } }, Schemas['FeedReceipt']>;
   runJob: Call<{ path: { job_id: string } }, Schemas['Job']>;

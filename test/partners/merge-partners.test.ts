@@ -176,7 +176,7 @@ describe('merging partners', () => {
        where table_schema = 'public' and column_name ~ 'partner_(id|name)$' order by place`,
     );
 
-    // A new one of these belongs into the merge.
+    // A new table or column of these must be merged too.
     expect(rows.map(({ place }) => place)).toEqual([
       'api_keys.partner_name',
       'digest_blocks.partner_id',

@@ -22,7 +22,7 @@ const ownHeaders: Record<string, Parameters<typeof expectSecurityHeaders>[1]> = 
 };
 
 const keyed = operations.filter(({ needsKey }) => needsKey);
-/** They answer from what the process knows. */
+/** Operations that need no database. */
 const withoutDatabase = ['getFeedProfile', 'downloadFeedTemplate', 'inspectFeed'];
 const onDatabase = keyed.filter(({ operationId }) => !withoutDatabase.includes(operationId));
 const offDatabase = keyed.filter(({ operationId }) => withoutDatabase.includes(operationId));
@@ -55,7 +55,7 @@ function sendExample(
   return api.send(method, examplePath + query, { headers: { ...(own as object), ...headers }, body });
 }
 
-/** Brings about what the operation's example needs besides what is there. */
+/** Prepares what the operation's example needs. */
 async function prepare(
   { operationId }: Operation,
   { api }: Pick<TestService, 'api'> = service,
@@ -72,7 +72,7 @@ beforeAll(async () => {
   service = await startWithExamples();
 });
 
-/** What uploads and orders leave behind. */
+/** Rows and objects that uploads and orders create. */
 async function storedRows(): Promise<Record<string, unknown>> {
   const rows: Record<string, unknown> = {};
   for (const table of ['partners', 'feeds', 'submission_jobs', 'validation_jobs', 'orders', 'order_items']) {

@@ -28,7 +28,7 @@ function send(url: string, { method, target, headers, key = testKey, body }: Rec
   });
 }
 
-/** What is wrong with a response; empty: nothing. Its body has been checked: one that breaks the document is a 500. */
+/** Checks a response. Its body has been checked by the service: an undocumented one is a 500. */
 function fault({ method, target, kind, status: recordedStatus }: RecordedRequest, response: RawResponse) {
   const { status, headers } = response;
   const operationId = operationOf(method, target);
@@ -40,7 +40,7 @@ function fault({ method, target, kind, status: recordedStatus }: RecordedRequest
   );
   if (!isDocumented) return `the document has no such response, with ${mediaType}`;
   if (kind === 'wrong' && recordedStatus >= 400 && status < 400) return 'the wrong request is accepted';
-  // What it asks for may be missing in a replay, which sends a part of the requests.
+  // A replay sends a part of the requests, so a resource may be missing.
   if (kind === 'right' && recordedStatus < 400 && [400, 401, 413, 415, 422].includes(status))
     return 'the right request is refused';
   return '';

@@ -8,7 +8,7 @@ beforeAll(async () => {
   page = (await service.api.get('/docs')).body as string;
 });
 
-/** What the page loads. */
+/** The files that the page loads. */
 const addresses = () => [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address!);
 
 describe('GET /docs', () => {

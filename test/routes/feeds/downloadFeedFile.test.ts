@@ -229,7 +229,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${size}`);
       expect(headers.get('content-length')).toBe(String(last - first + 1));
       expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
-      // Of the whole file, so that it can be verified when all parts are there.
+      // Of the whole file, to verify it after all parts have arrived.
       expect(headers.get('etag')).toBe(etag);
       expect(headers.get('repr-digest')).toBe(`sha-256=:${digest(csv, 'base64')}:`);
     });

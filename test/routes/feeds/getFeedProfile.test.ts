@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const schemas = document.components.schemas;
 const column = (name: string) => profile.columns.find((each) => each.name === name)!;
-/** Lines are broken anew in the document. */
+/** The document wraps lines elsewhere. */
 const normalised = (text: string) => text.replace(/\s+/g, ' ');
 
 describe('GET /feeds/profile', () => {

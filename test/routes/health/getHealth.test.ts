@@ -140,7 +140,7 @@ describe('GET /health', () => {
         }),
       );
 
-      // All at once: those that keep us waiting do it together.
+      // Concurrently, so that the timeouts overlap.
       const answers = await Promise.all(
         apps.map(async ({ impostor, database, api }) => {
           const start = performance.now();

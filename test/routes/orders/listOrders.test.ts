@@ -10,7 +10,7 @@ import {
 import { loadProducts } from '../../support/catalog';
 import { startTestService, type TestService } from '../../support/service';
 
-/** Creates an order; if a time is given, it counts as created then. */
+/** Creates an order, with this creation time if given. */
 async function place(
   service: TestService,
   productId: string,

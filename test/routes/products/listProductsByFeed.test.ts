@@ -68,7 +68,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
 
       await service.api.post(`/jobs/${first.jobId}/run`);
 
-      // The first feed has no brand column: `moved` is as it says already.
+      // The first feed has no brand column: `moved` keeps its brand.
       expect(await skus(first.feedId)).toEqual(['kept']);
       expect(await skus(second.feedId)).toEqual(['moved', 'new']);
     });

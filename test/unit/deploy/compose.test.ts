@@ -10,7 +10,7 @@ const services = Object.entries<Document>(compose.services);
 const image = readImage();
 const ours = services.filter(([, service]) => service.build);
 
-/** What Compose takes from the environment or `.env`, each with a message where it is missing. */
+/** Variables that Compose reads from the environment or `.env`, each with an error message. */
 const variable = /\$\{(\w+):\?[^}]+\}/g;
 const given = (value: string) => value.replace(variable, (_whole, name: string) => `given${name}`);
 

@@ -12,7 +12,7 @@ const text = read('Dockerfile');
 const dockerfile = DockerfileParser.parse(text);
 const image = readImage();
 
-/** What is copied into the image from the project. */
+/** Paths that are copied into the image. */
 const copied = dockerfile
   .getInstructions()
   .filter((instruction) => instruction instanceof Copy)

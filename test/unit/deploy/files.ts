@@ -4,7 +4,7 @@ import { DockerfileParser, type Instruction } from 'dockerfile-ast';
 import { parse, parseAllDocuments } from 'yaml';
 import { project } from '../../support/harness';
 
-/** What stands in a YAML file: its tests are about what that is. */
+/** Content of a YAML file, which the tests check. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a type would only repeat what the tests state
 export type Document = any;
 
@@ -31,7 +31,7 @@ export function readManifests(name: string): Document[] {
   });
 }
 
-/** What the Dockerfile says of the image that it ends with. */
+/** Instructions of the last stage of the Dockerfile. */
 export interface Image {
   /** The instructions of its last stage. */
   stage: Instruction[];

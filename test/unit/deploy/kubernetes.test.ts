@@ -36,7 +36,7 @@ const serving = pods.filter(([name]) => name.startsWith('Deployment'));
 
 const moduleOf = ({ apiVersion, kind }: Document) => `kubernetes-models/${apiVersion}/${kind}`;
 
-/** What the compiler says of the manifests as values of the API's types: they know every field. */
+/** Compiles the manifests as values of the API's types, which know every field. */
 function typeErrors(manifests: Document[]): string[] {
   const lines = manifests.map(
     (manifest, at) =>
@@ -167,7 +167,7 @@ describe('the manifests of Kubernetes', () => {
       for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
         const { path, port: name } = container[probe].httpGet;
         expect(ports[name]).toBe(METRICS_PORT);
-        // A process that has only just begun is alive and not ready.
+        // A starting process is alive and not ready.
         const { status } = await fetch(`http://127.0.0.1:${port}${path}`);
         expect([probe, status]).toEqual([probe, probe === 'readinessProbe' ? 503 : 200]);
         expect(container[probe].timeoutSeconds * 1000).toBeGreaterThan(readinessCheckMilliseconds);

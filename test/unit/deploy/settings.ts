@@ -1,6 +1,6 @@
 import { loadConfig, settingNames, type Config } from '../../../src/config';
 
-/** What the AWS SDK reads for itself, Node, and its memory allocator. */
+/** Variables of the AWS SDK, Node, and the memory allocator. */
 const others = [
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
@@ -10,8 +10,8 @@ const others = [
 ];
 
 /**
- * Checks that the service understands the whole environment of a process of it.
- * @throws ConfigError when a value is wrong
+ * Parses the environment of a process as the service does.
+ * @throws ConfigError for a wrong value
  */
 export function configOf(environment: Record<string, string>): Config {
   const unknown = Object.keys(environment).filter((name) => !settingNames.includes(name));

@@ -158,7 +158,7 @@ describe('POST /feeds/upload', () => {
       input,
       ctx: { pattern },
     });
-    /** What the document says of any error; the texts of this one are not in it. */
+    /** Fields of an error in the document, whose texts it does not have. */
     const wrong = (name: string): unknown =>
       expect.objectContaining({
         type: expect.stringMatching(/^[a-z_]+$/),

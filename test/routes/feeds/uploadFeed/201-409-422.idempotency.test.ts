@@ -42,10 +42,10 @@ const used = {
 };
 const answer = ({ status, body }: ApiResponse) => ({ status, body: body as unknown });
 
-/** How much of the form comes before the rows of its file. */
+/** Bytes of the form before the rows of its file. */
 const begun = () => formBody(right()).indexOf('TENT-2');
 
-/** Begins an upload, and waits until it holds its key. */
+/** Begins an upload, and waits until it has locked its key. */
 async function openUpload(key: string, on: TestService = service): Promise<OpenUpload> {
   await keysAreHeld(on, 0);
   const open = new OpenUpload(on, { 'idempotency-key': key });

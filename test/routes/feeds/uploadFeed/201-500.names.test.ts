@@ -8,7 +8,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Uploads, and takes the key apart; the object must be where the key says. */
+/** Uploads, and parses the object key; the object must exist. */
 async function uploadAs(partnerName: string, fileName = 'feed.csv') {
   const { status, body } = await service.api.upload({ csv: goodCsv, partnerName, fileName });
   expect(status).toBe(201);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 /** Large enough that it is being stored before its end has come. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
 
-/** Sends the form up to where `text` stands last, and waits until its file lies below `folder`. */
+/** Sends the form up to the last occurrence of `text`, and waits until its file is below `folder`. */
 async function sendUpTo(
   service: TestService,
   upload: OpenUpload,

@@ -13,7 +13,7 @@ beforeEach(async () => {
   partnerId = (await service.db('partners').first('partner_id')).partner_id;
 });
 
-/** A run as far as the products go, which ends when the test says so. */
+/** Simulates a load in progress, which the test commits. */
 async function beginLoad(skus: string, count: number): Promise<Client> {
   const client = new Client({ ...service.address, application_name: 'test load' });
   await client.connect();

@@ -293,7 +293,7 @@ describe('GET /products', () => {
         expect(await skus(query)).toBe(expected);
       });
 
-      // Text goes by code point: Z < a < é < Ａ (U+FF21) < 😀 (U+1F600); B < b < Ä. No value comes last both ways.
+      // By code point: Z < a < é < Ａ (U+FF21) < 😀 (U+1F600); B < b < Ä. Nulls come last in both directions.
       it.each([
         ['product_id', 'asc', '12345678'],
         ['product_id', 'desc', '87654321'],
