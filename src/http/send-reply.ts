@@ -136,7 +136,8 @@ async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator
 /** Discards the rest of a request for a limited time. */
 function drainRequest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
-  const timer = setTimeout(() => request.destroy(), refusedBodyDrainMilliseconds);
+  // A request whose body never comes may not close with its connection: the timer must not keep the process.
+  const timer = setTimeout(() => request.destroy(), refusedBodyDrainMilliseconds).unref();
   request.once('close', () => clearTimeout(timer));
   request.resume();
 }
