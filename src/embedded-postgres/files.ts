@@ -53,7 +53,9 @@ export async function serverAccount(link: string): Promise<Account> {
       continue;
     }
   }
-  throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody.');
+  throw new Error(
+    'PostgreSQL refuses to run as root, and there is neither an account `postgres` nor `nobody`.',
+  );
 }
 
 /** Returns whether another account can reach `path` through all its folders. */

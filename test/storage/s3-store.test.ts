@@ -74,7 +74,7 @@ async function readAll(stream: Readable): Promise<Buffer> {
 }
 
 describe('S3Store', () => {
-  it('reads an object whose checksum the store says, and gives up one that is not of its checksum', async () => {
+  it('reads an object with a checksum, and aborts the read when the content does not match it', async () => {
     const right = openTestS3Store({ endpoint: await checksummingServer() });
     const wrong = openTestS3Store({ endpoint: await checksummingServer(true) });
 

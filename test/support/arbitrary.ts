@@ -273,7 +273,7 @@ export function fuzzFor(what: string): fc.Parameters<unknown> {
   return { seed, ...(path && { path, endOnFailure: true }), numRuns: Number.MAX_SAFE_INTEGER, plugins };
 }
 
-/** The same for a property whose cases take long: so many of them, unless FUZZ_SECONDS asks for a time. */
+/** The same for a property with slow cases: runs `numRuns` of them, unless FUZZ_SECONDS sets a time. */
 export function casesFor(what: string, numRuns: number): fc.Parameters<unknown> {
   return process.env.FUZZ_SECONDS === undefined ? { ...fuzzFor(what), numRuns, plugins: [] } : fuzzFor(what);
 }

@@ -5,7 +5,7 @@ import { afterFile } from './harness';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** Creates a database without any tables, on the shared server. It is dropped after the file, whoever is connected. */
+/** Creates a database without any tables, on the shared server. It is dropped after the file, open connections included. */
 export async function createEmptyDatabase(encoding = 'UTF8'): Promise<DatabaseAddress> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await administer(`create database ${name} template template0 encoding '${encoding}' locale 'C'`);
@@ -59,7 +59,7 @@ export interface TestDatabase {
 }
 
 /**
- * Creates a database. After the file it is dropped, which fails when a connection to it is still open: whoever opened it
+ * Creates a database. After the file it is dropped, which fails while a connection to it is still open: its opener
  * has leaked it.
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
@@ -92,7 +92,7 @@ async function dropWhenUnused(name: string): Promise<void> {
   }
 }
 
-/** A line to a database that can be cut: nobody listens at its end then. */
+/** A line to a database that can be cut: then nothing listens at its end. */
 export interface DatabaseLine {
   /** A `DATABASE_URL`. */
   url: string;

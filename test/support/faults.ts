@@ -22,7 +22,7 @@ export const ways: Way[] =
     ? ['directly', 'through PgBouncer']
     : ['directly'];
 
-/** So many connections do the processes share: fewer than they open, and more than the transactions that they hold open. */
+/** Connections that the processes share: fewer than they open, more than their open transactions. */
 export const pooledConnections = 12;
 
 /** Processes that share a database and a bucket, and nothing else. */
@@ -40,7 +40,7 @@ export class SeveralProcesses {
     readonly pooler: PgBouncer | undefined,
   ) {}
 
-  /** Starts two API processes that leave the queue alone, and so many workers, all at once on an empty database. */
+  /** Starts two API processes without a queue worker and `workers` workers, all at once on an empty database. */
   static async start(way: Way, workers = 2): Promise<SeveralProcesses> {
     const address = await createEmptyDatabase();
     const db = openDatabase(address, { applicationName: 'test', connectionsMax: 4 });
@@ -87,10 +87,10 @@ export class SeveralProcesses {
     );
   }
 
-  /** The place of the worker that is amid a run. */
+  /** The index of the worker that has a run in progress. */
   workerAtWork(): Promise<number> {
     return eventually(
-      'a worker is amid a run',
+      'a worker has a run in progress',
       async () => {
         const at = await this.findWorkerAtWork();
         return at !== -1 && at;
@@ -163,7 +163,7 @@ export class ServiceFront {
     const front = new ServiceFront(`http://127.0.0.1:${port}`, service, fateOf);
     const serve = (request: IncomingMessage, response: ServerResponse) => front.serve(request, response);
     server.on('request', serve);
-    // Otherwise Node asks for the body by itself.
+    // Otherwise Node requests the body automatically.
     server.on('checkContinue', serve);
     return front;
   }

@@ -10,12 +10,12 @@ import { promisify } from 'node:util';
 import type { TestService } from './service';
 import { rawFilePath, storedFeed } from './stored';
 
-/** The answer to a run that goes on; undefined when its connection is cut. */
+/** The response to a run in progress; undefined when its connection is cut. */
 export interface RunInFlight {
   answer: Promise<ApiResponse | undefined>;
 }
 
-/** Keeps everybody from writing to a table, until the client is ended. Reading goes on. */
+/** Locks a table against writes until the client is ended. Reads continue. */
 async function holdTable(address: DatabaseAddress, table: 'products' | 'orders'): Promise<Client> {
   const client = new Client({ ...address, application_name: 'test hold' });
   // Tests kill databases.
@@ -138,7 +138,7 @@ export async function whileLoading(
 }
 
 /**
- * Leaves the feed's job as a process does that dies amid a run. @param attemptsLeft - how often the run may still be begun
+ * Leaves the feed's job in the state of a process that died during a run. @param attemptsLeft - remaining attempts
  */
 export async function leaveRunning(
   { db }: Pick<TestService, 'db'>,
@@ -168,7 +168,7 @@ export async function leaveRunning(
 
 function start({ api }: TestService, { jobId }: UploadedFeed): Promise<ApiResponse> {
   const response = api.post(`/jobs/${jobId}/run`);
-  // Whoever awaits it learns of its failure; an observation that fails first must not be hidden by it.
+  // Its failure reaches the caller that awaits it; it must not hide an observation that fails first.
   response.catch(() => undefined);
   return response;
 }

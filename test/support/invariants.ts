@@ -19,7 +19,7 @@ export interface FaultySystem {
 export interface Allowances {
   /** A process was killed: what it has left in the object store is removed by the clean-up, a day later. */
   orphans?: boolean;
-  /** A pooler stands before the database: its connections belong to no pool of ours, and are called by whom they served. */
+  /** A pooler stands before the database: its connections belong to no pool of the service, and carry the name of their last client. */
   pooled?: boolean;
   /** How long a connection may take to come to rest. */
   patienceMilliseconds?: number;

@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram';
 import dns from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 
-/** The address of a port of this machine that nobody listens on. */
+/** The address of a local port without a listener. */
 export async function closedPort(): Promise<number> {
   const server = createServer();
   const port = await listen(server);

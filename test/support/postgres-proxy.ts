@@ -143,7 +143,7 @@ class Line {
     this.far.destroy();
   }
 
-  /** The client ends its side when it has seen the end of ours. */
+  /** The client ends its side after it has seen the end of this side. */
   hangUp(): Promise<void> {
     return new Promise((resolve) => {
       this.near.on('close', () => resolve());

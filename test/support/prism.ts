@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 
 const specification = join(__dirname, '..', '..', 'spec', 'openapi.yaml');
 
-/** A server that is to be stopped by whoever started it. */
+/** A server that its caller must stop. */
 export interface Stoppable {
   url: string;
   stop(): Promise<void>;

@@ -174,7 +174,7 @@ export function databaseProcesses(dataDir: string): number[] {
         const cwd = readlinkSync(`/proc/${pid}/cwd`);
         return folders.some((folder) => [cwd, ...command].some((path) => isWithin(path, folder)));
       } catch {
-        // It has ended meanwhile, or is nobody's that we may look at.
+        // The process has ended, or belongs to another account.
         return false;
       }
     });

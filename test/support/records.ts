@@ -81,7 +81,7 @@ export class ReferenceExtractor {
    * @throws FeedFailure when the file is structurally broken, after everything before that; whatever `source` throws
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
-    // What the parser has emitted and nobody has read: a stream that fails drops it.
+    // Emitted but unread records: a stream that fails drops them.
     const unread: string[] = [];
     let readCount = 0;
     const parser = parse({
@@ -96,7 +96,7 @@ export class ReferenceExtractor {
       },
     });
     const piped = pipeline(this.watch(source), parser);
-    // Whoever reads the parser learns of its error.
+    // The reader of the parser gets its error.
     piped.catch(() => undefined);
     try {
       for await (const [text] of parser as AsyncIterable<[string]>) {

@@ -108,7 +108,7 @@ export class OpenUpload {
       this.request.on('response', (message) => void readResponse(message).then(resolve, reject));
     });
     this.continued = new Promise((resolve) => this.request.on('continue', resolve));
-    // Of a request that is cut off nobody awaits the answer.
+    // The response of an aborted request is not awaited.
     this.response.catch(() => undefined);
     this.request.flushHeaders();
   }
@@ -129,7 +129,7 @@ export class OpenUpload {
     this.request.destroy();
   }
 
-  /** Says, amid the body, that nothing more comes. */
+  /** Ends the request in the middle of its body. */
   hangUp(): void {
     this.request.socket?.end();
   }

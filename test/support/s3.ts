@@ -66,7 +66,7 @@ export interface S3Request {
 /**
  * What becomes of a request: it passes; it is refused with a status; the connection is cut before the store gets it
  * (`hang up`), after the store has done it (`lose answer`), or when half of its body or of the answer's has gone by (`cut
- * amid`); it is held there for good (`hold amid`), or at its beginning until a promise settles; or its bytes, and those
+ * midway`); it is held there for good (`hold midway`), or at its beginning until a promise settles; or its bytes, and those
  * of the answer, come slowly.
  */
 export type S3Fate =
@@ -123,7 +123,7 @@ export class S3Front {
     const fate = await this.onRequest({ method: request.method!, url: request.url! });
     if (fate === 'hang up') return void request.socket.destroy();
     if (typeof fate === 'object') {
-      // Of a body that nobody reads the connection is closed.
+      // The connection of an unread body is closed.
       request.resume();
       response.writeHead(fate.status, { 'content-type': 'application/xml' });
       return void response.end('<Error><Code>Refused</Code><Message>by the test</Message></Error>');

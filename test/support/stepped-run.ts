@@ -45,7 +45,7 @@ export class SteppedRun {
         this.hasEnded = true;
         this.onHalt();
       });
-    // Whoever awaits it learns of its failure.
+    // Its failure reaches the caller that awaits it.
     this.report.catch(() => undefined);
   }
 
@@ -141,7 +141,7 @@ async function isBlocked({ db }: TestService, backend: number | undefined): Prom
   return rows[0].blocked;
 }
 
-/** Somebody who changes products by SQL of their own. */
+/** A client that changes products by SQL. */
 export class ManualSession {
   private statement: Promise<void> = Promise.resolve();
   isBusy = false;
@@ -192,7 +192,7 @@ export class ManualSession {
 /** A statement of a manual session. */
 export interface ManualStep {
   sql: string;
-  /** Whether its time has come: the run stands before `statement`, after so many others. */
+  /** Whether the step runs now, before `statement`, which is the run's statement number `count`. */
   isDue: (statement: string, count: number) => boolean;
 }
 

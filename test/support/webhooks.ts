@@ -88,7 +88,7 @@ export function sendTo(
 
 const ajv = new Ajv({ allErrors: true, strict: false });
 addFormats(ajv);
-// `nullable` beside `type` is what Ajv knows of OpenAPI 3.0 by itself.
+// Of OpenAPI 3.0, Ajv supports `nullable` beside `type` natively.
 ajv.addSchema({ $id: 'document', components: document.components });
 
 const schemaOf = (reference: string) => ajv.compile({ $ref: `document${reference}` });

@@ -146,7 +146,7 @@ describe('loadConfig', () => {
         { migratesOnStart: false },
       ],
       [
-        'MIGRATE_ON_START, off, for the embedded server, which nobody else migrates',
+        'MIGRATE_ON_START, off, for the embedded server, which only the service migrates',
         { MIGRATE_ON_START: 'off' },
         { migratesOnStart: true },
       ],
@@ -320,7 +320,7 @@ describe('loadConfig', () => {
       expect(named(problems(env))).toEqual(['RATE_LIMIT_SECONDS']);
     });
 
-    it('RATE_LIMIT_SECONDS without RATE_LIMIT_REQUESTS: nobody would be limited', () => {
+    it('RATE_LIMIT_SECONDS without RATE_LIMIT_REQUESTS, which limits no request', () => {
       const lines = problems({ RATE_LIMIT_SECONDS: '60' });
 
       expect(named(lines)).toEqual(['RATE_LIMIT_REQUESTS']);
