@@ -881,7 +881,7 @@ export interface components {
          *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
          *       `,Two-person tent`
          *     - `invalid_price` (error): The price does not follow the price grammar. Write it with a decimal point and
-         *       without a thousands point, or leave the cell empty. Example: `LAMP-1,Head lamp,"1.299,00"`
+         *       without a thousands point. An empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
          *     - `currency_conflict` (error): The price names another currency than the row's `currency`. Make both the same,
@@ -901,8 +901,8 @@ export interface components {
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
          *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
          *       sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
-         *     - `zero_price` (warning): The price is 0. Leave the cell empty if there is no price. Example: `LAMP-1,Head
-         *       lamp,0.00`
+         *     - `zero_price` (warning): The price is 0. If there is no price, leave the cell empty, which removes a stored
+         *       price. Example: `LAMP-1,Head lamp,0.00`
          *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
@@ -1327,7 +1327,7 @@ export interface components {
              *         "code": "zero_price",
              *         "severity": "warning",
              *         "description": "The price is 0.",
-             *         "remedy": "Leave the cell empty if there is no price.",
+             *         "remedy": "If there is no price, leave the cell empty, which removes a stored price.",
              *         "example": "sku,product_name,price\nLAMP-1,Head lamp,0.00"
              *       }
              *     ]
@@ -1417,7 +1417,7 @@ export interface components {
             description: string;
             /**
              * @description The remedy.
-             * @example Leave the cell empty if there is no price.
+             * @example If there is no price, leave the cell empty, which removes a stored price.
              */
             remedy: string;
             /**
@@ -2862,7 +2862,7 @@ export interface operations {
                      *           "code": "zero_price",
                      *           "severity": "warning",
                      *           "description": "The price is 0.",
-                     *           "remedy": "Leave the cell empty if there is no price.",
+                     *           "remedy": "If there is no price, leave the cell empty, which removes a stored price.",
                      *           "example": "sku,product_name,price\nLAMP-1,Head lamp,0.00"
                      *         }
                      *       ]

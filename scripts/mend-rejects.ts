@@ -118,7 +118,13 @@ export async function mendRejects(
   }
   // The first generated column is followed by the feed's delimiter.
   const delimiter = /^\uFEFF?_line([,;\t])/.exec(beginning)?.[1] ?? ',';
-  const parser = parse({ bom: true, delimiter, relax_column_count: true, relax_quotes: true });
+  const parser = parse({
+    bom: true,
+    delimiter,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+  });
   await pipeline(input, parser, mend, stringify({ delimiter }), target);
   say(`mended: ${mended}, left out: ${leftOut}`);
 }

@@ -62,7 +62,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   zero_price: () => 'price is 0.',
   unknown_column: () => 'This column is not one that we read; its cells are ignored.',
   older_feed: () =>
-    'A feed that was uploaded later has been loaded already; this run may have put older values over its.',
+    'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',
 };
 
 /** One text for all issues of a code and a field: many are kept. */

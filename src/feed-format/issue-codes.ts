@@ -21,7 +21,8 @@ export const issueCodes = {
   invalid_price: {
     severity: 'error',
     description: 'The price does not follow the price grammar.',
-    remedy: 'Write it with a decimal point and without a thousands point, or leave the cell empty.',
+    remedy:
+      'Write it with a decimal point and without a thousands point. An empty cell removes the stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,"1.299,00"',
   },
   invalid_currency: {
@@ -77,7 +78,7 @@ export const issueCodes = {
   zero_price: {
     severity: 'warning',
     description: 'The price is 0.',
-    remedy: 'Leave the cell empty if there is no price.',
+    remedy: 'If there is no price, leave the cell empty, which removes a stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,0.00',
   },
   unknown_column: {

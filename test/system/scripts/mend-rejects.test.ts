@@ -128,6 +128,13 @@ it.each([';', '\t'])('mend-rejects reads and writes the delimiter of the feed: %
   expect(stdout).toBe(`${names}\n${line.replace('1.299,00', '1299.00')}\n`);
 });
 
+it('mend-rejects ignores blank lines, as an upload does', async () => {
+  const { stdout, stderr } = await mend(`${head}\n\n${badPrice(2, '"4,20"')}\n\n`, '--decimal=comma');
+
+  expect(stdout).toBe(`${head}\n${badPrice(2, '4.20')}\n`);
+  expect(stderr).toBe('mended: 1, left out: 0\n');
+});
+
 it('mend-rejects rejects another file', async () => {
   await expect(mend('sku,product_name\nA,Tent\n', '--decimal=comma')).rejects.toEqual(
     new UsageError('Not a rejects.csv with prices: missing column _line.'),
