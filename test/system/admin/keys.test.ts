@@ -14,7 +14,7 @@ describe('the command that manages keys', () => {
     const { code, stderr } = await refused.exit;
     expect(code).toBe(1);
     expect(stderr).toBe(
-      'Wrong setting API_KEYS: it must hold at least one key when DATABASE_URL is set, unless the database has one: ' +
+      'Wrong setting API_KEYS: it must contain at least one key when DATABASE_URL is set, unless the database has one: ' +
         'npm run admin -- keys create NAME.\n',
     );
 
