@@ -17,7 +17,7 @@ import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
 import { delayWrongKeys, type DelayWrongKey } from './http/wrong-keys';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
-import { JobWatch } from './jobs/job-watch';
+import { JobWatch } from './jobs/job-changes';
 import { waitingRejectsMax } from './runs/rejects.service';
 import type { Authenticate } from './shared/caller';
 import type { Log } from './shared/log';

@@ -13,36 +13,20 @@ import { waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
 import { databaseWaiting } from '../../src/db/dialect';
-import {
-  databaseQueryMilliseconds,
-  databaseLockMilliseconds,
-  databaseIdleMilliseconds,
-  databaseBulkMilliseconds,
-  databaseBulkIdleMilliseconds,
-} from '../../src/db/transaction';
+import { databaseQueryMilliseconds, databaseLockMilliseconds, databaseIdleMilliseconds, databaseBulkMilliseconds, databaseBulkIdleMilliseconds } from '../../src/db/transaction';
 import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
 import { concurrentDeliveries } from '../../src/webhooks/worker';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
 import { webhookMilliseconds } from '../../src/webhooks/send';
 import { webhookRetrySeconds } from '../../src/webhooks/deliver';
 import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
-import { jobWatchers } from '../../src/jobs/job-watch';
+import { jobWatchers } from '../../src/jobs/job-changes';
 import { jobWaitSecondsMax } from '../../src/jobs/jobs.handlers';
-import {
-  s3ConnectMilliseconds,
-  s3IdleMilliseconds,
-  s3AnswerMilliseconds,
-  s3Attempts,
-} from '../../src/storage/s3-store';
-import {
-  headerBytes,
-  headersMax,
-  requestHeadersMilliseconds,
-  responseIdleMillisecondsMax,
-  keepAliveMilliseconds,
-} from '../../src/http/server';
+import { s3ConnectMilliseconds, s3IdleMilliseconds, s3AnswerMilliseconds, s3Attempts } from '../../src/storage/s3-store';
+import { headerBytes, headersMax, requestHeadersMilliseconds, responseIdleMillisecondsMax, keepAliveMilliseconds } from '../../src/http/server';
 import { requestIdleMilliseconds } from '../../src/http/slow-client';
 import { bytesPerSecondMin } from '../../src/shared/stall-detector';
+
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
 

@@ -1,5 +1,5 @@
 import { asUtf8 } from './encoding';
-import { FeedFailure } from './feed-failure';
+import { FeedFailure } from './run-result';
 import { isBlankRecord, type FeedHeader } from '../feed-format/header';
 import type { RecordPlace } from './row-issues';
 import { lineEndLength, RecordScanner } from './scan-record';

@@ -4,7 +4,7 @@ import { productColumns } from '../feed-format/columns';
 import { isContention, keepDigests } from './load';
 import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';
-import type { RunCounters } from './summary';
+import type { RunCounters } from './run-result';
 
 /**
  * A file of this size or more is copied straight into the products of a partner who has none. Of a smaller one it saves

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
-import { FeedFailure } from './feed-failure';
+import { FeedFailure } from './run-result';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 
 /** What the staged rows mean for the partner's products. */

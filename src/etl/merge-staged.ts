@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { RunTally } from './copy-rows';
 import { applyChanges, isContention } from './load';
 import { rejectSupersededRows } from './repeated-skus';
-import { compareFeed, type StagedFeed } from './stage-feed';
-import type { RunCounters } from './summary';
+import { compareFeed, type StagedFeed } from './staging';
+import type { RunCounters } from './run-result';
 
 /**
  * How long the first attempt waits for a product that a manual transaction holds. PostgreSQL looks for deadlocks after a

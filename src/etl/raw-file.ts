@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { StorageError, type ObjectStore } from '../storage/object-store';
-import { FeedFailure } from './feed-failure';
+import { FeedFailure } from './run-result';
 import { readHeader, type FeedHeader, headerRowBytes } from '../feed-format/header';
 
 /** What a run needs to know of its feed. */

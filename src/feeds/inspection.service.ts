@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { fileTooLarge, notCsv } from '../shared/errors';
 import { RecordExtractor } from '../etl/extract';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure } from '../etl/run-result';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { headerIssues } from '../etl/header-issues';
 import { guessHeaderNames, readHeader, type Delimiter, type NamedHeader } from '../feed-format/header';

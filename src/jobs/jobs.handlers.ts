@@ -7,9 +7,8 @@ import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
-import { followJob } from './follow.service';
+import { followJob, type JobWatch } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
-import type { JobWatch } from './job-watch';
 import { jobBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
 

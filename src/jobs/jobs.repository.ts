@@ -1,7 +1,7 @@
 import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
 import type { FeedToRun } from '../etl/raw-file';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
-import type { RunCounters } from '../etl/summary';
+import type { RunCounters } from '../etl/run-result';
 import type { Database } from '../db/database';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql, type EventType } from '../events/outbox';

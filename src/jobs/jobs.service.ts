@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import { invalidCursor, jobNotFound } from '../shared/errors';
 import type { RowIssueCount } from '../etl/row-issues';
-import { summaryText, type RunCounters } from '../etl/summary';
+import { summaryText, type RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { toPage, type Page } from '../shared/pagination';

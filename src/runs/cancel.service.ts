@@ -7,7 +7,7 @@ import type { PartnerScope } from '../shared/caller';
 import { isRunning, requestCancel } from './cancel.repository';
 import { getJob, type Job } from '../jobs/jobs.service';
 import type { RunNumber } from '../jobs/run-progress.repository';
-import { jobWatchMilliseconds } from '../jobs/job-watch';
+import { jobWatchMilliseconds } from '../jobs/job-changes';
 
 /** How long the answer to a cancellation waits for the run to end. */
 export const cancelWaitMilliseconds = 10_000;

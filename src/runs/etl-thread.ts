@@ -9,13 +9,11 @@ import type { Log } from '../shared/log';
 import { reserveJob, type Claim } from './queue.repository';
 import { failReservedRun } from './recovery';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure, failedCounters } from '../etl/run-result';
 import type { FeedPlan, PlanPage } from './plan-feed';
-import type { RejectsRequest } from './rejects';
+import { type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunReport } from './run-feed';
-import { failedCounters } from '../etl/summary';
 import type { Outcome, RunTask, WorkerSettings } from './etl-worker';
-import { concurrentRejectsMax } from './rejects';
 
 /** The thread terminates, and returns its memory, when it was idle for this long. */
 const idleMilliseconds = 60_000;

@@ -5,7 +5,7 @@ import { poolUse, SharedPoolUse } from '../db/pool-use';
 import { createLog, withPid } from '../shared/log';
 import type { Claim } from './queue.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure } from '../etl/run-result';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
 import { openRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import { runFeed, type RunContext, type RunReport } from './run-feed';

@@ -2,14 +2,13 @@ import type { Knex } from 'knex';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import { RunTally } from '../etl/copy-rows';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure, failedCounters, type RunCounters } from '../etl/run-result';
 import { listChanges, type ProductChange } from '../etl/load';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import type { RowIssueCount } from '../etl/row-issues';
 import { failureReason, type RunContext } from './run-feed';
 import { rejectSupersededRows } from '../etl/repeated-skus';
-import { compareFeed, stageFeed } from '../etl/stage-feed';
-import { failedCounters, type RunCounters } from '../etl/summary';
+import { compareFeed, stageFeed } from '../etl/staging';
 
 /** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most, fewer when they are long. */
 export interface PlanPage {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
 import { jobWithoutFinishedRun, rawFileUnusable, unavailable } from '../shared/errors';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure } from '../etl/run-result';
 import { parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
 import type { RunWorker } from './worker';

@@ -7,16 +7,14 @@ import type { Log } from '../shared/log';
 import { claimRun, markRunning, type Claim } from './queue.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RunTally, type RowSource } from '../etl/copy-rows';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure, failedCounters, type RunCounters } from '../etl/run-result';
 import { loadFirstFeed } from '../etl/first-load';
 import { replaceRowIssues } from '../etl/keep-issues';
 import { lockPartner } from '../etl/load';
 import { mergeStaged } from '../etl/merge-staged';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
-import { stageFeed } from '../etl/stage-feed';
+import { stageFeed, createStaging } from '../etl/staging';
 import { startReporter, type RunReporter } from './run-reporter';
-import { createStaging } from '../etl/staging';
-import { failedCounters, type RunCounters } from '../etl/summary';
 
 /** What a run works with. */
 export interface RunContext {

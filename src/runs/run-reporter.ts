@@ -9,7 +9,7 @@ import type { Log } from '../shared/log';
 import type { ClaimedRun } from './queue.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { RunTally } from '../etl/copy-rows';
-import { FeedFailure } from '../etl/feed-failure';
+import { FeedFailure } from '../etl/run-result';
 
 /** How often a run tells how far it is, and looks whether it is to stop. */
 export const progressMilliseconds = 500;

@@ -3,7 +3,7 @@ import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { parsePrefer } from '../http/prefer';
 import { formatId } from '../shared/ids';
 import { cancelRun } from './cancel.service';
-import { followJob } from '../jobs/follow.service';
+import { followJob } from '../jobs/job-changes';
 import { boundedWait, checkCursor, overIn } from '../jobs/jobs.handlers';
 import { jobBody } from '../jobs/jobs.body';
 import { hasEnded, type Job } from '../jobs/jobs.service';

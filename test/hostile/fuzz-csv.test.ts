@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { RecordExtractor } from '../../src/etl/extract';
-import { FeedFailure } from '../../src/etl/feed-failure';
+import { FeedFailure } from '../../src/etl/run-result';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
 import { anyBytes, casesFor, forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';

@@ -1,10 +1,9 @@
 import type { Knex } from 'knex';
 import { connectionOf } from '../../db/database';
 import { to as copyTo } from 'pg-copy-streams';
-import { BlockBudget } from './block-budget';
+import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
 import { digestContext } from './digest-context';
 import type { FeedHeader } from '../../feed-format/header';
-import { RecordDigests, type DigestBlock } from './record-digests';
 
 /**
  * How many blocks of 8,192 record digests the ETL thread keeps in memory, of all runs at work: enough for a partner of

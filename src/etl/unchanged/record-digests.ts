@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { BlockBudget } from './block-budget';
 import { digestBytes } from './digest-context';
 import type { RecordPlace } from '../row-issues';
 
@@ -279,4 +278,19 @@ class DigestIndex {
 /** Where the search for a digest starts, by its first word. */
 function firstSlot(word: number, slots: Int32Array): number {
   return (word >>> 0) % slots.length;
+}
+/** Counts blocks of memory that the tasks of the ETL thread may have together. */
+export class BlockBudget {
+  constructor(private free: number) {}
+
+  /** Takes room for one more block. @returns whether there is some */
+  take(): boolean {
+    if (this.free === 0) return false;
+    this.free--;
+    return true;
+  }
+
+  giveBack(blocks: number): void {
+    this.free += blocks;
+  }
 }

@@ -1,10 +1,11 @@
 import * as jobEventsModule from '../../../src/jobs/job-events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-watch';
+import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-changes';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading } from '../../support/held-runs';
 import { withStoredKey, startTestService, testKey, type TestService } from '../../support/service';
+
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
 

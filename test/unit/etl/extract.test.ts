@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { RecordExtractor } from '../../../src/etl/extract';
-import { FeedFailure } from '../../../src/etl/feed-failure';
+import { FeedFailure } from '../../../src/etl/run-result';
 import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
 import type { RecordPlace } from '../../../src/etl/row-issues';
 import { copyRecord, type LongRecord, type PlainRecord } from '../../support/records';

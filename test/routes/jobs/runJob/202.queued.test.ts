@@ -7,7 +7,8 @@ import { aTimestamp } from '../../../support/expectations';
 import { leaveRunning, whileLoading } from '../../../support/held-runs';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { jobWatchMilliseconds } from '../../../../src/jobs/job-watch';
+import { jobWatchMilliseconds } from '../../../../src/jobs/job-changes';
+
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
 

@@ -17,3 +17,14 @@ export function summaryText(counters: RunCounters): string {
   const { processed, inserted, updated, unchanged, skipped } = counters;
   return `Products processed: ${processed}. Inserted: ${inserted}. Updated: ${updated}. Unchanged: ${unchanged}. Skipped: ${skipped}.`;
 }
+/** A reason why a whole run fails; the message is public. A bad row is never one. */
+export class FeedFailure extends Error {
+  /** @param unavailable - whether it may go away by itself, because something that the run needs is down */
+  constructor(
+    reason: string,
+    readonly unavailable: boolean = false,
+    cause?: unknown,
+  ) {
+    super(reason, { cause });
+  }
+}

@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { listJobVersions } from './run-progress.repository';
+import { parseId } from '../shared/ids';
+import type { PartnerScope } from '../shared/caller';
+import { describeValidationJob, getJob, type Job } from './jobs.service';
 
 /** How often a process looks whether the jobs have changed for which somebody waits, with one statement for all. */
 export const jobWatchMilliseconds = 200;
@@ -83,5 +86,26 @@ export class JobWatch {
   /** Forgets the waits that `end` has ended. */
   private settle(end: (wait: Wait) => boolean): void {
     for (const wait of this.waits) if (end(wait)) this.waits.delete(wait);
+  }
+}
+
+/**
+ * The job as it is, and again after each change, until `isOver` says that nobody wants to know. It can look the same: not
+ * all that changes is shown.
+ * @throws job_not_found; whatever the database throws
+ */
+export async function* followJob(
+  db: Database,
+  watch: JobWatch,
+  id: string,
+  scope: PartnerScope,
+  isOver: () => boolean,
+): AsyncGenerator<Job, void> {
+  let job: Job | undefined = await getJob(db, id, scope);
+  while (job) {
+    yield job;
+    if (job.version === null || isOver()) return;
+    const row = await watch.change(parseId('JV', id)!, job.version, isOver);
+    job = row && describeValidationJob(row);
   }
 }
