@@ -17,7 +17,7 @@ import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
 import { delayWrongKeys, type DelayWrongKey } from './http/wrong-keys';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
-import { JobWatch } from './jobs/job-changes';
+import { JobChanges } from './jobs/job-changes';
 import { waitingRejectsMax } from './runs/rejects.service';
 import type { Authenticate } from './shared/caller';
 import type { Log } from './shared/log';
@@ -89,7 +89,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     verifyResponses = false,
   } = dependencies;
   const inFlight = new InFlight();
-  const watch = new JobWatch(db);
+  const changes = new JobChanges(db);
   let draining = false;
 
   const uploadLimits = createUploadLimits(config.concurrentUploads);
@@ -98,9 +98,9 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
       { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },
       new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' }),
     ),
-    ...jobHandlers(db, watch),
+    ...jobHandlers(db, changes),
     ...runHandlers(
-      { db, watch, worker },
+      { db, changes, worker },
       new TransferLimit({
         capacity: concurrentRejects,
         maxWaiting: waitingRejectsMax,

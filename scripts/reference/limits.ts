@@ -13,20 +13,36 @@ import { waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
 import { databaseWaiting } from '../../src/db/dialect';
-import { databaseQueryMilliseconds, databaseLockMilliseconds, databaseIdleMilliseconds, databaseBulkMilliseconds, databaseBulkIdleMilliseconds } from '../../src/db/transaction';
+import {
+  databaseQueryMilliseconds,
+  databaseLockMilliseconds,
+  databaseIdleMilliseconds,
+  databaseBulkMilliseconds,
+  databaseBulkIdleMilliseconds,
+} from '../../src/db/transaction';
 import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
 import { concurrentDeliveries } from '../../src/webhooks/worker';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
 import { webhookMilliseconds } from '../../src/webhooks/send';
 import { webhookRetrySeconds } from '../../src/webhooks/deliver';
 import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
-import { jobWatchers } from '../../src/jobs/job-changes';
+import { jobWaitersMax } from '../../src/jobs/job-changes';
 import { jobWaitSecondsMax } from '../../src/jobs/jobs.handlers';
-import { s3ConnectMilliseconds, s3IdleMilliseconds, s3AnswerMilliseconds, s3Attempts } from '../../src/storage/s3-store';
-import { headerBytes, headersMax, requestHeadersMilliseconds, responseIdleMillisecondsMax, keepAliveMilliseconds } from '../../src/http/server';
+import {
+  s3ConnectMilliseconds,
+  s3IdleMilliseconds,
+  s3AnswerMilliseconds,
+  s3Attempts,
+} from '../../src/storage/s3-store';
+import {
+  headerBytes,
+  headersMax,
+  requestHeadersMilliseconds,
+  responseIdleMillisecondsMax,
+  keepAliveMilliseconds,
+} from '../../src/http/server';
 import { requestIdleMilliseconds } from '../../src/http/slow-client';
 import { bytesPerSecondMin } from '../../src/shared/stall-detector';
-
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
 
@@ -160,7 +176,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Requests that wait for a job to change; their time',
-      `${count(jobWatchers)}; ${jobWaitSecondsMax} s`,
+      `${count(jobWaitersMax)}; ${jobWaitSecondsMax} s`,
       '`Prefer: wait` is ignored, an event stream is 503',
       'Memory.',
     ],

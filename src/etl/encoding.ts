@@ -1,8 +1,7 @@
-/** The byte order marks that a feed may begin with. */
 const utf8Mark = Buffer.from('efbbbf', 'hex');
 const utf16Mark = Buffer.from('fffe', 'hex');
 
-/** The bytes of a feed in UTF-8, without the byte order mark: as they are, or recoded where the mark is that of UTF-16. */
+/** Strips the byte order mark, and decodes UTF-16LE to UTF-8 where the mark says so. */
 export async function* asUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let first: Buffer | undefined = Buffer.alloc(0);
   let decoder: InstanceType<typeof TextDecoder> | undefined;

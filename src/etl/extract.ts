@@ -7,40 +7,41 @@ import { trimText } from '../feed-format/text';
 import type { FeedRecord } from './transform';
 import { recordBytes } from '../feed-format/columns';
 
-/** A record while it is at hand: within the call that it is given to. */
-export interface RecordAtHand extends FeedRecord {
-  /** Its bytes as they stand in the file, in UTF-8, without the line end; none when it is too long. */
+/** The current record: valid only during the callback. */
+interface CurrentRecord extends FeedRecord {
+  /** Raw bytes in UTF-8, without the line end; empty when it is too long. */
   readonly bytes: Buffer;
 }
 
 /**
- * Splits the bytes of a feed into records, the header excluded. Keeps no more than one record and one chunk in memory: of a
- * record that is too long, only its place and its sku.
+ * Splits the bytes of a feed into records, header excluded.
+ *
+ * At most one record and one chunk are in memory; of a record that is too long, only its place and its sku.
  */
 export class RecordExtractor<T> {
   private readonly scanner: RecordScanner;
-  private readonly atHand: ScannedRecord;
-  /** Used again for every chunk, and as large as a chunk and the record before it have been. */
+  private readonly current: ScannedRecord;
+  /** Reused for every chunk; grows to the largest chunk plus unfinished record. */
   private buffer: Buffer = Buffer.alloc(0);
-  /** What it holds. */
+  /** Used part of the buffer. */
   private bytes: Buffer = this.buffer;
-  /** Where the next record starts in them, blank lines before it not skipped yet, or what is left of the one at hand. */
+  /** Start of the current record, or of blank lines before the next one, in `bytes`. */
   private start = 0;
   private isWithinRecord = false;
   private headerSeen = false;
   private row = 0;
-  /** The line on which it starts. */
+  /** First line of the current record. */
   private line = 1;
 
   /**
-   * @param onHeader - told where the header is and its text as it stands in the file, before the first record
-   * @param onRecord - told every record
-   * @param recordBytesMax - the size of a record, its line end included, beyond which it is too long
+   * @param onHeader - called before the first record, with the place and the raw text of the header
+   * @param onRecord - called for every record
+   * @param recordBytesMax - maximum size of a record, line end included
    */
   constructor(
     header: FeedHeader,
     private readonly onHeader: (place: RecordPlace, text: string) => T | null,
-    private readonly onRecord: (record: RecordAtHand) => T | null,
+    private readonly onRecord: (record: CurrentRecord) => T | null,
     private readonly recordBytesMax: number = recordBytes,
   ) {
     const { delimiter, positions } = header;
@@ -48,22 +49,22 @@ export class RecordExtractor<T> {
       delimiter,
       Object.values(positions).sort((a, b) => a - b),
     );
-    this.atHand = new ScannedRecord(this.scanner, header);
+    this.current = new ScannedRecord(this.scanner, header);
   }
 
   /**
-   * Splits the bytes of the file and gives what the callbacks return, nulls left out.
-   * @throws FeedFailure when the file is structurally broken, after everything before that; whatever `source` throws
+   * Splits the file, and yields the non-null results of the callbacks.
+   * @throws FeedFailure at the place where the file is structurally broken; whatever `source` throws
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<T> {
     for await (const chunk of asUtf8(source)) {
       this.append(chunk);
-      yield* this.take(false);
+      yield* this.readRecords(false);
     }
-    yield* this.take(true);
+    yield* this.readRecords(true);
   }
 
-  /** Puts the chunk behind what is left of those before it. */
+  /** Appends a chunk to the unfinished record. */
   private append(chunk: Buffer): void {
     const rest = this.bytes.subarray(this.start);
     const length = rest.length + chunk.length;
@@ -71,7 +72,7 @@ export class RecordExtractor<T> {
       const enough = Math.min(2 * length, this.recordBytesMax + chunk.length);
       this.buffer = Buffer.allocUnsafeSlow(Math.max(length, enough));
     }
-    // Within one buffer, it moves.
+    // May overlap when the buffer is reused.
     rest.copy(this.buffer);
     chunk.copy(this.buffer, rest.length);
     this.bytes = this.buffer.subarray(0, length);
@@ -79,8 +80,8 @@ export class RecordExtractor<T> {
     this.start = 0;
   }
 
-  /** Takes the records that are whole by now. @param isEnd - whether there are no more bytes */
-  private *take(isEnd: boolean): Generator<T> {
+  /** Reads the complete records. @param isEnd - whether there are no more bytes */
+  private *readRecords(isEnd: boolean): Generator<T> {
     const { scanner } = this;
     while (this.isWithinRecord || this.skipBlankLines(isEnd)) {
       if (!this.isWithinRecord) this.beginRecord();
@@ -93,12 +94,12 @@ export class RecordExtractor<T> {
       if (found === 'incomplete') break;
       this.isWithinRecord = false;
       this.start = scanner.next;
-      const value = this.takeRecord();
+      const value = this.emitRecord();
       if (value !== null) yield value;
     }
   }
 
-  /** @returns whether something follows that is no line end */
+  /** Skips blank lines. @returns whether a record follows */
   private skipBlankLines(isEnd: boolean): boolean {
     const { bytes } = this;
     for (;;) {
@@ -114,47 +115,47 @@ export class RecordExtractor<T> {
   private beginRecord(): void {
     this.scanner.begin(this.start);
     this.isWithinRecord = true;
-    this.atHand.tooLong = false;
+    this.current.tooLong = false;
   }
 
-  /** Notes that the record is too long, and lets go of its bytes as far as they are scanned. */
+  /** Marks the record as too long, and discards its scanned bytes. */
   private dropRecord(): void {
-    if (!this.atHand.tooLong) this.atHand.dropBytes(this.recordBytesMax);
+    if (!this.current.tooLong) this.current.dropBytes(this.recordBytesMax);
     this.start = this.scanner.position;
   }
 
-  /** Hands the record on that was scanned, unless it is a blank line. */
-  private takeRecord(): T | null {
-    const { atHand, scanner, line } = this;
+  /** Passes the scanned record to its callback, unless it is a blank line. */
+  private emitRecord(): T | null {
+    const { current, scanner, line } = this;
     const lastLine = line + scanner.lineBreaks;
     this.line = lastLine + 1;
     if (!this.headerSeen) {
-      this.headerSeen = !isBlankRecord(atHand.firstFields(Infinity));
+      this.headerSeen = !isBlankRecord(current.firstFields(Infinity));
       return this.headerSeen
         ? this.onHeader({ line, lastLine, row: 0 }, scanner.record().toString('utf8'))
         : null;
     }
-    if (scanner.fieldCount === 1 && !atHand.tooLong && isBlankLine(atHand)) return null;
-    atHand.line = line;
-    atHand.lastLine = lastLine;
-    atHand.row = ++this.row;
-    return this.onRecord(atHand);
+    if (scanner.fieldCount === 1 && !current.tooLong && isBlankLine(current)) return null;
+    current.line = line;
+    current.lastLine = lastLine;
+    current.row = ++this.row;
+    return this.onRecord(current);
   }
 }
 
-/** A line of white space is a blank line; a record of one empty field can only be an empty pair of quotes. */
+/** Tells a line of white space. A single empty field is a pair of quotes, and thus a record. */
 function isBlankLine(record: ScannedRecord): boolean {
   const [only] = record.firstFields(1) as [string];
   return only !== '' && trimText(only) === '';
 }
 
-/** The record that the scanner has found last. One object for all of them: a feed has millions. */
-class ScannedRecord implements RecordAtHand {
+/** View of the scanner's last record; one object is reused, because a feed has millions. */
+class ScannedRecord implements CurrentRecord {
   line = 0;
   lastLine = 0;
   row = 0;
   tooLong = false;
-  /** Of a record that is too long. */
+  /** Sku of a record that is too long. */
   private sku: string | undefined;
 
   constructor(
@@ -188,8 +189,9 @@ class ScannedRecord implements RecordAtHand {
   }
 
   /**
-   * To be called when the beginning of the record is still there: at least `bytesMax` of it. The sku is known, or not,
-   * however the bytes came in chunks: only if what closes it lies in these.
+   * Keeps only the sku of the record. Its first `bytesMax` bytes must still be present.
+   *
+   * The sku is kept if its field ends within these: the result does not depend on how the file is split into chunks.
    */
   dropBytes(bytesMax: number): void {
     const sku = this.scanner.field(this.header.positions.sku!, bytesMax - closingBytes);
@@ -198,6 +200,6 @@ class ScannedRecord implements RecordAtHand {
   }
 }
 
-/** What closes a field is a quote and a line end at most. */
+/** Maximum length of the end of a field: a quote and a line end. */
 const closingBytes = 3;
 const carriageReturn = 0x0d;

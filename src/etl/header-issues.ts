@@ -5,7 +5,7 @@ import { isReportColumn, productColumns } from '../feed-format/columns';
 import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
 
 /**
- * What the header gives reason to say: once each, not once per row.
+ * Reports issues of the header, once per feed.
  * @param newerFeedId - a feed of the partner that was uploaded later and is loaded already
  */
 export function* headerIssues(
@@ -17,13 +17,13 @@ export function* headerIssues(
     yield rowIssue(place, null, { code: 'older_feed', value: formatId('FD', newerFeedId) });
   }
   for (const [position, name] of names.entries()) {
-    const isOurs = productColumns.some((column) => column === name.toLowerCase());
-    if (isOurs || name === '' || isReportColumn(name)) continue;
+    const isKnown = productColumns.some((column) => column === name.toLowerCase());
+    if (isKnown || name === '' || isReportColumn(name)) continue;
     yield rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name });
   }
 }
 
-/** The newest feed of the partner that was uploaded after this one and whose last run loaded its products. */
+/** Finds the partner's newest loaded feed that was uploaded after this one. */
 export async function findNewerLoadedFeed(
   db: Database,
   { feedId, partnerId }: Pick<FeedToRun, 'feedId' | 'partnerId'>,

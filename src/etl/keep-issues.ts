@@ -1,8 +1,7 @@
 import type { Knex } from 'knex';
-import type { RowIssue } from './row-issues';
-import { issuesKept } from './row-issues';
+import { issuesKept, type RowIssue } from './row-issues';
 
-/** Errors are kept before warnings; the numbers follow the order of the file. */
+/** Errors take precedence over warnings; numbers follow the order of the file. */
 const keepIssuesSql = `
   insert into row_issues
     (job_id, issue_number, line, last_line, row_number, sku, field, column_number, code, severity, message, value)
@@ -11,10 +10,10 @@ const keepIssuesSql = `
   from (select * from feed_issues order by severity, line, position limit :issuesKept) as kept
 `;
 
-/** How many issues one statement takes: all of them would be several times in memory. */
+/** Batch size: all issues in one statement would be in memory several times. */
 const issuesPerInsert = 500;
 
-/** Replaces the issues that are kept of the job's last run by those of this one, and those that SQL has filed. */
+/** Replaces the stored issues of a job by `issues` and those in `feed_issues`. */
 export async function replaceRowIssues(
   trx: Knex.Transaction,
   jobId: number,
@@ -35,5 +34,5 @@ export async function replaceRowIssues(
       JSON.stringify(rows),
     ]);
   }
-  await trx.raw(keepIssuesSql, { jobId, issuesKept: issuesKept });
+  await trx.raw(keepIssuesSql, { jobId, issuesKept });
 }

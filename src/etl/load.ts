@@ -1,28 +1,22 @@
 import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
-import { FeedFailure } from './run-result';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-
-/** What the staged rows mean for the partner's products. */
-export interface ProductCounts {
-  inserted: number;
-  updated: number;
-  unchanged: number;
-}
+import { FeedFailure, type RunCounters } from './run-result';
+import type { RunStats } from './run-stats';
+import type { StagedFeed } from './staging';
 
 /**
- * The merge of the staged rows, whose skus must be unique by then, into the partner's products:
+ * Merges the staged rows, whose skus must be unique, into the partner's products:
  *
- * - `compare` reads the partner's products once and notes which staged rows are new (no product id) or differ. Only
- *   narrow rows are written: an unchanged feed costs this one join.
- * - `update` and `insert` touch just those; new products get their ids in the order of the file.
+ * - `compare` reads the partner's products once, and stores which staged rows are new (without product id) or differ. Its
+ *   rows are narrow: an unchanged feed costs this one join.
+ * - `update` and `insert` apply these changes; new products get their ids in the order of the file.
  * - `list` shows them instead.
  *
- * A manual change may give a product another partner or sku before it is updated: it is then left alone. The condition is
- * written so that the planner does not join by it.
+ * The update skips a product that a manual change has moved to another partner or sku. `is not distinct from` prevents the
+ * planner from joining by that condition.
  *
- * A column that the feed does not have keeps the stored value, in the comparison as in the update; a currency that came
- * with the price counts all the same.
+ * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless.
  */
 function mergeSql(columns: ReadonlySet<ProductColumn>) {
   const fields = productColumns.filter((column) => column !== 'sku');
@@ -78,17 +72,10 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
   };
 }
 
-/** What the merge works on. */
-export interface MergeTarget {
-  feedId: number;
-  partnerId: number;
-  /** The columns that the feed has. */
-  columns: ReadonlySet<ProductColumn>;
-}
-
 /**
- * Lets one run at a time touch the partner's products, until the transaction ends. Nobody else inserts or updates them,
- * so an anti-join is enough to find what is new, and no product id is drawn for a row that exists.
+ * Locks the partner's products against other runs until the transaction ends.
+ *
+ * Thus an anti-join finds the new products, and existing ones consume no product id.
  * @throws FeedFailure when the partner no longer exists
  */
 export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
@@ -101,45 +88,59 @@ export async function lockPartner(trx: Knex.Transaction, partnerId: number): Pro
   }
 }
 
-/** Notes what the staged rows would change, in place of what was noted before. @returns what the changes come to */
+/**
+ * Compares the staged rows with the products, and replaces the stored changes.
+ * @returns the counters of the run
+ */
 export async function compareProducts(
   trx: Knex.Transaction,
-  { partnerId, columns }: MergeTarget,
-): Promise<ProductCounts> {
+  feed: StagedFeed,
+  stats: RunStats,
+): Promise<RunCounters> {
+  const { staged, changed, updated } = await stats.timed('compare', () => storeChanges(trx, feed));
+  const inserted = changed - updated;
+  const unchanged = staged - changed + stats.unchanged;
+  const skipped = stats.rejected + stats.superseded;
+  return { processed: staged + stats.unchanged + skipped, inserted, updated, unchanged, skipped };
+}
+
+async function storeChanges(
+  trx: Knex.Transaction,
+  { partnerId, columns }: StagedFeed,
+): Promise<{ staged: number; changed: number; updated: number }> {
   const sql = mergeSql(columns);
   await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (sku)');
-  // A utility statement takes no parameters; the number comes from our own table.
+  // A utility statement takes no parameters.
   await trx.raw(sql.compare.replaceAll(':partnerId', String(partnerId)));
   await trx.raw('analyze feed_changes');
   const { rows } = await trx.raw<{ rows: { staged: number; changed: number; updated: number }[] }>(sql.count);
-  const { staged, changed, updated } = rows[0]!;
-  return { inserted: changed - updated, updated, unchanged: staged - changed };
+  return rows[0]!;
 }
 
-/** Keeps the transaction's changes of products out of the log of manual changes; the run keeps its digests up to date. */
+/** Excludes the transaction from the log of manual changes: the run updates its digests itself. */
 export async function keepDigests(trx: Knex.Transaction): Promise<void> {
   await trx.raw("set local partner_catalog.keeps_digests = 'on'");
 }
 
 /**
- * Makes the changes that `compareProducts` has noted. The partner must have been locked before that.
+ * Applies the changes that `compareProducts` stored. The caller holds the partner's lock.
  *
- * It inserts first, which waits only where a manual transaction has inserted the same sku; from the first update on, it
- * holds products that a manual transaction may wait for, so that it must not wait for one long.
- * @param lockMilliseconds - how long an update waits for a product that another transaction has changed or locked
- * @throws an error for which `isContention` holds; then some changes are made, and have to be rolled back
+ * Inserts come first: they wait only for a manual transaction that has inserted the same sku. From the first update on,
+ * manual transactions may wait for its products, so that its own waits must be short.
+ * @param lockMilliseconds - lock timeout for a product that another transaction has changed or locked
+ * @throws an error for which `isContention` is true; the caller must then roll back
  */
 export async function applyChanges(
   trx: Knex.Transaction,
-  { feedId, partnerId, columns }: MergeTarget,
-  { inserted, updated }: ProductCounts,
+  { feedId, partnerId, columns }: StagedFeed,
+  { inserted, updated }: Pick<RunCounters, 'inserted' | 'updated'>,
   lockMilliseconds: number,
 ): Promise<void> {
   const sql = mergeSql(columns);
   await keepDigests(trx);
   if (inserted > 0) await trx.raw(sql.insert, { feedId, partnerId });
   if (updated === 0) return;
-  // The wait for the table, for example while it gets an index, is none for a product.
+  // A wait for the table, for example while an index is created, has no such timeout.
   await trx.raw('lock table products in row exclusive mode');
   const { rowCount } = await withLockTimeout(trx, lockMilliseconds, () =>
     trx.raw<{ rowCount: number }>(sql.update, { feedId, partnerId }),
@@ -147,10 +148,10 @@ export async function applyChanges(
   if (rowCount !== updated) throw new ProductsGone();
 }
 
-/** Products that were to be updated have been deleted since, or got another partner or sku. */
+/** A manual change has deleted a product to be updated, or changed its partner or sku. */
 class ProductsGone extends Error {}
 
-/** Whether a manual transaction was in the way: changes of the same products, a deadlock, or the same new sku. */
+/** Tells a conflict with a manual transaction: same products, a deadlock, or the same new sku. */
 export function isContention(error: unknown): boolean {
   if (error instanceof ProductsGone) return true;
   const lockNotAvailable = '55P03';
@@ -160,29 +161,30 @@ export function isContention(error: unknown): boolean {
   return [lockNotAvailable, deadlockDetected, uniqueViolation].includes(code);
 }
 
-/** A value of a product's field: a price is a decimal text. */
-export type FieldValue = string | null;
+/** Value of a product's field; a price is a decimal text. */
+type FieldValue = string | null;
 
-/** One change that `compareProducts` has noted. */
+/** A change that `compareProducts` stored. */
 export interface ProductChange {
   row: number;
   line: number;
   sku: string;
   action: 'insert' | 'update';
-  /** The fields that get another value; of a new product, those that get one. */
+  /** Fields with another value; of a new product, all fields with a value. */
   changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
 }
 
-/** A page of changes ends when its values have so many bytes: a thousand long descriptions would be 250 MB. */
+/** Maximum size of a page of changes: a thousand long descriptions would be 250 MB. */
 const pageBytesMax = 1024 * 1024;
 
 /**
- * The changes of the rows after `afterRow`, in the order of the file: one at least, and as many as `limit` and
- * `pageBytesMax` allow.
+ * Lists the changes after the row `afterRow`, in the order of the file.
+ *
+ * A page has at least one change, and at most `limit` changes or `pageBytesMax`.
  */
 export async function listChanges(
   trx: Knex.Transaction,
-  { columns }: MergeTarget,
+  { columns }: StagedFeed,
   page: { afterRow: number; limit: number },
 ): Promise<{ changes: ProductChange[]; hasMore: boolean }> {
   type Row = { row: number; line: number; sku: string; is_new: boolean; found: number } & Record<

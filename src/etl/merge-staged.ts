@@ -1,42 +1,38 @@
 import type { Knex } from 'knex';
-import type { RunTally } from './copy-rows';
-import { applyChanges, isContention } from './load';
-import { rejectSupersededRows } from './repeated-skus';
-import { compareFeed, type StagedFeed } from './staging';
+import { applyChanges, compareProducts, isContention } from './load';
+import type { StagedFeed } from './staging';
 import type { RunCounters } from './run-result';
+import type { RunStats } from './run-stats';
 
 /**
- * How long the first attempt waits for a product that a manual transaction holds. PostgreSQL looks for deadlocks after a
- * second, and would then end either of the two: a run that stops waiting long before is never the reason.
+ * Lock timeout of the first attempt. PostgreSQL looks for deadlocks after a second and aborts one of the two transactions: a
+ * run that stops waiting earlier never causes that.
  */
 const lockMilliseconds = 100;
 
-/** How often a merge is tried; the last attempt waits for each product for 50 seconds. */
+/** The last attempt waits up to 50 seconds for each product. */
 const attemptsMax = 10;
 
 /**
- * Merges the staged rows into the partner's products, beside manual transactions that change the same ones. The partner
- * must have been locked.
+ * Merges the staged rows into the partner's products. The caller holds the partner's lock and has rejected superseded rows.
  *
- * A manual transaction may change products in any order, and stay open for any time. So the merge does not wait for one
- * while it holds products itself: it rolls back, waits until the other has ended, and compares anew.
- * @returns what every row of the feed comes to
+ * Manual transactions may lock the same products, in any order, for any time. The merge never waits for one while it holds
+ * products itself: it rolls back, waits until the other transaction ends, and compares again.
  */
 export async function mergeStaged(
   trx: Knex.Transaction,
   feed: StagedFeed,
-  tally: RunTally,
+  stats: RunStats,
 ): Promise<RunCounters> {
-  const superseded = await rejectSupersededRows(trx, feed.skuColumnNumber, tally);
   for (let attempt = 0; ; attempt++) {
-    tally.phase = 'comparing';
-    const { counters, changes } = await compareFeed(trx, feed, tally, superseded);
-    tally.phase = 'loading';
-    // Longer with every attempt: short manual transactions, one after the other, must not keep a run from its end.
+    stats.phase = 'comparing';
+    const counters = await compareProducts(trx, feed, stats);
+    stats.phase = 'loading';
+    // Exponential: a series of short manual transactions must not block a run forever.
     const lockTimeout = lockMilliseconds * 2 ** attempt;
     try {
-      await tally.time('apply', () =>
-        trx.transaction((savepoint) => applyChanges(savepoint, feed, changes, lockTimeout)),
+      await stats.timed('apply', () =>
+        trx.transaction((savepoint) => applyChanges(savepoint, feed, counters, lockTimeout)),
       );
       return counters;
     } catch (error) {
@@ -46,8 +42,8 @@ export async function mergeStaged(
   }
 }
 
-/** A product that `compareProducts` has noted for an update, and that another transaction has changed or locked. */
-const heldProductSql = `
+/** Finds a product to be updated that another transaction has changed or locked. */
+const lockedProductSql = `
   select product_id from feed_changes where product_id is not null
   except
   select product_id from (
@@ -57,10 +53,10 @@ const heldProductSql = `
   limit 1
 `;
 
-/** Waits until another transaction that holds a product to be updated has ended. Holds none meanwhile. */
+/** Waits for a transaction that has locked a product to be updated, without holding a product lock. */
 async function waitForProducts(trx: Knex.Transaction): Promise<void> {
   const productId = await andRollBack(trx, async (savepoint) => {
-    const { rows } = await savepoint.raw<{ rows: { product_id: number }[] }>(heldProductSql);
+    const { rows } = await savepoint.raw<{ rows: { product_id: number }[] }>(lockedProductSql);
     return rows[0]?.product_id;
   });
   if (productId === undefined) return;
@@ -69,7 +65,7 @@ async function waitForProducts(trx: Knex.Transaction): Promise<void> {
   );
 }
 
-/** Does `work` in a savepoint, and gives its locks back. */
+/** Does `work` in a savepoint, then rolls back, which releases its locks. */
 async function andRollBack<T>(
   trx: Knex.Transaction,
   work: (savepoint: Knex.Transaction) => PromiseLike<T>,

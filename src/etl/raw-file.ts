@@ -4,31 +4,32 @@ import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './run-result';
 import { readHeader, type FeedHeader, headerRowBytes } from '../feed-format/header';
 
-/** What a run needs to know of its feed. */
+/** Feed of a run. */
 export interface FeedToRun {
   jobId: number;
   feedId: number;
   partnerId: number;
   objectKey: string;
-  /** Of the raw file, as it was uploaded. */
+  /** Size of the uploaded file. */
   sizeBytes: number;
   sha256: Buffer;
 }
 
-/** A feed whose header is read: the header, and the bytes of the whole file, the header included. */
+/** An open raw file. */
 export interface OpenFeed {
   header: FeedHeader;
+  /** The whole file, header included. */
   chunks: AsyncIterable<Buffer>;
-  /** Gives the file up, however much of it was read. To be called in any case. */
+  /** Closes the file. Call it in any case. */
   close: () => Promise<unknown>;
 }
 
-/** What is known of a raw file since its upload. */
-export type UploadedFile = Pick<FeedToRun, 'objectKey' | 'sizeBytes' | 'sha256'>;
+/** Raw file as recorded at its upload. */
+type UploadedFile = Pick<FeedToRun, 'objectKey' | 'sizeBytes' | 'sha256'>;
 
 /**
- * Opens the raw file of a feed. Its bytes end with a FeedFailure when they are not the uploaded ones.
- * @param signal - when it is aborted, reading fails
+ * Opens the raw file of a feed. Reading it throws FeedFailure if the content is not the uploaded one.
+ * @param signal - aborts reading
  * @throws FeedFailure when it is missing, cannot be read, or has no acceptable header
  */
 export async function openRawFile(
@@ -39,7 +40,7 @@ export async function openRawFile(
   return readHeaderOf(verified(readRawFile(objectStore, file.objectKey, signal), file));
 }
 
-/** Passes the bytes on, and compares their size and digest with those of the upload. @throws FeedFailure at their end */
+/** Compares size and digest with those of the upload. @throws FeedFailure at the end of the file */
 async function* verified(
   chunks: AsyncGenerator<Buffer, undefined>,
   { sizeBytes, sha256 }: UploadedFile,
@@ -63,7 +64,7 @@ async function* verified(
   }
 }
 
-/** The bytes of the raw file; whatever fails here is the object store's fault. */
+/** Reads the raw file; every error is reported as a failure of the object store. */
 async function* readRawFile(
   objectStore: ObjectStore,
   key: string,
@@ -85,7 +86,7 @@ async function* readRawFile(
   }
 }
 
-/** Reads as much as the header needs. */
+/** Reads the header, and puts its bytes back. */
 async function readHeaderOf(source: AsyncGenerator<Buffer, undefined>): Promise<OpenFeed> {
   let prefix: Buffer = Buffer.alloc(0);
   while (prefix.length <= headerRowBytes) {

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import type { RunTally } from './copy-rows';
 import {
   issueFirstRows,
   issueValueCharacters,
@@ -8,22 +7,23 @@ import {
   type RecordPlace,
   type RowIssue,
 } from './row-issues';
+import type { RunStats } from './run-stats';
+import type { StagedFeed } from './staging';
 
 /*
  * The last valid row of a sku wins: it is loaded, and the valid rows before it are rejected as `duplicate_sku`.
  *
- * The rule exists once for staged rows (in SQL) and once for rows in memory. Runs and plans reject the superseded rows, the
- * rejects list them, an inspection finds them without a database. Two shortcuts of a run apply no rule of their own: the
- * digests stage all rows of a sku that repeats (`RecordDigests.travels`), and a first load is rolled back and staged
- * (`RepeatedSku`).
+ * The rule exists in SQL for staged rows (runs, plans and rejects) and in memory for an inspection, which has no database.
+ * Two shortcuts of a run have no rule of their own: digests stage all rows of a repeated sku (`RecordDigests.markStaged`),
+ * and a first load with a repeated sku is rolled back and staged (`RepeatedSku`).
  */
 
-/** The last row of each sku that repeats. This aggregate is the whole cost of a feed without repeated skus. */
+/** Last row of each repeated sku. For a feed without repeated skus, this aggregate is the only cost. */
 const winnersSql =
   '(select sku, max(line) as line from feed_rows group by sku having count(*) > 1) as winner';
 const isSupersededSql = 'feed_rows.sku = winner.sku and feed_rows.line < winner.line';
 
-/** Keeps the last row of each sku, in the order of the file. @returns the row that this one supersedes */
+/** Keeps the last row of each sku, in the order of the file. @returns the superseded row */
 export function keepLastRow<T>(rows: Map<string, T>, sku: string, row: T): T | undefined {
   const superseded = rows.get(sku);
   rows.delete(sku);
@@ -56,22 +56,18 @@ const rejectSupersededSql = `
   limit :firstRows
 `;
 
-/**
- * Rejects the superseded rows among the staged ones: deletes them, and stores and counts their issues.
- * @param columnNumber - position of the sku in the file, from 1
- * @returns the number of rejected rows
- */
+/** Deletes the superseded rows among the staged ones, and reports them. Call it once per staging. */
 export async function rejectSupersededRows(
   trx: Knex.Transaction,
-  columnNumber: number,
-  tally: RunTally,
-): Promise<number> {
+  { skuColumnNumber: columnNumber }: StagedFeed,
+  stats: RunStats,
+): Promise<void> {
   const { field, code, severity, message } = supersededIssue(
     { line: 0, lastLine: 0, row: 0 },
     '',
     columnNumber,
   );
-  const { rows } = await tally.time('fold', () =>
+  const { rows } = await stats.timed('duplicates', () =>
     trx.raw<{ rows: (FirstRow & { count: number })[] }>(rejectSupersededSql, {
       field,
       columnNumber,
@@ -82,14 +78,13 @@ export async function rejectSupersededRows(
       valueCharacters: issueValueCharacters,
     }),
   );
-  const count = rows[0]?.count ?? 0;
-  tally.issues.count('duplicate_sku', count, rows);
-  return count;
+  stats.superseded = rows[0]?.count ?? 0;
+  stats.issues.count('duplicate_sku', stats.superseded, rows);
 }
 
 const rowsPerFetch = 10_000;
 
-/** Lists the row numbers of the superseded rows among the staged ones, in no particular order, in batches. */
+/** Lists the numbers of the superseded rows among the staged ones, unordered, in batches. */
 export async function* listSupersededRows(trx: Knex.Transaction): AsyncGenerator<number[]> {
   await trx.raw(
     `declare superseded no scroll cursor for

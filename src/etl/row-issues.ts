@@ -2,39 +2,39 @@ import { columnFormat, productColumns, type ProductColumn, recordBytes } from '.
 import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from '../feed-format/issue-codes';
 import { ownText, shorten } from '../feed-format/text';
 
-/** Row issues kept in full per run, errors before warnings; counts are exact beyond it. */
+/** Maximum number of row issues kept in full per run, errors before warnings; counts stay exact. */
 export const issuesKept = 10_000;
 
-/** How many of the first rows with a code a job shows. */
+/** Number of first rows that a job shows per code. */
 export const issueFirstRows = 3;
 
-/** A stored offending value is shortened to this many characters. */
+/** Maximum length of a stored value, in characters. */
 export const issueValueCharacters = 200;
 
-/** Where a record stands in its file. */
+/** Place of a record in its file. */
 export interface RecordPlace {
-  /** The line that it starts on, and the one that it ends on; the first line of the file is 1. */
+  /** First and last line; the first line of the file is 1. */
   line: number;
   lastLine: number;
-  /** Its number among the rows; the header is 0. */
+  /** Number of the row; the header is 0. */
   row: number;
 }
 
-/** One thing to say about one row, or about the feed as a whole (at the header). */
+/** One finding about a row, or about the feed as a whole (at the header). */
 export interface RowIssue extends RecordPlace {
   sku: string | null;
-  /** The column at fault; null where it is none of ours, or the row as a whole. */
+  /** Column at fault; null if the issue concerns an unknown column or the whole row. */
   field: ProductColumn | null;
-  /** Where that column stands in the file, from 1; null where there is no such place. */
+  /** Position of that column in the file, from 1; null if there is none. */
   columnNumber: number | null;
   code: RowIssueCode;
   severity: IssueSeverity;
   message: string;
-  /** The offending value, shortened. */
+  /** Shortened. */
   value: string | null;
 }
 
-/** What is at fault. */
+/** Cause of an issue. */
 export interface Fault {
   code: RowIssueCode;
   field?: ProductColumn | null;
@@ -42,7 +42,7 @@ export interface Fault {
   value?: string | null;
 }
 
-/** What is wrong and what is expected, for people. */
+/** Messages for people: what is wrong, and what is expected. */
 const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = {
   missing_required: (field) => `${field} is required and must not be empty.`,
   invalid_price: () =>
@@ -65,7 +65,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
     'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',
 };
 
-/** One text for all issues of a code and a field: many are kept. */
+/** All issues of a code and field share one text: many are kept. */
 const messageTexts = new Map(
   rowIssueCodes.map((code) => [
     code,
@@ -73,7 +73,7 @@ const messageTexts = new Map(
   ]),
 );
 
-/** Makes an issue with the message of its code, and with values that fit a report. */
+/** Creates an issue with the message of its code and shortened values. */
 export function rowIssue(
   { line, lastLine, row }: RecordPlace,
   sku: string | null,
@@ -93,10 +93,10 @@ export function rowIssue(
   };
 }
 
-/** One of the first rows with a code, as the job shows it. */
+/** A row that a job shows as an example of a code. */
 export type FirstRow = Pick<RowIssue, 'line' | 'row' | 'sku' | 'value'>;
 
-/** How often a code occurred in a run, and where first. */
+/** Number of issues of a code, with the first rows. */
 export interface RowIssueCount {
   code: RowIssueCode;
   severity: IssueSeverity;
@@ -105,34 +105,35 @@ export interface RowIssueCount {
 }
 
 /**
- * How much memory the issues of a run that are kept in full may take: room for 10,000 of 240 characters each, half as many
- * beyond ASCII. The runs at work hold theirs at the same time.
+ * Memory limit of the issues kept in full, per run: 10,000 of 240 ASCII characters, or half as many others. All runs in
+ * progress need it at the same time.
  */
 const keptBytesMax = 4 * 1024 * 1024;
 
-/** The memory of an issue besides its own texts. */
+/** Memory of an issue without its texts. */
 const bytesPerIssue = 176;
 
 const bytesOf = ({ sku, value }: RowIssue) => bytesPerIssue + textBytes(sku) + textBytes(value);
 
-/** In V8 a character takes one byte where all of the text can be written so; more than ASCII can, which is no matter here. */
+/** Estimates the memory of a text: V8 takes one byte per character for ASCII, two otherwise (Latin-1 is neglected). */
 function textBytes(text: string | null): number {
   if (text === null) return 0;
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
 }
 
 /**
- * Collects the issues of a run: exact counts per code, and the first in full, errors before warnings, as many as
- * `issuesKept` and `keptBytesMax` allow.
+ * Collects the issues of a run: exact counts per code, and the first issues in full.
+ *
+ * Errors take precedence over warnings within `issuesKept` and `keptBytesMax`.
  */
 export class RowIssueLog {
   private readonly keptBySeverity: Record<IssueSeverity, RowIssue[]> = { error: [], warning: [] };
   private keptBytes = 0;
-  /** Of which severity one was left out: so are all after it. */
+  /** Severities of which an issue was discarded: later ones are discarded too. */
   private readonly isFull: Record<IssueSeverity, boolean>;
   private readonly counts = new Map<RowIssueCode, { count: number; firstRows: FirstRow[] }>();
 
-  /** @param keeps - whether issues are wanted in full */
+  /** @param keeps - whether issues are kept in full */
   constructor(keeps = true) {
     this.isFull = { error: !keeps, warning: !keeps };
   }
@@ -144,11 +145,11 @@ export class RowIssueLog {
     const kept = { ...issue, sku: sku && ownText(sku), value: value && ownText(value) };
     this.keptBySeverity[severity].push(kept);
     this.keptBytes += bytesOf(kept);
-    this.leaveOut();
+    this.discardExcess();
   }
 
-  /** Lets go of what is beyond the limits, the last warnings first. */
-  private leaveOut(): void {
+  /** Discards issues beyond the limits, the last warnings first. */
+  private discardExcess(): void {
     const { error, warning } = this.keptBySeverity;
     while (error.length + warning.length > issuesKept || this.keptBytes > keptBytesMax) {
       const severity = warning.length > 0 ? 'warning' : 'error';
@@ -157,7 +158,7 @@ export class RowIssueLog {
     }
   }
 
-  /** Counts issues that are reported by other means. @param first - the first of them, in the order of the file */
+  /** Counts issues without keeping them. @param first - the first of them, in the order of the file */
   count(code: RowIssueCode, times: number, first: readonly FirstRow[]): void {
     if (times === 0) return;
     let entry = this.counts.get(code);
@@ -165,7 +166,7 @@ export class RowIssueLog {
     entry.count += times;
     for (const { line, row, sku, value } of first) {
       if (entry.firstRows.length >= issueFirstRows) break;
-      // A row may have the same fault in two cells; the header may have it in any number.
+      // A row with the same fault in two cells is shown once; the header with each of its columns.
       if (row > 0 && entry.firstRows.at(-1)?.row === row) continue;
       entry.firstRows.push({ line, row, sku: sku && ownText(sku), value: value && ownText(value) });
     }
@@ -175,7 +176,7 @@ export class RowIssueLog {
     return [...this.keptBySeverity.error, ...this.keptBySeverity.warning];
   }
 
-  /** The counts: errors before warnings, the most frequent first. */
+  /** Counts per code: errors before warnings, then the most frequent first. */
   get countsByCode(): RowIssueCount[] {
     return [...this.counts]
       .map(([code, { count, firstRows }]) => ({

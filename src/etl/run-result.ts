@@ -1,4 +1,4 @@
-/** What became of the rows of a run. processed = inserted + updated + unchanged + skipped, always. */
+/** Counters of a run: processed = inserted + updated + unchanged + skipped, always. */
 export interface RunCounters {
   processed: number;
   inserted: number;
@@ -7,19 +7,20 @@ export interface RunCounters {
   skipped: number;
 }
 
-/** The counters of a run that failed after it had skipped `skipped` rows. */
+/** Returns the counters of a failed run with `skipped` rows. */
 export function failedCounters(skipped: number): RunCounters {
   return { processed: skipped, inserted: 0, updated: 0, unchanged: 0, skipped };
 }
 
-/** The ETL result summary text (specification, section 2). */
+/** Formats the ETL result summary (specification, section 2). */
 export function summaryText(counters: RunCounters): string {
   const { processed, inserted, updated, unchanged, skipped } = counters;
   return `Products processed: ${processed}. Inserted: ${inserted}. Updated: ${updated}. Unchanged: ${unchanged}. Skipped: ${skipped}.`;
 }
-/** A reason why a whole run fails; the message is public. A bad row is never one. */
+
+/** Failure of a whole run; the message is public. An invalid row is never one. */
 export class FeedFailure extends Error {
-  /** @param unavailable - whether it may go away by itself, because something that the run needs is down */
+  /** @param unavailable - whether the failure is temporary: a dependency is down */
   constructor(
     reason: string,
     readonly unavailable: boolean = false,
@@ -27,4 +28,11 @@ export class FeedFailure extends Error {
   ) {
     super(reason, { cause });
   }
+}
+
+/** Returns the public reason of a failure. */
+export function failureReason(error: unknown): string {
+  // The specification's text of a wrong header has no full stop.
+  if (error instanceof FeedFailure) return error.message.replace(/(?<!\.)$/, '.');
+  return 'The products could not be saved.';
 }

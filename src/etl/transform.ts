@@ -12,35 +12,36 @@ import type { FeedHeader } from '../feed-format/header';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
 import { isLongerThan, trimText } from '../feed-format/text';
 
-/** One record of a feed. Its texts may be parts of a larger one, which they keep in memory. */
+/** A record of a feed. Its texts may be slices that retain a larger text. */
 export interface FeedRecord extends RecordPlace {
   readonly fieldCount: number;
-  /** Whether text follows a closing quote in it. */
+  /** Whether text follows a closing quote. */
   readonly misquoted: boolean;
-  /** Whether it is larger than a record may be; then no field is there but, perhaps, the sku. */
+  /** Whether it exceeds the maximum size; then no field is available but, perhaps, the sku. */
   readonly tooLong: boolean;
-  /** The field at one of the header's positions; undefined where the record has fewer. */
+  /** Returns the field at a position of the header; undefined where the record has fewer. */
   field(position: number): string | undefined;
-  /** The first fields, whatever their columns. Costs more. */
+  /** Returns the first fields, also of unknown columns. Slower. */
   firstFields(max: number): string[];
 }
 
-/** The cleaned values of a row; null is an empty cell or a column that the feed does not have. Price is a decimal text. */
+/** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
 
-/** The values of a row that can be loaded: the required ones are there. */
+/** Values of a valid row. */
 export type LoadableValues = ProductValues & { sku: string; product_name: string };
 
-/** What becomes of a row: a product, perhaps with warnings, or the reasons why it is skipped, perhaps with warnings. */
+/** Result of a row: values, perhaps with warnings, or the issues for which it is skipped. */
 export type RowOutcome =
   { values: LoadableValues; issues?: RowIssue[] } | { values?: undefined; issues: RowIssue[] };
 
-/** What is wrong with a cell. */
+/** Cause of an issue of a cell. */
 type FieldFault = Fault & { field: ProductColumn };
 
 /**
- * Cleans and validates one record by the feed format. Pure: the same record always gives the same outcome. All reasons
- * are given at once; a record that cannot be split into its columns gives just that reason.
+ * Cleans and validates one record by the feed format. A pure function.
+ *
+ * Reports all issues at once; a record that cannot be split into its columns has only that issue.
  */
 export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutcome {
   if (record.tooLong) {
@@ -65,7 +66,7 @@ export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutc
   return isLoadable ? { values: values as LoadableValues, issues } : { issues };
 }
 
-/** The issue of a cell, with the cell as it came. */
+/** Creates the issue of a cell, with its raw value. */
 function cellIssue(
   record: FeedRecord,
   { positions }: FeedHeader,
@@ -85,12 +86,12 @@ function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
 
 type Cleaner = (text: string) => string | null;
 
-/** What the rules do to a text that is trimmed and not empty; `plain_decimal` waits for the validation of the price. */
+/** Cleaning rules for a trimmed, non-empty text; `plain_decimal` is applied when the price is validated. */
 const cleaners: Record<
   Exclude<CleaningRule, 'trim' | 'empty_to_null' | 'plain_decimal'>,
   (text: string) => string
 > = {
-  // Of ASCII alone: other letters have upper cases that would make a code of what is none.
+  // ASCII only: some other letters have ASCII upper cases, and would become valid codes.
   upper_case: (text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase()),
   lower_case: (text) => text.toLowerCase(),
   separators_to_underscores: (text) => text.replace(/[\s-]/g, '_'),
@@ -98,7 +99,7 @@ const cleaners: Record<
     Object.hasOwn(availabilitySpellings, text) ? availabilitySpellings[text]! : text,
 };
 
-/** The rules of a column as one function; most columns have no more than the two that every column has. */
+/** Combines the rules of a column; most columns have only the two common ones. */
 function cleanerOf(column: ProductColumn): Cleaner {
   const rules = columnFormat(column).cleaning.flatMap((rule) =>
     rule in cleaners ? [cleaners[rule as keyof typeof cleaners]] : [],
@@ -137,7 +138,7 @@ function cleanValues(record: FeedRecord, { positions }: FeedHeader): ProductValu
   };
 }
 
-/** What every column is checked for; of the same shape, so that the loop over each row's columns stays fast. */
+/** Checks of every column; objects of one shape, so that V8 keeps the loop fast. */
 const textRules = feedColumns.map((column: ColumnFormat & { name: ProductColumn }) => ({
   field: column.name,
   required: column.required,
@@ -154,7 +155,7 @@ function checkTexts(values: ProductValues, faults: FieldFault[]): void {
   }
 }
 
-/** Checks price and currency, which depend on each other, and leaves the price as a plain decimal text in `values`. */
+/** Checks price and currency, which depend on each other, and normalizes both in `values`. */
 function checkMoney(values: ProductValues, faults: FieldFault[]): void {
   const { currency } = values;
   const currencyIsKnown = currency === null || isActiveCurrency(currency);
@@ -187,9 +188,9 @@ const priceGrammar = new RegExp(columnFormat('price').grammar!);
 const wholeDigitsMax = 12;
 
 /**
- * Reads a price by the published grammar.
- * @returns the amount as a decimal text that PostgreSQL reads exactly, and the currency if a code names one; undefined
- * for anything else
+ * Parses a price by the published grammar.
+ * @returns the amount as a decimal text that PostgreSQL reads exactly, and the currency of an ISO code; undefined for
+ * anything else
  */
 export function parsePrice(text: string): { amount: string; currency?: string } | undefined {
   if (plainPrice.test(text)) return { amount: text };

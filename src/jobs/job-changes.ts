@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
-import { listJobVersions } from './run-progress.repository';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
+import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { describeValidationJob, getJob, type Job } from './jobs.service';
+import { listJobVersions } from './run-progress.repository';
 
-/** How often a process looks whether the jobs have changed for which somebody waits, with one statement for all. */
-export const jobWatchMilliseconds = 200;
+/** Poll interval for changed jobs: one query per process serves all waiters. */
+export const jobPollMilliseconds = 200;
 
-/** How many may wait for a job to change. */
-export const jobWatchers = 1_000;
+/** Maximum number of waiters per process. */
+export const jobWaitersMax = 1_000;
 
-/** What somebody waits for. */
-interface Wait {
+interface Waiter {
   jobId: number;
   version: string;
   isOver: () => boolean;
@@ -22,60 +21,60 @@ interface Wait {
 }
 
 /**
- * Gives those who wait for a validation job what has become of it: however many they are, the database is asked which jobs
- * have changed, and for those, and not at all when nobody waits. Asked, since what it could tell by itself does not come
- * through every pooler.
+ * Long-polling fan-out: one query per interval serves all waiters for validation jobs.
+ *
+ * It polls because notifications do not pass every pooler; without waiters it is idle.
  */
-export class JobWatch {
-  private waits = new Set<Wait>();
-  private isLooking = false;
+export class JobChanges {
+  private waiters = new Set<Waiter>();
+  private isPolling = false;
 
   constructor(private readonly db: Database) {}
 
-  /** Whether as many wait as may. */
+  /** Tells whether the maximum number of waiters is reached. */
   isFull(): boolean {
-    return this.waits.size >= jobWatchers;
+    return this.waiters.size >= jobWaitersMax;
   }
 
   /**
-   * Waits until a job is no longer of this version, or `isOver` says that nobody wants to know.
-   * @returns the job then; undefined when it has not changed
+   * Waits until a job no longer has this version, or until `isOver`.
+   * @returns the changed job; undefined when it has not changed
    * @throws whatever the database throws
    */
-  change(jobId: number, version: string, isOver: () => boolean): Promise<VersionedJobRow | undefined> {
+  wait(jobId: number, version: string, isOver: () => boolean): Promise<VersionedJobRow | undefined> {
     return new Promise((resolve, reject) => {
-      this.waits.add({ jobId, version, isOver, resolve, reject });
-      if (!this.isLooking) void this.look();
+      this.waiters.add({ jobId, version, isOver, resolve, reject });
+      if (!this.isPolling) void this.poll();
     });
   }
 
-  private async look(): Promise<void> {
-    this.isLooking = true;
-    while (this.waits.size > 0) {
-      await sleep(jobWatchMilliseconds);
+  private async poll(): Promise<void> {
+    this.isPolling = true;
+    while (this.waiters.size > 0) {
+      await sleep(jobPollMilliseconds);
       try {
         const changed = await this.findChanged();
-        this.settle((wait) => {
-          const job = changed.get(wait.jobId);
-          const hasChanged = job !== undefined && job.version !== wait.version;
-          if (!hasChanged && !wait.isOver()) return false;
-          wait.resolve(hasChanged ? job : undefined);
+        this.settle((waiter) => {
+          const job = changed.get(waiter.jobId);
+          const hasChanged = job !== undefined && job.version !== waiter.version;
+          if (!hasChanged && !waiter.isOver()) return false;
+          waiter.resolve(hasChanged ? job : undefined);
           return true;
         });
       } catch (error) {
-        this.settle((wait) => {
-          wait.reject(error);
+        this.settle((waiter) => {
+          waiter.reject(error);
           return true;
         });
       }
     }
-    this.isLooking = false;
+    this.isPolling = false;
   }
 
-  /** The jobs that are no longer as somebody who waits for them knows them, by number. */
+  /** Finds the jobs whose version differs from that of a waiter, by number. */
   private async findChanged(): Promise<ReadonlyMap<number, VersionedJobRow>> {
-    const versions = await listJobVersions(this.db, new Set(Array.from(this.waits, ({ jobId }) => jobId)));
-    const changed = [...this.waits].filter(
+    const versions = await listJobVersions(this.db, new Set(Array.from(this.waiters, ({ jobId }) => jobId)));
+    const changed = [...this.waiters].filter(
       ({ jobId, version }) => (versions.get(jobId) ?? version) !== version,
     );
     if (changed.length === 0) return new Map();
@@ -83,20 +82,19 @@ export class JobWatch {
     return new Map(jobs.map((job) => [job.job_id, job]));
   }
 
-  /** Forgets the waits that `end` has ended. */
-  private settle(end: (wait: Wait) => boolean): void {
-    for (const wait of this.waits) if (end(wait)) this.waits.delete(wait);
+  /** Removes the waiters that `settleOne` has settled. */
+  private settle(settleOne: (waiter: Waiter) => boolean): void {
+    for (const waiter of this.waiters) if (settleOne(waiter)) this.waiters.delete(waiter);
   }
 }
 
 /**
- * The job as it is, and again after each change, until `isOver` says that nobody wants to know. It can look the same: not
- * all that changes is shown.
+ * Yields the job now and after each change, until `isOver`. Equal jobs may follow each other.
  * @throws job_not_found; whatever the database throws
  */
 export async function* followJob(
   db: Database,
-  watch: JobWatch,
+  changes: JobChanges,
   id: string,
   scope: PartnerScope,
   isOver: () => boolean,
@@ -105,7 +103,7 @@ export async function* followJob(
   while (job) {
     yield job;
     if (job.version === null || isOver()) return;
-    const row = await watch.change(parseId('JV', id)!, job.version, isOver);
+    const row = await changes.wait(parseId('JV', id)!, job.version, isOver);
     job = row && describeValidationJob(row);
   }
 }

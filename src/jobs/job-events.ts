@@ -1,15 +1,15 @@
 import type { Job } from './jobs.service';
 
-/** After how long a stream of a job's changes ends; its client comes again, with a key that is still in use. */
+/** Maximum duration of an event stream; its client reconnects, which checks its key again. */
 export const jobEventsMilliseconds = 60_000;
 
-/** How often it says something at least: proxies take a minute of silence for the end. */
-export const jobEventsSilenceMilliseconds = 15_000;
+/** Heartbeat interval: proxies close a connection that is idle for a minute. */
+export const jobEventsHeartbeatMilliseconds = 15_000;
 
-/** After how long a client of such a stream comes again. */
+/** Reconnection delay of the client. */
 const jobEventsRetryMilliseconds = 2_000;
 
-/** A job as it is sent, and the entity tag of that. */
+/** Representation of a job, with its entity tag. */
 export interface JobState {
   job: Job;
   text: string;
@@ -17,9 +17,9 @@ export interface JobState {
 }
 
 /**
- * The changes of a job as server-sent events (HTML, section 9.2), until it has no run, or for ten minutes.
+ * Streams the changes of a job as server-sent events (HTML, section 9.2), for one minute or until it has no run.
  * @param states - follows the job until `isOver`
- * @param lastTag - of the state that the client has
+ * @param lastTag - entity tag of the client's last state
  */
 export async function* jobEvents(
   states: (isOver: () => boolean) => AsyncIterable<JobState>,
@@ -28,12 +28,12 @@ export async function* jobEvents(
 ): AsyncGenerator<string> {
   yield `retry: ${jobEventsRetryMilliseconds}\n\n`;
   const end = performance.now() + jobEventsMilliseconds;
-  let known = lastTag;
+  let sentTag = lastTag;
   while (performance.now() < end && !isAborted()) {
-    const silentUntil = Math.min(performance.now() + jobEventsSilenceMilliseconds, end);
-    for await (const { job, text, tag } of states(() => performance.now() >= silentUntil || isAborted())) {
-      if (tag !== known) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
-      known = tag;
+    const heartbeatAt = Math.min(performance.now() + jobEventsHeartbeatMilliseconds, end);
+    for await (const { job, text, tag } of states(() => performance.now() >= heartbeatAt || isAborted())) {
+      if (tag !== sentTag) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
+      sentTag = tag;
       if (!job.hasRun) return;
     }
     yield ':\n\n';

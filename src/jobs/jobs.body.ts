@@ -2,7 +2,7 @@ import type { components } from '../../generated/openapi';
 import { formatId } from '../shared/ids';
 import type { Job } from './jobs.service';
 
-/** A job as the document has it. */
+/** Maps a job to its representation. */
 export function jobBody(job: Job): components['schemas']['Job'] {
   return {
     job_id: job.jobId,

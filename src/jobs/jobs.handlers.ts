@@ -7,28 +7,28 @@ import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
-import { followJob, type JobWatch } from './job-changes';
+import { followJob, type JobChanges } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
 import { jobBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
 
-/** The longest that an answer is held until a run ends, or a job changes. */
+/** Maximum time that a response waits for the end of a run or a change of a job. */
 export const jobWaitSecondsMax = 60;
 
-/** The operations that show jobs. */
+/** Handlers of the operations that read jobs. */
 export function jobHandlers(
   db: Database,
-  watch: JobWatch,
+  changes: JobChanges,
 ): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues'> {
   return {
     async getJob({ path, headers, caller, isAborted, reply }) {
       const { wait } = parsePrefer(headers.Prefer);
-      const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
+      const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
       let state: JobState | undefined;
-      for await (const next of statesOf(path.job_id, caller, overIn(seconds ?? 0, isAborted))) {
-        const isNews = state ? next.tag !== state.tag : hasEnded(next.job);
+      for await (const next of statesOf(path.job_id, caller, deadline(seconds ?? 0, isAborted))) {
+        const isNew = state ? next.tag !== state.tag : hasEnded(next.job);
         state = next;
-        if (headers['If-None-Match'] === undefined ? isNews : !hasCopy(headers, next.tag)) break;
+        if (headers['If-None-Match'] === undefined ? isNew : !hasCopy(headers, next.tag)) break;
       }
       const { job, tag } = state!;
       const stateHeaders = {
@@ -44,7 +44,7 @@ export function jobHandlers(
       const lastTag = headers['Last-Event-ID'];
       const state = stateOf(await getJob(db, path.job_id, caller.partnerName));
       if (hasEnded(state.job) && state.tag === lastTag) return reply(204, undefined);
-      if (watch.isFull()) throw unavailable('too many wait for a job to change');
+      if (changes.isFull()) throw unavailable('too many waiters for changes of jobs');
       const states = (isOver: () => boolean) => statesOf(path.job_id, caller, isOver);
       const events = jobEvents(states, lastTag, isAborted);
       return reply(200, Readable.from(events, { objectMode: false }), { 'X-Accel-Buffering': 'no' });
@@ -70,7 +70,7 @@ export function jobHandlers(
     { partnerName }: Caller,
     isOver: () => boolean,
   ): AsyncGenerator<JobState> {
-    for await (const job of followJob(db, watch, id, partnerName, isOver)) yield stateOf(job);
+    for await (const job of followJob(db, changes, id, partnerName, isOver)) yield stateOf(job);
   }
 }
 
@@ -79,23 +79,23 @@ function stateOf(job: Job): JobState {
   return { job, text, tag: entityTagOf(Buffer.from(text)) };
 }
 
-/** How long a response is held at most. */
+/** Limits the wait that a client prefers. */
 export const boundedWait = (seconds: number) => Math.min(seconds, jobWaitSecondsMax);
 
-/** Says when the wait is over: after so many seconds, or when nobody waits any more. */
-export function overIn(seconds: number, isAborted: () => boolean): () => boolean {
+/** Returns whether a wait is over: after `seconds`, or when the request is aborted. */
+export function deadline(seconds: number, isAborted: () => boolean): () => boolean {
   const until = performance.now() + seconds * 1000;
   return () => performance.now() >= until || isAborted();
 }
 
-/** A cursor that cannot be one is 400. */
+/** Rejects a malformed cursor with 400. */
 export const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 
 export const jobChecks = { listJobIssues: checkCursor } satisfies Checks;
 
-/** A row issue as the document has it. */
+/** Maps a row issue to its representation. */
 export function issueBody(issue: RowIssue): components['schemas']['RowIssue'] {
   return {
     line: issue.line,

@@ -10,24 +10,24 @@ import type { RunProgress } from './run-progress.repository';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
 
-/** A row of `submission_jobs`. */
-export interface SubmissionJobRow {
+/** Row of `submission_jobs`. */
+interface SubmissionJobRow {
   job_id: number;
   feed_id: number;
   created_at: Date;
 }
 
-/** A row of `validation_jobs`; the counters are null unless the last run has ended. */
+/** Row of `validation_jobs`; the counters are null unless the last run has ended. */
 export interface ValidationJobRow {
   job_id: number;
   feed_id: number;
   status: JobStatus;
   created_at: Date;
-  /** When the run was requested that waits or is in progress; null when there is none. */
+  /** When the queued or running run was requested; null when there is none. */
   run_requested_at: Date | null;
-  /** How far the run is that goes on; null when it has not told yet, or none does. */
+  /** Last report of the run in progress; null before the first one. */
   progress: RunProgress | null;
-  /** Whether that run has been asked to stop. */
+  /** Whether the cancellation of that run is requested. */
   cancel_requested: boolean;
   started_at: Date | null;
   finished_at: Date | null;
@@ -40,7 +40,7 @@ export interface ValidationJobRow {
   issue_counts: RowIssueCount[];
 }
 
-/** The submission job with this number; null when there is none in the scope. */
+/** Finds a submission job; null when there is none in the scope. */
 export async function findSubmissionJob(
   db: Database,
   jobId: number,
@@ -50,10 +50,10 @@ export async function findSubmissionJob(
   return ((await jobs.first()) as SubmissionJobRow | undefined) ?? null;
 }
 
-/** A validation job, and what tells its states apart: another text after each change. */
+/** A validation job with a version that differs after each change. */
 export type VersionedJobRow = ValidationJobRow & { version: string };
 
-/** The validation job with this number; null when there is none in the scope. */
+/** Finds a validation job; null when there is none in the scope. */
 export async function findValidationJob(
   db: Database,
   jobId: number,
@@ -63,7 +63,7 @@ export async function findValidationJob(
   return (await jobs.first<VersionedJobRow | undefined>(versionedColumns(db))) ?? null;
 }
 
-/** The validation jobs with these numbers, for who may see them. */
+/** Lists validation jobs of any partner: the caller has checked the scope. */
 export async function listValidationJobs(db: Database, jobIds: Iterable<number>): Promise<VersionedJobRow[]> {
   return db('validation_jobs')
     .whereIn('job_id', [...jobIds])
@@ -90,16 +90,16 @@ export async function insertJobs(
   return { submissionJobId: submission!.job_id, validationJobId: validation!.job_id };
 }
 
-/** An issue as it is kept: with its place in the run's list, from 1. */
+/** A stored issue, numbered from 1 per job. */
 export type NumberedIssue = RowIssue & { issueNumber: number };
 
-/** Which issues to list; an absent filter lets all pass. */
+/** Filter of issues; an absent field matches all. */
 export interface RowIssueFilter {
   code?: RowIssueCode;
   severity?: IssueSeverity;
 }
 
-/** The issues kept of the job's last run that ended, those after `afterNumber`, in the order of the file. */
+/** Lists stored issues of the job's last finished run after `afterNumber`, in the order of the file. */
 export async function listRowIssues(
   db: Database,
   jobId: number,
@@ -130,7 +130,7 @@ export async function listRowIssues(
     });
 }
 
-/** The feed of a validation job that is there. */
+/** Gets the feed of an existing validation job. */
 export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
   const [feed] = (await db('validation_jobs')
     .join('feeds', 'feeds.feed_id', 'validation_jobs.feed_id')
@@ -146,12 +146,12 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
   return feed;
 }
 
-/** Shows that the file is read and the products are being loaded. */
+/** Marks the feed as validated: its products are being loaded. */
 export async function markLoading(db: Database, feedId: number): Promise<void> {
   await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
 }
 
-/** Ends a run that loaded its products. @returns whether it did; not when the run has been asked to stop */
+/** Completes a run. @returns false if its cancellation is requested; the caller must then roll back */
 export async function completeRun(
   db: Database,
   run: { jobId: number; feedId: number },
@@ -170,15 +170,15 @@ export async function completeRun(
     });
   await db('feeds').where('feed_id', run.feedId).update({ status: 'processed' });
   if (completed === 0) return false;
-  await tellOfRun(db, 'job.completed', run.jobId);
+  await publishRunEvent(db, 'job.completed', run.jobId);
   return true;
 }
 
 const thisRun = "job_id = :jobId and run_count = :run and status = 'running'";
 
 /**
- * Fails a run, unless it waits again or another one has begun since. `skipped` rows were rejected until then.
- * @returns whether it did
+ * Fails a run with `skipped` rejected rows, unless it was requeued or another one has started.
+ * @returns whether the run was failed
  */
 export async function failRun(
   db: Database,
@@ -194,11 +194,11 @@ export async function failRun(
     issueCounts: JSON.stringify(issueCounts),
   });
   if (rowCount === 0) return false;
-  await tellOfRun(db, 'job.failed', at.jobId);
+  await publishRunEvent(db, 'job.failed', at.jobId);
   return true;
 }
 
-/** What ends the run of a job as failed, and its feed with it: `reason`, `skipped` and `issueCounts` are bound. */
+/** Builds the statement that fails a run and its feed. Bindings: `reason`, `skipped`, `issueCounts`. */
 export function failSql(which: string): string {
   return `
     with job as (
@@ -213,12 +213,12 @@ export function failSql(which: string): string {
   `;
 }
 
-/** Has the endpoints that want it told how a run has ended: the job as it is now. */
-export async function tellOfRun(db: Database, type: EventType, jobId: number): Promise<void> {
-  await db.raw(tellOfRunSql, { type, jobId });
+/** Publishes the end of a run, with the job as it is now. */
+export async function publishRunEvent(db: Database, type: EventType, jobId: number): Promise<void> {
+  await db.raw(publishRunEventSql, { type, jobId });
 }
 
-const tellOfRunSql = publishEventsSql(`
+const publishRunEventSql = publishEventsSql(`
   select cast(:type as text) as event_type, partner_name, to_json(validation_jobs) as content
   from validation_jobs join feeds using (feed_id) join partners using (partner_id)
   where job_id = :jobId

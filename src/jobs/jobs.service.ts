@@ -16,7 +16,7 @@ import {
 } from './jobs.repository';
 import type { RunProgress } from './run-progress.repository';
 
-/** A job as its users see it. */
+/** A job of either type, as shown to users. */
 export interface Job {
   jobId: string;
   feedId: number;
@@ -29,11 +29,11 @@ export interface Job {
   finishedAt: Date | null;
   summary: RunCounters | null;
   issueCounts: RowIssueCount[];
-  /** Whether a run of it waits in the queue or goes on. */
+  /** Whether a run is queued or in progress. */
   hasRun: boolean;
-  /** While a run goes on, once it has told. */
+  /** Absent until the run in progress has reported. */
   progress?: RunProgress;
-  /** Another one after each change; null: the job never changes. */
+  /** Differs after each change; null: the job never changes. */
   version: string | null;
 }
 
@@ -44,7 +44,7 @@ export async function getJob(db: Database, id: string, scope: PartnerScope): Pro
   return job;
 }
 
-/** The job; null when there is none in the scope. */
+/** Finds a job; null when there is none in the scope. */
 export async function findJob(db: Database, id: string, scope: PartnerScope): Promise<Job | null> {
   const submissionId = parseId('JS', id);
   if (submissionId !== undefined) {
@@ -71,7 +71,7 @@ export async function findJob(db: Database, id: string, scope: PartnerScope): Pr
   return row && describeValidationJob(row);
 }
 
-/** A validation job as its users see it. */
+/** Converts the row of a validation job. */
 export function describeValidationJob(row: ValidationJobRow & { version: string | null }): Job {
   const { text, result, summary } = describeRun(row);
   return {
@@ -86,13 +86,13 @@ export function describeValidationJob(row: ValidationJobRow & { version: string 
     finishedAt: row.finished_at,
     summary,
     issueCounts: row.issue_counts,
-    hasRun: row.status === 'running' || isWaiting(row),
+    hasRun: row.status === 'running' || isQueued(row),
     progress: row.progress ?? undefined,
     version: row.version,
   };
 }
 
-/** The columns of a validation job that tell its last run. */
+/** Columns of a validation job that describe its last run. */
 export type RunColumns = Pick<
   ValidationJobRow,
   | 'job_id'
@@ -106,18 +106,18 @@ export type RunColumns = Pick<
   | 'skipped'
 >;
 
-const isWaiting = ({ status, run_requested_at }: Pick<RunColumns, 'status' | 'run_requested_at'>) =>
+const isQueued = ({ status, run_requested_at }: Pick<RunColumns, 'status' | 'run_requested_at'>) =>
   status === 'queued' && run_requested_at !== null;
 
-/** What a validation job says of its last run: the text for people, the summary text and its counters. */
+/** Describes the last run: message, summary text and counters. */
 function describeRun(row: RunColumns): { text: string; result?: string; summary: RunCounters | null } {
   if (row.status === 'queued') {
-    if (isWaiting(row)) return { text: 'Validation job queued. It starts automatically.', summary: null };
+    if (isQueued(row)) return { text: 'Validation job queued. It starts automatically.', summary: null };
     const id = formatId('JV', row.job_id);
     return { text: `Validation job queued. Start it with POST /jobs/${id}/run.`, summary: null };
   }
   if (row.status === 'running') return { text: 'ETL is running.', summary: null };
-  // A check of the table: every counter of a job that has ended is there.
+  // A check constraint of the table: a finished job has all counters.
   const summary: RunCounters = {
     processed: row.processed!,
     inserted: row.inserted!,
@@ -128,29 +128,29 @@ function describeRun(row: RunColumns): { text: string; result?: string; summary:
   return { text: endText(row.failure_reason, summary), result: summaryText(summary), summary };
 }
 
-/** What a feed says of its validation job, for people (specification, section 2). */
+/** Formats the validation message of a feed (specification, section 2). */
 export function validationMessage(row: RunColumns): string {
   const { text } = describeRun(row);
   return row.status === 'completed' ? `ETL processing completed. ${text}` : text;
 }
 
-/** Whether the last run of the job has ended. */
+/** Tells whether the last run of the job has ended. */
 export const hasEnded = ({ status }: Job) => status === 'completed' || status === 'failed';
 
-/** What the job of a finished run says, for people. */
+/** Formats the message of a finished run. */
 export function endText(failureReason: string | null, counters: RunCounters): string {
   const result = summaryText(counters);
   return failureReason === null ? result : `ETL processing failed: ${failureReason} ${result}`;
 }
 
-/** One page of a job's issues, with the exact counts of the whole run. */
-export interface RowIssuePage extends Page<NumberedIssue> {
+/** Page of a job's issues, with the exact counts of the whole run. */
+interface RowIssuePage extends Page<NumberedIssue> {
   issueCounts: RowIssueCount[];
 }
 
 /**
- * What the job's last run that ended found wrong.
- * @param page - `limit` entries after `cursor`, the `nextCursor` of the page before
+ * Lists row issues of the job's last finished run.
+ * @param page - `limit` entries after `cursor`, the `nextCursor` of the previous page
  * @throws job_not_found, invalid_query
  */
 export async function listJobIssues(
@@ -169,7 +169,7 @@ export async function listJobIssues(
   return { ...issues, issueCounts: job.issueCounts };
 }
 
-/** The place in the list that a cursor stands for; 0 is before the first. @throws invalid_query */
+/** Parses a cursor to a position in the list; 0 is before the first. @throws invalid_query */
 export function parsePosition(cursor: unknown): number {
   if (cursor === undefined) return 0;
   if (typeof cursor !== 'string' || !/^[1-9]\d{0,8}$/.test(cursor)) throw invalidCursor();

@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
-import type { RunPhase } from '../etl/copy-rows';
+import type { RunPhase } from '../etl/run-stats';
 
-/** How far a run is: `JobProgress` of the document. Sizes in bytes, rates of the last seconds. */
+/** Progress of a run: `JobProgress` of the contract. Rates are those of the last five seconds. */
 export interface RunProgress {
   phase: RunPhase;
   rows: number;
@@ -11,18 +11,18 @@ export interface RunProgress {
   bytes_per_second: number;
 }
 
-/** Which run of a job, from 1. */
+/** Identifies a run of a job; the first one is 1. */
 export interface RunNumber {
   jobId: number;
   run: number;
 }
 
-/** Why a run has failed that somebody has cancelled. */
+/** Failure reason of a cancelled run. */
 export const cancelledReason = 'The run was cancelled.';
 
 /**
- * Shows how far a run is. Waits for nobody: not when the run is being ended, or has been.
- * @returns whether it has been asked to stop
+ * Reports progress, unless the job is locked (its run is just ending) or no longer running.
+ * @returns whether the cancellation of the run is requested
  */
 export async function reportProgress(db: Database, at: RunNumber, progress: RunProgress): Promise<boolean> {
   const { rows } = await db.raw<{ rows: { cancel_requested: boolean }[] }>(
@@ -30,7 +30,7 @@ export async function reportProgress(db: Database, at: RunNumber, progress: RunP
        select job_id, cancel_requested from validation_jobs
        where job_id = :jobId and run_count = :run and status = 'running'
        for no key update skip locked
-     ), told as (
+     ), reported as (
        update validation_jobs set progress = :progress from job
        where validation_jobs.job_id = job.job_id and progress is distinct from cast(:progress as jsonb)
      )
@@ -40,12 +40,12 @@ export async function reportProgress(db: Database, at: RunNumber, progress: RunP
   return rows[0]?.cancel_requested ?? false;
 }
 
-/** Has the server give up the statement that a run is amid. `backend` is the server's process, also behind a pooler. */
+/** Cancels the running statement of a run. `backend` is the server process, also behind a pooler. */
 export async function cancelStatementOf(db: Database, backend: number): Promise<void> {
   await db.raw('select pg_cancel_backend(?)', [backend]);
 }
 
-/** The `version` of these validation jobs, by number; without those that are not there. */
+/** Gets the versions of validation jobs by number, without missing ones. */
 export async function listJobVersions(
   db: Database,
   jobIds: Iterable<number>,

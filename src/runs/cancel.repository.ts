@@ -5,18 +5,15 @@ import { failLockedRun } from './recovery';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 
-/** What a cancellation has met: a run that it has ended, one that goes on and was told to stop, or none. */
-export type Cancellation = 'ended' | 'none' | { run: number } | 'about to change';
+/** Result of a cancellation request: a number is that of a run in progress, which was requested to stop. */
+type Cancellation = 'ended' | 'none' | { run: number } | 'changing';
 
-/**
- * Ends the run of a job that waits, or whose process has died; asks one that is in progress to stop. Safe to call at once,
- * and again.
- */
+/** Ends a queued or orphaned run; requests a run in progress to stop. Idempotent, and safe to call concurrently. */
 export async function requestCancel(trx: Knex.Transaction, jobId: number): Promise<Cancellation> {
   if (await lockJob(trx, jobId)) {
     const job = await trx<ValidationJobRow>('validation_jobs').where('job_id', jobId).forUpdate().first();
-    const isWaiting = job?.status === 'queued' && job.run_requested_at !== null;
-    if (job?.status !== 'running' && !isWaiting) return 'none';
+    const isQueued = job?.status === 'queued' && job.run_requested_at !== null;
+    if (job?.status !== 'running' && !isQueued) return 'none';
     await failLockedRun(trx, jobId, cancelledReason);
     return 'ended';
   }
@@ -28,11 +25,11 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
      returning run_count as run`,
     [jobId],
   );
-  // Whoever has claimed the job says so a moment later, and has it locked at the end.
-  return rows[0] ?? 'about to change';
+  // The claim is not visible as `running` yet, or the run is just ending.
+  return rows[0] ?? 'changing';
 }
 
-/** Whether this run of the job goes on. */
+/** Tells whether this run of the job is in progress. */
 export async function isRunning(db: Database, { jobId, run }: RunNumber): Promise<boolean> {
   const job = db('validation_jobs').where({ job_id: jobId, run_count: run, status: 'running' });
   return (await job.first('job_id')) !== undefined;

@@ -7,14 +7,14 @@ import type { PartnerScope } from '../shared/caller';
 import { isRunning, requestCancel } from './cancel.repository';
 import { getJob, type Job } from '../jobs/jobs.service';
 import type { RunNumber } from '../jobs/run-progress.repository';
-import { jobWatchMilliseconds } from '../jobs/job-changes';
+import { jobPollMilliseconds } from '../jobs/job-changes';
 
-/** How long the answer to a cancellation waits for the run to end. */
+/** Maximum time that a cancellation waits for the end of the run. */
 export const cancelWaitMilliseconds = 10_000;
 
 /**
- * Stops the run of a validation job, and waits for its end, for up to ten seconds and while somebody wants to know.
- * @returns the job as it is then, and whether the run has ended
+ * Cancels the run of a validation job, and waits up to ten seconds for its end.
+ * @param isAborted - whether the client has disconnected or the service shuts down
  * @throws job_not_found, not_a_validation_job, no_run
  */
 export async function cancelRun(
@@ -26,26 +26,27 @@ export async function cancelRun(
   const { type } = await getJob(db, id, scope);
   if (type !== 'validation') throw notAJobToCancel();
   const deadline = performance.now() + cancelWaitMilliseconds;
-  const hasEnded = await endRun(db, parseId('JV', id)!, () => performance.now() >= deadline || isAborted());
+  const isOver = () => performance.now() >= deadline || isAborted();
+  const hasEnded = await endRun(db, parseId('JV', id)!, isOver);
   if (hasEnded === 'none') throw jobWithoutRun(id);
   return { job: await getJob(db, id, scope), hasEnded };
 }
 
-/** @returns whether the run has ended before `isOver`; 'none' when there was none. @throws unavailable when none was told */
+/** @returns whether the run ended in time; 'none' when there was none. @throws unavailable when the request failed */
 async function endRun(db: Database, jobId: number, isOver: () => boolean): Promise<boolean | 'none'> {
-  let told: RunNumber | undefined;
+  let cancelled: RunNumber | undefined;
   do {
-    if (told) {
-      // One that has begun since was asked for by somebody who knew that.
-      if (!(await isRunning(db, told))) return true;
+    if (cancelled) {
+      // A later run was requested after the cancellation.
+      if (!(await isRunning(db, cancelled))) return true;
     } else {
-      const met = await inTransaction(db, 'request', (trx) => requestCancel(trx, jobId));
-      if (met === 'ended') return true;
-      if (met === 'none') return met;
-      if (met !== 'about to change') told = { jobId, ...met };
+      const result = await inTransaction(db, 'request', (trx) => requestCancel(trx, jobId));
+      if (result === 'ended') return true;
+      if (result === 'none') return result;
+      if (result !== 'changing') cancelled = { jobId, ...result };
     }
-    await sleep(jobWatchMilliseconds);
+    await sleep(jobPollMilliseconds);
   } while (!isOver());
-  if (told === undefined) throw unavailable('the run could not be told to stop');
+  if (!cancelled) throw unavailable('failed to request the cancellation');
   return false;
 }

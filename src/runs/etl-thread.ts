@@ -15,33 +15,33 @@ import { type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunReport } from './run-feed';
 import type { Outcome, RunTask, WorkerSettings } from './etl-worker';
 
-/** The thread terminates, and returns its memory, when it was idle for this long. */
+/** Idle timeout of the thread, after which its memory is free. */
 const idleMilliseconds = 60_000;
 
 /**
- * Limits of the heap of a thread. Rows die young, and most are never made into texts. What lives longer is bounded for each
- * task (see `RowIssueLog`, `TextBatch`, `RecordExtractor`). More of either costs memory and saves no time.
+ * Heap limits of a thread; larger ones save no time. Rows are short-lived, and what lives longer is bounded for each task
+ * (see `RowIssueLog`, `TextBatch`, `RecordExtractor`).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 96 };
 
 const outOfMemory = 'The run ran out of memory. Split the feed into smaller files.';
 const interrupted = 'The run was interrupted. Run the job again.';
 
-/** The worker thread that reads feeds; it starts with the first task and terminates when idle. */
+/** Worker thread that reads feeds; it starts with the first task, and terminates when idle. */
 export interface EtlThread {
-  /** Runs one job. When the thread dies, its runs and plans are repeated one at a time, each in a thread of its own. */
+  /** Runs a job. If the thread crashes, its runs and plans are repeated one by one, each in its own thread. */
   run(claim: Claim): Promise<RunReport>;
   /** @throws FeedFailure; unavailable */
   plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
-  /** Sends the rejects of a run through `port`. @throws FeedFailure; unavailable, also when the thread dies */
+  /** Sends the rejects of a run through `port`. @throws FeedFailure; unavailable, also when the thread crashes */
   sendRejects(request: RejectsRequest, port: MessagePort): Promise<void>;
-  /** The connections of the thread. */
+  /** Returns the use of the thread's connection pool. */
   poolUse(): PoolUse;
   /** Terminates the thread; PostgreSQL rolls back the transactions of its runs. */
   stop(): Promise<void>;
 }
 
-/** Prepares the thread; tasks share it and alternate chunk by chunk, so that memory does not grow with their number. */
+/** Prepares the thread, which all tasks share: they alternate chunk by chunk. */
 export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Database, log: Log): EtlThread {
   const poolUse = new SharedPoolUse();
   const shared = openThread(
@@ -51,21 +51,22 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       idleTimeout: idleMilliseconds,
     },
   );
-  // The connections of the thread end with it.
+  // The thread's connections end with it.
   shared.on('workerDestroy', () => poolUse.note({ used: 0, free: 0, waiting: 0 }));
   const isolated = openThread({ ...settings, concurrentRuns: 1, poolUse: new SharedPoolUse().memory });
-  const turns = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, what: 'repeated runs and plans' });
-  const takeTurn = () => turns.acquire({ holder: 'all' });
+  const repeats = new ConcurrencyLimit({
+    capacity: 1,
+    maxWaiting: Infinity,
+    what: 'repeated runs and plans',
+  });
+  const acquireRepeat = () => repeats.acquire({ holder: 'all' });
   let stopping = false;
 
-  /**
-   * Repeats a run whose thread has died, once PostgreSQL has rolled that back. The job is reserved for as long: nobody else
-   * recovers the run, or begins it.
-   */
+  /** Repeats a run whose thread crashed. The reservation prevents other processes from recovering or starting it. */
   function repeatRun(jobId: number): Promise<RunReport> {
     return inTransaction(db, 'upload', async (trx) => {
       await reserveJob(trx, jobId);
-      const release = await takeTurn();
+      const release = await acquireRepeat();
       let reason = interrupted;
       try {
         const { task } = newRunTask({ jobId, isReserved: true });
@@ -73,31 +74,31 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
         if (report.outcome !== 'not_claimed') return report;
       } catch (error) {
         if (stopping) return { outcome: 'unavailable' };
-        log.error({ err: error, job_id: jobId }, 'ETL thread died of a run');
+        log.error({ err: error, job_id: jobId }, 'ETL thread crashed in a run');
         if (isOutOfMemory(error)) reason = outOfMemory;
       } finally {
         release();
       }
-      // It was to be cancelled, or its thread has died.
+      // It was cancelled, or its thread crashed.
       const isFailed = await failReservedRun(trx, jobId, reason);
       return isFailed ? { outcome: 'failed', counters: failedCounters(0) } : { outcome: 'not_claimed' };
     });
   }
 
-  /** PostgreSQL is gone: the run is recovered like one whose process has died. */
-  function notRepeated(error: unknown): RunReport {
-    log.error({ err: error }, 'run could not be repeated');
+  /** Leaves the run to the recovery of orphaned runs: PostgreSQL is down. */
+  function leaveOrphaned(error: unknown): RunReport {
+    log.error({ err: error }, 'failed to repeat run');
     return { outcome: 'unavailable' };
   }
 
-  /** Repeats a plan whose thread has died. @throws unavailable */
+  /** Repeats a plan whose thread crashed. @throws unavailable */
   async function repeatPlan(task: { jobId: number; page: PlanPage }): Promise<Outcome<FeedPlan>> {
-    const release = await takeTurn();
+    const release = await acquireRepeat();
     try {
       return (await isolated.run(task, { name: 'plan' })) as Outcome<FeedPlan>;
     } catch (error) {
       if (stopping || !isOutOfMemory(error)) throw unavailable(error);
-      log.error({ err: error, job_id: task.jobId }, 'ETL thread died of a plan');
+      log.error({ err: error, job_id: task.jobId }, 'ETL thread crashed in a plan');
       const counters = failedCounters(0);
       return {
         value: { failureReason: outOfMemory, counters, issueCounts: [], changes: [], hasMore: false },
@@ -115,8 +116,8 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       } catch (error) {
         if (stopping) return { outcome: 'unavailable' };
         const jobId = claimedJob();
-        log.error({ err: error, job_id: jobId }, 'ETL thread died; its run is repeated in another one');
-        return jobId === undefined ? { outcome: 'not_claimed' } : repeatRun(jobId).catch(notRepeated);
+        log.error({ err: error, job_id: jobId }, 'ETL thread crashed, repeating its run');
+        return jobId === undefined ? { outcome: 'not_claimed' } : repeatRun(jobId).catch(leaveOrphaned);
       }
     },
 
@@ -124,7 +125,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       const task = { jobId, page };
       const planned = shared.run(task, { name: 'plan' }).catch((error: unknown) => {
         if (stopping) throw unavailable(error);
-        log.error({ err: error, job_id: jobId }, 'ETL thread died; its plan is repeated in another one');
+        log.error({ err: error, job_id: jobId }, 'ETL thread crashed, repeating its plan');
         return repeatPlan(task);
       });
       return valueOf((await planned) as Outcome<FeedPlan>);
@@ -149,7 +150,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   };
 }
 
-/** Prepares a thread that starts with its first task. By default it has one task at a time, and terminates after it. */
+/** Prepares a thread, which starts with its first task. By default it terminates after one task. */
 function openThread(
   workerData: WorkerSettings,
   options: { concurrentTasksPerWorker?: number; idleTimeout?: number } = {},
@@ -157,7 +158,7 @@ function openThread(
   return new Piscina({
     filename: join(__dirname, 'etl-worker.js'),
     workerData,
-    // Waiting for work must not block the thread: what a task leaves behind, a file to close say, is still to be done.
+    // Waiting for tasks must not block the event loop: a task may still have files to close.
     atomics: 'disabled',
     minThreads: 0,
     maxThreads: 1,
@@ -166,7 +167,7 @@ function openThread(
   });
 }
 
-/** A task that runs a job, and which job that is once the thread has claimed it: known also when the thread has died. */
+/** Creates a task that runs a job. Its claimed job is in shared memory, which survives a crash of the thread. */
 function newRunTask(claim: Claim): { task: RunTask; claimedJob: () => number | undefined } {
   const claimed = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   return { task: { claim, claimed }, claimedJob: () => claimed[0] || undefined };
@@ -175,7 +176,7 @@ function newRunTask(claim: Claim): { task: RunTask; claimedJob: () => number | u
 const isOutOfMemory = (error: unknown) =>
   (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
 
-/** @throws FeedFailure; unavailable; Error where the task had a fault of ours */
+/** @throws FeedFailure; unavailable; Error for an internal error */
 function valueOf<T>(outcome: Outcome<T>): T {
   if (!outcome.failure) return outcome.value;
   const { kind, reason } = outcome.failure;

@@ -12,34 +12,35 @@ import { runFeed, type RunContext, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
 import { databaseBulkMilliseconds } from '../db/transaction';
 
-/** How often the ETL thread notes how much of its pool is in use; metrics are asked for every few seconds at most. */
+/** Interval at which the thread publishes the use of its pool, for metrics. */
 const poolUseMilliseconds = 1_000;
 
-/** What the thread is told when it starts. */
+/** Settings of the thread. */
 export interface WorkerSettings {
   address: DatabaseAddress;
   store: StoreConfig;
   logLevel: string;
-  /** Whether the lines of its log have the number of the process. */
+  /** Whether log lines contain the process id. */
   logsPid?: boolean;
   concurrentRuns: number;
-  /** Where the thread notes the use of its pool. */
+  /** Shared memory for the use of its pool. */
   poolUse: SharedPoolUse['memory'];
 }
 
 /**
- * What a task gives, or why it failed: because of the feed, because something is down, or by a fault of ours. An error
- * loses its class on its way to the other thread, and a task that throws could not be told from a thread that has died.
+ * Result of a task, or its failure. `fault` is an internal error.
+ *
+ * Not an exception: errors lose their class between threads, and would look like a crash of the thread.
  */
 export type Outcome<T> =
   { value: T; failure?: undefined } | { failure: { kind: 'feed' | 'unavailable' | 'fault'; reason: string } };
 
-/** Each run holds one connection for its transaction and one, now and then, to show its state. */
+/** A run needs one connection for its transaction, and a second one for its progress. */
 const connectionsPerRun = 2;
 
 let context: Promise<RunContext> | undefined;
 
-/** What all tasks of the thread share; opened by the first, and again should that fail. */
+/** Opens what all tasks share, on first use; retries after a failure. */
 function getContext(): Promise<RunContext> {
   context ??= openContext(workerData as WorkerSettings).catch((error: unknown) => {
     context = undefined;
@@ -48,24 +49,24 @@ function getContext(): Promise<RunContext> {
   return context;
 }
 
-/** What run is asked for. */
+/** Task that runs a job. */
 export interface RunTask {
   claim: Claim;
-  /** Where the thread notes the number of the job that it has claimed: shared memory. */
+  /** Shared memory for the number of the claimed job. */
   claimed: Float64Array;
 }
 
-/** A task of the ETL thread: runs one job, beside others. */
+/** Runs a job; a task of the ETL thread. */
 export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
   return runFeed(claim, await getContext(), (jobId) => (claimed[0] = jobId));
 }
 
-/** A task of the ETL thread: plans one job, beside others. */
+/** Plans a job; a task of the ETL thread. */
 export function plan({ jobId, page }: { jobId: number; page: PlanPage }): Promise<Outcome<FeedPlan>> {
-  return expectFailures(async () => planFeed(jobId, page, await getContext()));
+  return toOutcome(async () => planFeed(jobId, page, await getContext()));
 }
 
-/** A task of the ETL thread: sends the rejects of a run through `port`, and ends with them. */
+/** Sends the rejects of a run through `port`; a task of the ETL thread. */
 export function rejects({
   request,
   port,
@@ -73,10 +74,10 @@ export function rejects({
   request: RejectsRequest;
   port: MessagePort;
 }): Promise<Outcome<void>> {
-  return expectFailures(async () => sendThrough(port, await openRejects(request, await getContext())));
+  return toOutcome(async () => sendThrough(port, await openRejects(request, await getContext())));
 }
 
-async function expectFailures<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+async function toOutcome<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { value: await work() };
   } catch (error) {

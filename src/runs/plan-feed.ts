@@ -1,35 +1,36 @@
 import type { Knex } from 'knex';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
-import { RunTally } from '../etl/copy-rows';
-import { FeedFailure, failedCounters, type RunCounters } from '../etl/run-result';
-import { listChanges, type ProductChange } from '../etl/load';
-import { PartnerDigests } from '../etl/unchanged/partner-digests';
-import type { RowIssueCount } from '../etl/row-issues';
-import { failureReason, type RunContext } from './run-feed';
+import { compareProducts, listChanges, type ProductChange } from '../etl/load';
 import { rejectSupersededRows } from '../etl/repeated-skus';
-import { compareFeed, stageFeed } from '../etl/staging';
+import type { RowIssueCount } from '../etl/row-issues';
+import { failedCounters, FeedFailure, failureReason, type RunCounters } from '../etl/run-result';
+import { RunStats } from '../etl/run-stats';
+import { stageFeed } from '../etl/staging';
+import { PartnerDigests } from '../etl/unchanged/partner-digests';
+import type { RunContext } from './run-feed';
 
-/** Which of the changes to give: those of the rows after `afterRow`, `limit` of them at most, fewer when they are long. */
+/** Page of the changes of a plan: at most `limit` after the row `afterRow`, fewer when they are long. */
 export interface PlanPage {
   afterRow: number;
   limit: number;
 }
 
-/** What a run of the job would do now. */
+/** Result of a dry run. */
 export interface FeedPlan {
-  /** Why it would fail; null when it would not. */
+  /** Why the run would fail; null when it would not. */
   failureReason: string | null;
   counters: RunCounters;
   issueCounts: RowIssueCount[];
   changes: ProductChange[];
-  /** Whether there are changes behind these. */
+  /** Whether there are changes after these. */
   hasMore: boolean;
 }
 
 /**
- * Finds out what a run of the job would do now: the same reading, staging and comparing, in a transaction that is then
- * rolled back. Changes nothing, waits for nobody, and burns no product numbers.
+ * Plans a run of the job (dry run): stages and compares as a run does, then rolls back.
+ *
+ * Changes nothing, waits for no lock, and consumes no product numbers.
  * @throws whatever the database throws
  */
 export async function planFeed(
@@ -37,7 +38,7 @@ export async function planFeed(
   page: PlanPage,
   { db, objectStore }: RunContext,
 ): Promise<FeedPlan> {
-  // The digests and the products that they speak of must be of the same moment: nobody is kept from changing them.
+  // Digests and products must come from the same snapshot: no lock prevents their change.
   const trx = await beginTransaction(db, 'bulk', 'repeatable read');
   try {
     return await planWithin(trx, jobId, page, objectStore);
@@ -52,21 +53,21 @@ async function planWithin(
   page: PlanPage,
   objectStore: RunContext['objectStore'],
 ): Promise<FeedPlan> {
-  const tally = new RunTally(false);
+  const stats = new RunStats(false);
   const feed = await getFeedToRun(trx, jobId);
   const digests = new PartnerDigests(trx, feed.partnerId);
   try {
-    const staged = await stageFeed(trx, { objectStore, feed, digests }, tally);
-    const superseded = await rejectSupersededRows(trx, staged.skuColumnNumber, tally);
-    const { counters } = await compareFeed(trx, staged, tally, superseded);
+    const staged = await stageFeed(trx, { objectStore, feed, digests }, stats);
+    await rejectSupersededRows(trx, staged, stats);
+    const counters = await compareProducts(trx, staged, stats);
     const listed = await listChanges(trx, staged, page);
-    return { failureReason: null, counters, issueCounts: tally.issues.countsByCode, ...listed };
+    return { failureReason: null, counters, issueCounts: stats.issues.countsByCode, ...listed };
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     return {
       failureReason: failureReason(error),
-      counters: failedCounters(tally.rejected),
-      issueCounts: tally.issues.countsByCode,
+      counters: failedCounters(stats.rejected),
+      issueCounts: stats.issues.countsByCode,
       changes: [],
       hasMore: false,
     };

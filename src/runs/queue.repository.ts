@@ -3,28 +3,28 @@ import type { Database } from '../db/database';
 import type { FeedToRun } from '../etl/raw-file';
 import type { PartnerScope } from '../shared/caller';
 
-/**
- * The queue of runs is the table of jobs. A run is in it from its request to its end, with `run_requested_at` as its position;
- * `status` says whether it waits (`queued`) or is in progress (`running`).
+/*
+ * The queue of runs is the table of jobs. A run is in the queue from its request to its end, at the position
+ * `run_requested_at`; its `status` is `queued` or `running`.
  *
- * A run holds the lock of its job, in the transaction that loads its products. The lock ends with that transaction, also
- * when the process or the connection dies: there is no lease to renew, and a running job whose lock is free is orphaned.
- * The low byte keeps the key apart from other locks; release 1.2.0 has the same one.
+ * A claim is an advisory lock of the transaction that loads the products. The lock ends with the transaction, also when the
+ * process or the connection dies: there is no lease to renew, and a running job without lock is orphaned. The low byte
+ * of the key separates it from other locks; release 1.2.0 uses the same key.
  *
- * A second lock reserves a job for one process, which repeats its run: all others need both, in this order.
+ * A second lock reserves a job for the process that repeats its run; all others need both locks, in this order.
  */
 const runKey = '(job.job_id << 8) | 1';
 const reservationKey = '(job.job_id << 8) | 2';
 const reservedLockSql = `pg_try_advisory_xact_lock(${runKey})`;
 const lockSql = `case when pg_try_advisory_xact_lock(${reservationKey}) then ${reservedLockSql} else false end`;
 
-/** A feed of this size or more is a large one. */
+/** Minimum size of a large feed. */
 export const largeFeedBytes = 16 * 1024 * 1024;
 
-/** How often a run without a waiting client is begun, should its process die each time. */
+/** Maximum attempts of a run without a waiting client, if its process dies each time. */
 export const queuedRunAttempts = 5;
 
-/** What decides where and when a job is run. */
+/** Job to be run. */
 export interface RunTarget {
   jobId: number;
   feedId: number;
@@ -32,7 +32,7 @@ export interface RunTarget {
   isLarge: boolean;
 }
 
-/** Finds the validation job to run; null when there is none in the scope. */
+/** Finds a validation job to run; null when there is none in the scope. */
 export async function findRunTarget(
   db: Database,
   jobId: number,
@@ -56,10 +56,9 @@ const withoutResult = `
 const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is not null)";
 
 /**
- * Requests a run of the job: it waits in the queue from then on. One that waits already keeps its position. A run that was
- * orphaned is replaced.
- * @param attempts - how often the run may be begun
- * @returns whether it waited already; undefined when the job is running
+ * Enqueues a run of the job. A queued run keeps its position; an orphaned run is replaced.
+ * @param attempts - maximum number of attempts
+ * @returns whether a run was queued already; undefined when the job is running
  */
 export async function requestRun(
   db: Database,
@@ -78,7 +77,7 @@ export async function requestRun(
        where job.job_id = before.job_id and case when before.status = 'running' then ${lockSql} else true end
        returning feed_id, waited
      ), feed as (
-       -- Only an orphaned run has left such a state.
+       -- Only an orphaned run leaves such a state.
        update feeds set status = 'processing' from job
        where feeds.feed_id = job.feed_id and feeds.status in ('validating', 'validated')
      )
@@ -88,7 +87,7 @@ export async function requestRun(
   return rows[0];
 }
 
-/** Withdraws the request of a run that has not begun, unless one without a waiting client has joined it. */
+/** Dequeues a run that has not started, unless a request without a waiting client has joined it. */
 export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobId'>): Promise<void> {
   await db.raw(
     `update validation_jobs set run_requested_at = null
@@ -97,8 +96,8 @@ export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobI
   );
 }
 
-/** The first waiting run of each partner, unless one of the partner is in progress, by their positions. */
-const waitingSql = `
+/** First queued run of each partner without a run in progress, by position. */
+const queuedSql = `
   select job_id, feed_id, run_requested_at, attempts_left
   from validation_jobs as job
   where run_requested_at is not null and status = 'queued' and not exists (
@@ -110,23 +109,23 @@ const waitingSql = `
   order by run_requested_at, job_id`;
 
 /**
- * A run with one attempt most likely has a client that waits, whose process is about to claim it. Another one may
- * have another store.
+ * Whether any process may claim a run. One attempt means that a client is waiting for it: the process of that client has two
+ * seconds to claim it, because another process may have another object store.
  */
 const isForAnyProcessSql = "(attempts_left > 1 or run_requested_at < now() - interval '2 s')";
 
 /**
- * Which run is claimed: that of a job, whatever its position, or the next one. Of a job that this process has reserved, an
- * orphaned run too.
+ * Run to be claimed: that of a job, regardless of its position, or the next one. `isReserved`: this process has reserved the
+ * job, and claims an orphaned run too.
  */
 export type Claim = { jobId: number; isReserved?: boolean } | { next: NextRun };
 
-/** Which feeds the next run may be of. */
+/** Feeds whose run may be next. */
 type NextRun = 'of any size' | 'of a small feed';
 
 const isAnySize = (next: NextRun) => next === 'of any size';
 
-/** A claimed run. `backend` is the server's process, also behind a pooler. */
+/** Claimed run. `backend` is the server process, also behind a pooler. */
 export type ClaimedRun = FeedToRun & { backend: number };
 
 const claimedColumns = `
@@ -134,13 +133,14 @@ const claimedColumns = `
   size_bytes as "sizeBytes", sha256, pg_backend_pid() as backend`;
 
 /**
- * The locks are tried one after the other until one is free: the rows come in order, and no more than are needed. Each part
- * is materialized, so that no lock is tried of a row that another condition leaves out.
+ * Claims the first suitable run whose locks are free: `limit 1` stops at the first success.
+ *
+ * Each part is materialized, so that the planner cannot lock rows that other conditions exclude.
  */
 const claimNextSql = `
-  with waiting as materialized (${waitingSql}), suitable as materialized (
-    select job_id, feed_id from waiting
-    where ${isForAnyProcessSql} and (cast(:isAny as boolean) or (select size_bytes < :largeFeedBytes from feeds where feeds.feed_id = waiting.feed_id))
+  with queued as materialized (${queuedSql}), suitable as materialized (
+    select job_id, feed_id from queued
+    where ${isForAnyProcessSql} and (cast(:isAny as boolean) or (select size_bytes < :largeFeedBytes from feeds where feeds.feed_id = queued.feed_id))
   ), job as materialized (
     select job_id, feed_id from suitable as job where ${lockSql} limit 1
   )
@@ -153,8 +153,8 @@ const claimJobSql = (lock: string) => `
   select ${claimedColumns} from job join feeds using (feed_id)`;
 
 /**
- * Claims a run for the transaction. To be run, its job must still wait then: see `markRunning`.
- * @returns undefined when there is none, or another transaction has it
+ * Claims a run for the transaction. `markRunning` then checks that the job is still queued.
+ * @returns undefined when there is none, or another transaction has claimed it
  */
 export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<ClaimedRun | undefined> {
   const { rows } = await ('jobId' in claim
@@ -165,7 +165,7 @@ export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<Cla
   return rows[0];
 }
 
-/** Locks a job against being run, for the transaction. @returns whether nobody runs it */
+/** Locks a job for the transaction, so that it cannot be claimed. @returns false if it is claimed */
 export async function lockJob(trx: Knex.Transaction, jobId: number): Promise<boolean> {
   const { rows } = await trx.raw<{ rows: { locked: boolean }[] }>(
     `select ${lockSql} as locked from (select cast(? as bigint) as job_id) as job`,
@@ -174,7 +174,7 @@ export async function lockJob(trx: Knex.Transaction, jobId: number): Promise<boo
   return rows[0]!.locked;
 }
 
-/** Reserves a job for the transaction, as soon as nobody runs it. */
+/** Reserves a job for the transaction; waits until another reservation ends. */
 export async function reserveJob(trx: Knex.Transaction, jobId: number): Promise<void> {
   await trx.raw(
     `select pg_advisory_xact_lock(${reservationKey}) from (select cast(? as bigint) as job_id) as job`,
@@ -183,10 +183,9 @@ export async function reserveJob(trx: Knex.Transaction, jobId: number): Promise<
 }
 
 /**
- * Shows that the claimed run has begun and that the file is being read. On another connection than the claim's, whose
- * transaction is not visible before its end.
- * @param isRepeated - whether an orphaned run is begun again, unless it is to be cancelled
- * @returns which run of the job it is, from 1; undefined when it does not wait any more
+ * Marks the claimed run as running, on a second connection: the claim's own changes are invisible until it commits.
+ * @param isRepeated - whether an orphaned run may restart; not if it is to be cancelled
+ * @returns the number of the run, from 1; undefined when the job is no longer queued
  */
 export async function markRunning(
   db: Database,
@@ -210,7 +209,7 @@ export async function markRunning(
   return rows[0]?.run_count;
 }
 
-/** Lists the runs that could be claimed now, by their positions, `max` at most. */
+/** Lists at most `max` runs that can be claimed now, by position. */
 export async function listClaimable(
   db: Database,
   next: NextRun,
@@ -218,7 +217,7 @@ export async function listClaimable(
 ): Promise<Pick<RunTarget, 'jobId' | 'isLarge'>[]> {
   const { rows } = await db.raw<{ rows: Pick<RunTarget, 'jobId' | 'isLarge'>[] }>(
     `select job_id as "jobId", size_bytes >= :largeFeedBytes as "isLarge"
-     from (${waitingSql}) as job join feeds using (feed_id)
+     from (${queuedSql}) as job join feeds using (feed_id)
      where ${isForAnyProcessSql} and (cast(:isAny as boolean) or size_bytes < :largeFeedBytes)
      order by run_requested_at, job_id limit :max`,
     { isAny: isAnySize(next), max, largeFeedBytes },
@@ -226,7 +225,7 @@ export async function listClaimable(
   return rows;
 }
 
-/** Measures the queue: how many runs wait, and the age of the oldest one; 0 when none waits. */
+/** Measures the length of the queue, and the age of the oldest run; 0 when it is empty. */
 export async function measureQueue(db: Database): Promise<{ runs: number; oldestSeconds: number }> {
   const { rows } = await db.raw<{ rows: [{ runs: number; oldestSeconds: number }] }>(
     `select cast(count(*) as integer) as runs,
@@ -236,18 +235,18 @@ export async function measureQueue(db: Database): Promise<{ runs: number; oldest
   return rows[0];
 }
 
-/** A running job whose lock is free. */
+/** Running job without claim: its process died. */
 export interface OrphanedRun {
   job_id: number;
-  /** Which run of the job it is. */
+  /** Number of the run, from 1. */
   run_count: number;
   attempts_left: number;
   cancel_requested: boolean;
 }
 
-/** Finds the jobs that say `running` and whose process has died, and locks them for the transaction. */
+/** Finds orphaned runs, and locks them for the transaction. */
 export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<OrphanedRun[]> {
-  // The end of a run may be written, and not committed yet: then the row is not running any more once it is got.
+  // The status is checked again before the lock: the row may have changed while `for no key update` waited.
   const { rows } = await trx.raw<{ rows: OrphanedRun[] }>(
     `select job_id, run_count, attempts_left, cancel_requested from validation_jobs as job
      where status = 'running' and case when status = 'running' then ${lockSql} end
@@ -256,7 +255,7 @@ export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<OrphanedR
   return rows;
 }
 
-/** Locks a job that this transaction has reserved, as soon as nobody runs it. @returns its orphaned run, if it has one */
+/** Locks a job that the transaction has reserved; waits for its claim to end. @returns its orphaned run, if any */
 export async function lockReservedRun(
   trx: Knex.Transaction,
   jobId: number,
@@ -270,7 +269,7 @@ export async function lockReservedRun(
     .first('job_id', 'run_count', 'attempts_left', 'cancel_requested');
 }
 
-/** Returns an orphaned run to the queue, at its position. The caller has locked the job. */
+/** Requeues an orphaned run at its position. The caller has locked the job. */
 export async function requeueRun(trx: Knex.Transaction, jobId: number): Promise<void> {
   await trx.raw(
     `with job as (

@@ -2,19 +2,18 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { cancelledReason } from '../jobs/run-progress.repository';
-import { failSql, tellOfRun } from '../jobs/jobs.repository';
+import { failSql, publishRunEvent } from '../jobs/jobs.repository';
 import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './queue.repository';
 
-/** The jobs of orphaned runs, by what became of them. */
-export interface RecoveredRuns {
+/** Jobs of orphaned runs. */
+interface RecoveredRuns {
   failed: number[];
   requeued: number[];
 }
 
 /**
- * Ends orphaned runs: a job is `running`, and its lock is free. The run waits again, at its position, or fails when
- * no attempt is left. Safe at any time, on any number of processes.
- * @param mayFail - whether a run without an attempt left fails now; default: always
+ * Requeues orphaned runs at their position, or fails them when no attempt is left. Safe to call concurrently.
+ * @param mayFail - whether a run without attempts fails now; default: always
  */
 export function recoverRuns(
   db: Database,
@@ -38,7 +37,7 @@ export function recoverRuns(
   });
 }
 
-/** Fails the orphaned run of a job that the transaction has reserved. @returns whether there was one */
+/** Fails the orphaned run of a reserved job. @returns whether there was one */
 export async function failReservedRun(
   trx: Knex.Transaction,
   jobId: number,
@@ -50,10 +49,10 @@ export async function failReservedRun(
   return true;
 }
 
-/** Fails a run that waits or is orphaned. The caller has locked the job. */
+/** Fails a queued or orphaned run. The caller has locked the job. */
 export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
   const failure = { jobId, reason, skipped: 0, issueCounts: '[]' };
   const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
   await trx('row_issues').where('job_id', jobId).delete();
-  if (rowCount > 0) await tellOfRun(trx, 'job.failed', jobId);
+  if (rowCount > 0) await publishRunEvent(trx, 'job.failed', jobId);
 }

@@ -9,21 +9,20 @@ import type { TransferLimit } from '../shared/transfer-limit';
 import { findValidationJob, getFeedToRun, type ValidationJobRow } from '../jobs/jobs.repository';
 import { getJob } from '../jobs/jobs.service';
 
-/** How many downloads of rejects may wait: each is most likely a long one. */
+/** Maximum number of waiting downloads of rejects; each may be long. */
 export const waitingRejectsMax = 16;
 
-/** What making rejects needs. */
-export interface RejectsContext {
+/** Dependencies of a download of rejects. */
+interface RejectsContext {
   db: Database;
   worker: Pick<RunWorker, 'rejects'>;
-  /** Limits how many are in progress. */
+  /** Concurrency limit. */
   downloads: TransferLimit;
 }
 
 /**
- * The rows that the job's last run skipped, as a CSV file that is made while it is read. The caller reads the stream to
- * its end or destroys it.
- * @param bytes - how many the client has taken
+ * Opens the rejects of the job's last run as a CSV stream. The caller reads it completely or destroys it.
+ * @param bytes - returns the number of bytes that the client has received
  * @throws job_not_found, no_finished_run, raw_file_unusable, unavailable
  */
 export async function openRejects(
@@ -34,7 +33,7 @@ export async function openRejects(
   const job = await getFinishedJob(db, id, caller.partnerName);
   const request = {
     jobId: job.job_id,
-    // A run that failed has not looked for them; most that have did not find any.
+    // A failed run has not searched for them.
     hasRepeatedSkus:
       job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku'),
     hasFailed: job.status === 'failed',
@@ -51,7 +50,7 @@ export async function openRejects(
 async function getFinishedJob(db: Database, id: string, scope: PartnerScope): Promise<ValidationJobRow> {
   const validationId = parseId('JV', id);
   const job = validationId === undefined ? null : await findValidationJob(db, validationId, scope);
-  // An unknown job, or a submission job.
+  // Throws unless it is a submission job.
   if (!job) await getJob(db, id, scope);
   if (job?.status !== 'completed' && job?.status !== 'failed') throw jobWithoutFinishedRun(id);
   return job;

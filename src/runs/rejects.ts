@@ -4,39 +4,40 @@ import type { Database } from '../db/database';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import type { ObjectStore } from '../storage/object-store';
-import { BlockBudget } from '../etl/unchanged/record-digests';
-import { RunTally } from '../etl/copy-rows';
 import { RecordExtractor } from '../etl/extract';
-import { FeedFailure } from '../etl/run-result';
 import type { Delimiter } from '../feed-format/header';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
 import { listSupersededRows, supersededIssue } from '../etl/repeated-skus';
 import type { RowIssue } from '../etl/row-issues';
-import type { RunContext } from './run-feed';
+import { FeedFailure } from '../etl/run-result';
+import { RunStats } from '../etl/run-stats';
 import { stageFeed } from '../etl/staging';
 import { TextBatch } from '../etl/text-batch';
 import { transformRecord } from '../etl/transform';
+import { BlockBudget } from '../etl/unchanged/record-digests';
+import type { RunContext } from './run-feed';
 
-/** Downloads of rejects at a time, on the same thread; most of their time goes into waiting for the client. */
+/** Concurrent downloads of rejects in the thread; they mostly wait for their clients. */
 export const concurrentRejectsMax = 8;
 
-/** The columns that stand before the feed's own. */
+/** Columns before those of the feed. */
 const reportColumns = ['_line', '_codes', '_messages'];
 
-/** Which rejects are wanted. */
+/** Run whose rejects are requested. */
 export interface RejectsRequest {
   jobId: number;
-  /** Whether skus repeat among the rows that the run has read. */
+  /** Whether the run found repeated skus. */
   hasRepeatedSkus: boolean;
-  /** Whether the run failed, perhaps because the file is broken somewhere: then the rows before that are wanted. */
+  /** Whether the run failed: a structurally broken file then ends the rejects without an error. */
   hasFailed: boolean;
 }
 
 /**
- * The rows that a run of the job has skipped, as a feed of its own, in pieces of some length. It is made while it is read,
- * from the raw file; memory does not grow with the number of rows. Rows that are too long are left out. The caller reads
- * the stream to its end or destroys it.
- * @throws FeedFailure when the raw file cannot be read; amid the pieces too
+ * Opens the rejects of a run as a CSV stream with the feed's columns.
+ *
+ * The stream reads the raw file on demand: memory does not grow with the number of rows. Rows that are too long are left
+ * out. The caller reads the stream completely or destroys it.
+ * @throws FeedFailure when the raw file cannot be read, also from the stream
  */
 export async function openRejects(
   { jobId, hasRepeatedSkus, hasFailed }: RejectsRequest,
@@ -49,7 +50,7 @@ export async function openRejects(
     const file = await openRawFile(objectStore, feed);
     const rejects = readRejects(file, superseded);
     const stream = Readable.from(hasFailed ? untilBreak(rejects) : rejects);
-    // Of the stream, not of the generator: one that was never asked for anything cleans nothing up.
+    // Not in the generator: one that was never read does not run its `finally`.
     stream.once('close', () => {
       superseded.release();
       void file.close();
@@ -61,7 +62,7 @@ export async function openRejects(
   }
 }
 
-/** The rows up to where the file is broken: there the run has failed too. */
+/** Ends without an error where the file is structurally broken. */
 async function* untilBreak(rejects: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* rejects;
@@ -70,7 +71,7 @@ async function* untilBreak(rejects: AsyncGenerator<Buffer>): AsyncGenerator<Buff
   }
 }
 
-/** The header and every row that a run skips as they came, with what is wrong before them. */
+/** Writes the header and the rejects unchanged, each after its report columns. */
 async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<Buffer> {
   const batch = new TextBatch();
   const extractor = new RecordExtractor<Buffer>(
@@ -92,45 +93,43 @@ async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): A
   try {
     yield* extractor.read(chunks);
   } catch (error) {
-    // Of a broken file, what stands before the break.
-    yield batch.take();
+    // The rows before the error.
+    yield batch.flush();
     throw error;
   }
-  yield batch.take();
+  yield batch.flush();
 }
 
 const lineEnd = Buffer.from('\n');
 
-/** Each text once: a row with two missing cells has one code and two messages. */
+/** Joins distinct texts: a row with two missing cells has one code and two messages. */
 function joined(issues: RowIssue[], key: 'code' | 'message'): string {
   return [...new Set(issues.map((issue) => issue[key]))].join(' ');
 }
 
-/** The cells and the delimiter after them. A spreadsheet takes none of them for a formula. */
+/** Formats the report columns, with formulas escaped for spreadsheets. */
 function reportCells(cells: (string | number)[], delimiter: Delimiter): string {
   return stringify([cells], { delimiter, escape_formulas: true, eof: false }) + delimiter;
 }
 
-/** How many rows a block of a set stands for: 8 KiB. */
+/** Rows per block of 8 KiB. */
 const rowsPerBlock = 64 * 1024;
 
-/**
- * Of all downloads: 32 MiB, for 268 million rows. A feed of 1 GiB that repeats one sku in rows of four bytes has as many.
- */
+/** Memory budget of all downloads: 32 MiB for 268 million rows, as many as 1 GiB of four-byte rows with one sku. */
 const rowSetBudget = new BlockBudget(4096);
 
-/** A set of row numbers, in one bit each, in blocks that are made where they are needed. */
+/** Sparse bit set of row numbers. */
 class RowSet {
   private readonly blocks = new Map<number, Uint8Array>();
 
   constructor(private readonly budget: BlockBudget) {}
 
-  /** @throws unavailable when there is no room for it */
+  /** @throws FeedFailure when the memory budget is spent */
   add(row: number): void {
     const number = Math.floor(row / rowsPerBlock);
     let block = this.blocks.get(number);
     if (!block) {
-      if (!this.budget.take())
+      if (!this.budget.reserve())
         throw new FeedFailure('No memory is left for the rows that repeat a sku.', true);
       block = new Uint8Array(rowsPerBlock / 8);
       this.blocks.set(number, block);
@@ -145,16 +144,16 @@ class RowSet {
     return block !== undefined && (block[at >>> 3]! & (1 << (at & 7))) !== 0;
   }
 
-  /** Gives its memory back. */
+  /** Returns its memory to the budget. */
   release(): void {
-    this.budget.giveBack(this.blocks.size);
+    this.budget.release(this.blocks.size);
     this.blocks.clear();
   }
 }
 
 /**
- * Finds the rows of a feed that a later valid row of the same sku replaces: stages the feed as a run does, and undoes it.
- * @throws FeedFailure when the file cannot be read to its end
+ * Finds the superseded rows of a feed: stages it as a run does, then rolls back.
+ * @throws FeedFailure when the file cannot be read completely
  */
 async function findSupersededRows(
   db: Database,
@@ -164,7 +163,7 @@ async function findSupersededRows(
 ): Promise<void> {
   const trx = await beginTransaction(db, 'bulk');
   try {
-    await stageFeed(trx, { objectStore, feed }, new RunTally(false));
+    await stageFeed(trx, { objectStore, feed }, new RunStats(false));
     for await (const rows of listSupersededRows(trx)) for (const row of rows) superseded.add(row);
   } finally {
     await trx.rollback();

@@ -8,45 +8,43 @@ import {
 import type { Log } from '../shared/log';
 import type { ClaimedRun } from './queue.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
-import type { RunTally } from '../etl/copy-rows';
 import { FeedFailure } from '../etl/run-result';
+import type { RunStats } from '../etl/run-stats';
 
-/** How often a run tells how far it is, and looks whether it is to stop. */
+/** Interval at which a run reports progress and checks for cancellation. */
 export const progressMilliseconds = 500;
 
-/** Of so many of these looks its rates are made: five seconds. */
+/** Samples from which the rates are computed: five seconds. */
 const progressSamples = 11;
 
-/** Tells how far a run is while it goes on, and is told when it is to stop. */
+/** Reports the progress of a run, and cancels it on request. */
 export interface RunReporter {
-  /** Aborted, for a FeedFailure, when the run is to stop. */
+  /** Aborted when the run is cancelled; its reason is a FeedFailure. */
   signal: AbortSignal;
-  /**
-   * Ends it. To be awaited before the run's connection does something else: from then on, no statement on it is given up
-   * any more.
-   */
+  /** Stops. Await it before reusing the run's connection: afterwards no statement on it is cancelled. */
   stop(): Promise<void>;
 }
 
 /**
- * Reports on a run every half second, on another connection than the run's, whose transaction nobody sees before its end.
- * A run that is to stop is amid its file or amid a statement: both are given up.
+ * Starts to report on a run, on a second connection: the run's own changes are invisible until it commits.
+ *
+ * A cancellation aborts the file read and the running statement.
  */
 export function startReporter(
   db: Database,
   at: RunNumber,
   { backend, sizeBytes }: Pick<ClaimedRun, 'backend' | 'sizeBytes'>,
-  tally: RunTally,
+  stats: RunStats,
   log: Log,
 ): RunReporter {
   const cancelling = new AbortController();
   const measureRates = startRates();
 
   async function report(): Promise<void> {
-    const { phase, rows, bytesRead } = tally;
+    const { phase, rows, bytesRead } = stats;
     const progress = { phase, rows, bytes_read: bytesRead, bytes_total: sizeBytes };
     if (!(await reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) }))) return;
-    // Each time: between two statements the server has none to give up.
+    // Repeated with each report: between two statements there is none to cancel.
     await cancelStatementOf(db, backend);
     cancelling.abort(new FeedFailure(cancelledReason));
   }
@@ -55,12 +53,12 @@ export function startReporter(
     milliseconds: progressMilliseconds,
     startsAtOnce: false,
     run: report,
-    onError: (error) => log.warn({ job_id: at.jobId, err: error }, 'progress could not be told'),
+    onError: (error) => log.warn({ job_id: at.jobId, err: error }, 'failed to report progress'),
   });
   return { signal: cancelling.signal, stop: () => task.stop() };
 }
 
-/** @returns what has come per second since about five seconds ago, given what has come in all */
+/** Computes rates per second over the last five seconds, from totals. */
 function startRates() {
   const samples = [{ at: performance.now(), rows: 0, bytes: 0 }];
   return (rows: number, bytes: number) => {
@@ -68,7 +66,7 @@ function startRates() {
     if (samples.push(now) > progressSamples) samples.shift();
     const [first] = samples as [typeof now];
     const seconds = (now.at - first.at) / 1000;
-    // A file that is read a second time begins at nothing.
+    // A file that is read again starts at 0.
     const rate = (from: number, to: number) => Math.max(0, Math.round((to - from) / seconds));
     return { rows_per_second: rate(first.rows, rows), bytes_per_second: rate(first.bytes, bytes) };
   };

@@ -4,30 +4,30 @@ import { parsePrefer } from '../http/prefer';
 import { formatId } from '../shared/ids';
 import { cancelRun } from './cancel.service';
 import { followJob } from '../jobs/job-changes';
-import { boundedWait, checkCursor, overIn } from '../jobs/jobs.handlers';
+import { boundedWait, checkCursor, deadline } from '../jobs/jobs.handlers';
 import { jobBody } from '../jobs/jobs.body';
 import { hasEnded, type Job } from '../jobs/jobs.service';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { openRejects } from './rejects.service';
 import { planJob, queueJob, runJob, type JobPlan, type RunServices } from './runs.service';
 
-/** After how many seconds a client that does not wait for a run is told to look. */
+/** Poll interval suggested to clients that do not wait for a run. */
 const retryAfterSeconds = 1;
 
-/** The operations that run jobs, plan and cancel runs, and give back rejects; `downloads` limits those. */
+/** Handlers of the operations on runs. @param downloads - concurrency limit of downloads of rejects */
 export function runHandlers(
   services: RunServices,
   downloads: TransferLimit,
 ): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'downloadJobRejects'> {
-  const { db, watch, worker } = services;
+  const { db, changes, worker } = services;
   return {
     async runJob({ path: { job_id: id }, headers, caller: { partnerName: scope }, isAborted, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
       if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted)));
       await queueJob(services, id, scope);
-      const seconds = wait === undefined || watch.isFull() ? undefined : boundedWait(wait);
+      const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
       let job: Job;
-      for await (job of followJob(db, watch, id, scope, overIn(seconds ?? 0, isAborted))) {
+      for await (job of followJob(db, changes, id, scope, deadline(seconds ?? 0, isAborted))) {
         if (hasEnded(job)) return reply(200, jobBody(job));
       }
       return reply(202, jobBody(job!), {
@@ -61,7 +61,6 @@ export function runHandlers(
   };
 }
 
-/** A cursor that cannot be one is 400. */
 export const runChecks = { planJob: checkCursor } satisfies Checks;
 
 function planBody(plan: JobPlan): components['schemas']['JobPlan'] {

@@ -5,46 +5,47 @@ import type { ProductChange } from '../etl/load';
 import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../shared/ids';
-import { followJob, type JobWatch } from '../jobs/job-changes';
+import { followJob, type JobChanges } from '../jobs/job-changes';
 import { endText, findJob, getJob, hasEnded, parsePosition, type Job } from '../jobs/jobs.service';
 import type { PartnerScope } from '../shared/caller';
 import { findRunTarget, queuedRunAttempts, requestRun, type RunTarget } from './queue.repository';
 import type { RunWorker } from './worker';
 
-/** How long a transaction that only looks at a job locks it, at most. */
+/** Maximum time that a transaction other than a run locks a job. */
 const lockedMilliseconds = 200;
 
-/** What runs and plans are made with. */
+/** Dependencies of runs and plans. */
 export interface RunServices {
   db: Database;
-  watch: JobWatch;
+  changes: JobChanges;
   worker: RunWorker;
 }
 
 /**
- * Requests a run of a validation job and waits for its end: in this process as soon as there is a slot, or in the one that
- * claims it before that.
+ * Requests a run of a validation job and waits for its end.
+ *
+ * It runs in this process as soon as a slot is free, unless another process claims it first.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running, job_already_waiting, unavailable
  */
 export async function runJob(
-  { db, watch, worker }: RunServices,
+  { db, changes, worker }: RunServices,
   id: string,
   scope: PartnerScope,
   isAborted: () => boolean,
 ): Promise<Job> {
   const target = await getRunTarget(db, id, scope);
-  const states = (isOver: () => boolean) => followJob(db, watch, id, scope, isOver);
-  const untilTaken = async (signal: AbortSignal) => {
+  const states = (isOver: () => boolean) => followJob(db, changes, id, scope, isOver);
+  const untilClaimed = async (signal: AbortSignal) => {
     for await (const { status } of states(() => signal.aborted)) if (status !== 'queued') return;
   };
   do {
-    const outcome = await worker.run(target, untilTaken);
+    const outcome = await worker.run(target, untilClaimed);
     if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
     if (outcome !== 'not_claimed') return getJob(db, id, scope);
-    // Another process runs it, or has locked it for a moment.
+    // Another process has claimed it, or has locked it briefly.
     await sleep(lockedMilliseconds);
     let isRunning = false;
-    // One that is in progress ends soon, also when this process is about to stop.
+    // A run in progress is awaited even while this process shuts down.
     for await (const job of states(() => isAborted() && !isRunning)) {
       if (hasEnded(job)) return job;
       if (job.status === 'queued') break;
@@ -55,7 +56,7 @@ export async function runJob(
 }
 
 /**
- * Requests a run of a validation job without a waiting client. One that waits already keeps its position.
+ * Enqueues a run of a validation job without waiting. A queued run keeps its position.
  * @throws job_to_run_not_found, not_a_validation_job, job_already_running
  */
 export async function queueJob({ db, worker }: RunServices, id: string, scope: PartnerScope): Promise<void> {
@@ -72,7 +73,7 @@ async function getRunTarget(db: Database, id: string, scope: PartnerScope): Prom
   throw (await findJob(db, id, scope)) ? notAValidationJob() : jobToRunNotFound();
 }
 
-/** What a run of a job would do now, one page of the changes. */
+/** Plan of a run, with one page of its changes. */
 export interface JobPlan {
   jobId: string;
   feedId: number;
@@ -85,8 +86,8 @@ export interface JobPlan {
 }
 
 /**
- * Says what a run of a validation job would do now. Changes nothing.
- * @param page - `limit` changes after `cursor`, the `nextCursor` of the page before
+ * Plans a run of a validation job (dry run).
+ * @param page - `limit` changes after `cursor`, the `nextCursor` of the previous page
  * @throws job_to_run_not_found, not_a_validation_job, invalid_query, unavailable
  */
 export async function planJob(

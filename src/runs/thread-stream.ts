@@ -2,35 +2,36 @@ import { on } from 'node:events';
 import { Readable } from 'node:stream';
 import type { MessagePort } from 'node:worker_threads';
 
-/** What the sending side says: bytes that were asked for, the end, or why there are none. */
+/** Message of the sender: requested bytes, the end, or a failure. */
 type Message = { bytes: Uint8Array } | { end: true } | { failed: string };
 
 /**
- * Sends bytes to another thread, each piece when that asks for it; it is gone here then, with the memory that it lies in.
- * Returns when the source has ended or failed, or when nobody wants more; the source is closed then.
+ * Sends a stream to another thread, chunk by chunk on request. Each chunk must own its whole `ArrayBuffer`, which moves.
+ *
+ * Returns when the source ends or fails, or the receiver closes the port; then closes the source.
  */
 export async function sendThrough(port: MessagePort, source: Readable): Promise<void> {
-  const pieces = source.iterator() as AsyncIterableIterator<Buffer>;
-  const say = (message: Message) => port.postMessage(message);
+  const chunks = source.iterator() as AsyncIterableIterator<Buffer>;
+  const send = (message: Message) => port.postMessage(message);
   try {
     for await (const _ of on(port, 'message', { close: ['close'] })) {
-      const next = await pieces.next();
+      const next = await chunks.next();
       if (next.done) {
-        say({ end: true });
+        send({ end: true });
         return;
       }
-      // Its memory moves: a copy would be that of the whole memory that the piece lies in.
+      // Transferred, not copied.
       port.postMessage({ bytes: next.value } satisfies Message, [next.value.buffer as ArrayBuffer]);
     }
   } catch (error) {
-    say({ failed: (error as Error).message });
+    send({ failed: (error as Error).message });
   } finally {
     source.destroy();
     port.close();
   }
 }
 
-/** The bytes that another thread sends with `sendThrough`. Destroying the stream tells that thread to stop. */
+/** Receives the stream that another thread sends with `sendThrough`. Destroying it stops the sender. */
 export function receiveFrom(port: MessagePort): Readable {
   let hasEnded = false;
   const stream = new Readable({
@@ -40,7 +41,7 @@ export function receiveFrom(port: MessagePort): Readable {
       done(error);
     },
   });
-  // Whoever reads the stream learns of its error; without a listener it would end the process.
+  // Readers see the error; without any listener it would terminate the process.
   stream.on('error', () => undefined);
   port.on('message', (message: Message) => {
     if ('bytes' in message) stream.push(message.bytes);
@@ -51,7 +52,7 @@ export function receiveFrom(port: MessagePort): Readable {
     }
   });
   port.on('close', () => {
-    if (!hasEnded) stream.destroy(new Error('The thread that sends has ended.'));
+    if (!hasEnded) stream.destroy(new Error('The sending thread has terminated.'));
   });
   return stream;
 }

@@ -17,27 +17,25 @@ import { startPeriodicTask } from '../shared/periodic-task';
 import { listClaimable, requestRun, withdrawRun, type Claim, type RunTarget } from './queue.repository';
 
 /**
- * Runs and plans that wait while as many as `MAX_CONCURRENT_RUNS` are at work, which share one worker thread. Behind
- * twenty runs of a million rows, one waits for minutes: whoever comes then had better come again.
+ * Maximum number of runs and plans that wait for a slot while `MAX_CONCURRENT_RUNS` are in progress. Behind twenty runs of a
+ * million rows a request would wait for minutes; further ones get 503 with `Retry-After`.
  */
 export const waitingRuns = 20;
 
-/**
- * How often a process looks for runs that wait: notifications do not come through every pooler. One of its own requests
- * wakes it.
- */
+/** Poll interval of the queue: notifications do not pass every pooler. A request to this process polls at once. */
 const pollMilliseconds = 250;
-/** The same after a failure. */
-const failurePauseMilliseconds = 2_000;
 
-/** A run that has ended, as far as it can be counted. */
+/** Poll interval after a failure. */
+const pollAfterFailureMilliseconds = 2_000;
+
+/** A finished run, for metrics. */
 export interface RunRecord extends RunReport {
-  /** Without the wait for a slot. */
+  /** Duration without the wait for a slot. */
   seconds: number;
 }
 
-/** How many runs and plans there are at a time. */
-export interface RunLimits {
+/** Concurrency limits of runs and plans. */
+interface RunLimits {
   concurrentRuns: number;
   concurrentRunsOfPartner: number;
 }
@@ -45,30 +43,31 @@ export interface RunLimits {
 /** Runs and plans jobs in this process. */
 export interface RunWorker {
   /**
-   * Requests a run of a job, and runs it as soon as there is a slot for it, ahead of the queue.
-   * @param untilTaken - settles when the job does not wait any more, or the signal is aborted
-   * @returns how it ended; `not_claimed` when another process has taken it, or it was cancelled before it began
+   * Requests a run of a job, and runs it as soon as a slot is free, ahead of the queue.
+   * @param untilClaimed - settles when the job is no longer queued, or the signal is aborted
+   * @returns the outcome; `not_claimed` when another process has claimed it, or it was cancelled before it started
    * @throws job_already_running, job_already_waiting, unavailable
    */
-  run(target: RunTarget, untilTaken: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
-  /** Says what a run would do now. @throws FeedFailure; unavailable */
+  run(target: RunTarget, untilClaimed: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
+  /** Plans a run. @throws FeedFailure; unavailable */
   plan(target: RunTarget, page: PlanPage): Promise<FeedPlan>;
   /** Opens the rejects of a run. @throws FeedFailure; unavailable */
   rejects(request: RejectsRequest): Promise<Readable>;
-  /** Looks for runs that wait, at once. */
+  /** Polls the queue at once. */
   wake(): void;
-  /** Runs and plans in progress, those that wait here for a slot, and the connections of the thread. */
+  /** Returns the runs and plans in progress, those waiting for a slot, and the pool of the thread. */
   use(): { working: number; waiting: number; pool: PoolUse };
-  /** Claims no more runs. Can be called again. @returns when those in progress have ended, or the time is up */
+  /** Stops claiming, and waits for runs in progress or the timeout. Idempotent. */
   stopClaiming(milliseconds: number): Promise<void>;
 }
 
 /**
- * Starts the slots in which jobs are run and planned. Requests that wait for a run or a plan share them with the queue,
- * partner by partner; beyond some that wait, they are refused. One slot is never given to a large feed, unless it is the
- * only one, so that small feeds do not wait for large ones.
- * @param queue - from where waiting runs are claimed; absent: this process runs what its own requests wait for
- * @param observe - gets each run that has ended
+ * Starts the worker slots of this process.
+ *
+ * Requests and queued runs share the slots fairly by partner; requests beyond `waitingRuns` are rejected. One of several
+ * slots is reserved for small feeds.
+ * @param queue - database from which queued runs are claimed; absent: only runs requested here
+ * @param observe - called with each finished run
  */
 export function startRunWorker({
   thread,
@@ -95,7 +94,7 @@ export function startRunWorker({
   const slotsForLarge = new ConcurrencyLimit({ ...shared, capacity: largeMax });
   const here = new Map<number, 'waiting' | 'running'>();
 
-  async function takeSlot(holder: string, isLarge: boolean, signal?: AbortSignal): Promise<Release> {
+  async function acquireSlot(holder: string, isLarge: boolean, signal?: AbortSignal): Promise<Release> {
     const releaseLarge = isLarge ? await slotsForLarge.acquire({ holder, signal }) : () => undefined;
     try {
       const release = await slots.acquire({ holder, signal });
@@ -116,25 +115,25 @@ export function startRunWorker({
     return report.outcome;
   }
 
-  /** Requests the run, and waits for a slot. @returns whether there is one before the job is taken */
+  /** Requests the run, and waits for a slot. @returns false when the job was claimed elsewhere first */
   async function requestWithSlot(
     target: RunTarget,
     slot: Promise<Release>,
-    untilTaken: () => Promise<void>,
+    untilClaimed: () => Promise<void>,
   ): Promise<boolean> {
-    // Where there is no room, nothing is requested.
+    // Rejects before anything is requested if too many wait.
     const isFree = await Promise.race([slot, setImmediate(undefined)]);
     const request = await requestRun(db, target, 1);
     if (!request) throw jobAlreadyRunning(formatId('JV', target.jobId));
     try {
-      return (isFree ?? (await Promise.race([slot, untilTaken()]))) !== undefined;
+      return (isFree ?? (await Promise.race([slot, untilClaimed()]))) !== undefined;
     } catch (refusal) {
       if (!request.waited) await withdrawRun(db, target);
       throw refusal;
     }
   }
 
-  /** Each claims queued runs one after the other; the first only those of small feeds. */
+  /** Each claimer runs queued runs one by one; the first takes only small feeds. */
   const claimers = Array.from({ length: concurrentRuns }, (_, at) => ({
     holder: `queue ${at}`,
     takesLarge: at >= concurrentRuns - largeMax,
@@ -146,7 +145,7 @@ export function startRunWorker({
   async function claimRuns({ holder, takesLarge }: (typeof claimers)[number]): Promise<void> {
     let outcome: RunOutcome;
     do {
-      const release = await takeSlot(holder, takesLarge, stopping.signal);
+      const release = await acquireSlot(holder, takesLarge, stopping.signal);
       try {
         outcome = await observedRun({ next: takesLarge ? 'of any size' : 'of a small feed' });
       } finally {
@@ -155,11 +154,11 @@ export function startRunWorker({
     } while (!stopping.signal.aborted && (outcome === 'completed' || outcome === 'failed'));
   }
 
-  function employ(claimer: (typeof claimers)[number]): void {
+  function startClaimer(claimer: (typeof claimers)[number]): void {
     claimer.isBusy = true;
     const done = claimRuns(claimer)
       .catch((error: unknown) => {
-        if (!stopping.signal.aborted) log.warn({ err: error }, 'failed to run what waits in the queue');
+        if (!stopping.signal.aborted) log.warn({ err: error }, 'failed to run queued job');
       })
       .finally(() => {
         claimer.isBusy = false;
@@ -168,36 +167,36 @@ export function startRunWorker({
     claiming.add(done);
   }
 
-  const looking =
+  const polling =
     queue &&
     startPeriodicTask({
       milliseconds: pollMilliseconds,
-      millisecondsAfterFailure: failurePauseMilliseconds,
-      onError: (error) => log.warn({ err: error }, 'failed to look for runs that wait'),
+      millisecondsAfterFailure: pollAfterFailureMilliseconds,
+      onError: (error) => log.warn({ err: error }, 'failed to poll queue'),
       async run() {
         const free = claimers.filter(({ isBusy }) => !isBusy);
         if (free.length === 0) return;
         const next = free.some(({ takesLarge }) => takesLarge) ? 'of any size' : 'of a small feed';
         for (const { jobId, isLarge } of await listClaimable(queue, next, concurrentRuns + here.size)) {
-          // It has a slot, or waits for one.
+          // A request here has a slot for it, or waits for one.
           if (here.has(jobId)) continue;
           const claimer = claimers.find(({ isBusy, takesLarge }) => !isBusy && (takesLarge || !isLarge));
-          if (claimer) employ(claimer);
+          if (claimer) startClaimer(claimer);
         }
       },
     });
 
   return {
-    async run(target, untilTaken) {
+    async run(target, untilClaimed) {
       const { jobId, isLarge } = target;
       const id = formatId('JV', jobId);
       const state = here.get(jobId);
       if (state) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
       here.set(jobId, 'waiting');
       const leaving = new AbortController();
-      const slot = takeSlot(holderOf(target), isLarge, leaving.signal);
+      const slot = acquireSlot(holderOf(target), isLarge, leaving.signal);
       try {
-        if (!(await requestWithSlot(target, slot, () => untilTaken(leaving.signal)))) return 'not_claimed';
+        if (!(await requestWithSlot(target, slot, () => untilClaimed(leaving.signal)))) return 'not_claimed';
         here.set(jobId, 'running');
         return await observedRun({ jobId });
       } finally {
@@ -211,7 +210,7 @@ export function startRunWorker({
     },
 
     async plan(target, page) {
-      const release = await takeSlot(holderOf(target), target.isLarge);
+      const release = await acquireSlot(holderOf(target), target.isLarge);
       try {
         return await thread.plan(target.jobId, page);
       } finally {
@@ -235,7 +234,7 @@ export function startRunWorker({
       }
     },
 
-    wake: () => looking?.wake(),
+    wake: () => polling?.wake(),
 
     use() {
       const { active, waiting } = slots.use();
@@ -245,7 +244,7 @@ export function startRunWorker({
     async stopClaiming(milliseconds) {
       stopping.abort();
       const end = async () => {
-        await looking?.stop();
+        await polling?.stop();
         await Promise.all(claiming);
       };
       await Promise.race([end(), sleep(milliseconds, undefined, { ref: false })]);
@@ -253,5 +252,5 @@ export function startRunWorker({
   };
 }
 
-/** Runs and plans of one partner share the slots that it may have. */
+/** Runs and plans of a partner count towards the same share of the slots. */
 const holderOf = ({ partnerId }: RunTarget) => `partner ${partnerId}`;

@@ -6,26 +6,23 @@ import { digestContext } from './digest-context';
 import type { FeedHeader } from '../../feed-format/header';
 
 /**
- * How many blocks of 8,192 record digests the ETL thread keeps in memory, of all runs at work: enough for a partner of
- * 1.6 million products, in 80 MB. The records of further products travel to the database whenever they come.
+ * Memory budget of the digests of all runs and plans of the ETL thread, in blocks of 8,192: enough for a partner of 1.6
+ * million products, in 80 MB. Records of further products are always staged.
  */
-const digestBlocks = 200;
+const threadBudget = new BlockBudget(200);
 
-/** Of the thread: the runs and plans at work share it. */
-const threadBudget = new BlockBudget(digestBlocks);
-
-/** A block as it stands; `version` names the transaction that wrote it. */
+/** Stored block; `version` is the transaction that wrote it. */
 interface BlockVersion {
   block_number: number;
   version: string;
 }
 
-/** The stored digests of a partner's products, for the time of one run or plan. The caller releases them. */
+/** Stored digests of a partner's products, for one run or plan. The caller releases them. */
 export class PartnerDigests {
   private digests: RecordDigests | undefined;
-  /** The blocks as they were when they were loaded. */
+  /** Versions of the blocks when they were loaded. */
   private versions: BlockVersion[] = [];
-  /** Whether some blocks found no room. */
+  /** Whether the memory budget was spent before all blocks were loaded. */
   private hasMore = false;
 
   constructor(
@@ -34,7 +31,7 @@ export class PartnerDigests {
     private readonly budget = threadBudget,
   ) {}
 
-  /** Loads as many as there is room for. @param header - of the feed whose records are to be looked for */
+  /** Loads the digests within the memory budget. @param header - header of the feed to be compared */
   async load(header: FeedHeader): Promise<RecordDigests> {
     this.release();
     this.versions = await this.readVersions();
@@ -49,12 +46,13 @@ export class PartnerDigests {
   }
 
   /**
-   * Takes account of the manual changes that are committed by now: drops them from the log, and with them the stored digests.
-   * To be called under the partner's lock, before products are read: what is committed later stays in the log, and the next
-   * run takes account of it.
+   * Deletes the stored digests if there are manual changes, and empties the log of these.
+   *
+   * The caller holds the partner's lock and has not read products yet: changes committed later stay in the log for the
+   * next run.
    */
-  async accountForManualChanges(): Promise<void> {
-    // A row of the log that an open transaction relies on stays: nothing here waits for it.
+  async applyManualChanges(): Promise<void> {
+    // `skip locked`: a row that an open transaction relies on stays in the log.
     await this.trx.raw(
       `with seen as (
          select from manual_changes where partner_id = :partnerId
@@ -70,21 +68,22 @@ export class PartnerDigests {
   }
 
   /**
-   * Whether the products that the loaded digests describe are unchanged since, by another run or by hand. To be called
-   * under the partner's lock, before products are read.
+   * Tells whether no run or manual change has committed since the digests were loaded.
+   *
+   * The caller holds the partner's lock and has not read products yet.
    */
   async areCurrent(): Promise<boolean> {
-    await this.accountForManualChanges();
+    await this.applyManualChanges();
     const now = await this.readVersions();
     const same = ({ block_number, version }: BlockVersion, at: number) =>
       block_number === this.versions[at]?.block_number && version === this.versions[at].version;
     return now.length === this.versions.length && now.every(same);
   }
 
-  /** Stores what a run has learnt: to be called when its products are written. */
+  /** Stores the changed digests. Call it when the products are written. */
   async save(): Promise<void> {
     const { trx, partnerId, digests } = this;
-    if (!digests?.hasTravelled) return;
+    if (!digests?.hasStagedRows) return;
     for (const { number, records, skus } of digests.changedBlocks()) {
       await trx.raw(
         `insert into digest_blocks (partner_id, block_number, records, skus) values (?, ?, ?, ?)
@@ -93,22 +92,23 @@ export class PartnerDigests {
       );
     }
     if (!this.hasMore) return;
-    // Products may have changed whose records stand there.
+    // The products of blocks that were not loaded may have changed.
     await trx('digest_blocks')
       .where({ partner_id: partnerId })
       .where('block_number', '>=', digests.blockCount)
       .delete();
   }
 
-  /** Gives their memory back. */
+  /** Returns the memory to the budget. */
   release(): void {
     this.digests?.release();
     this.digests = undefined;
   }
 
   /**
-   * The stored blocks, none of them while the log has a manual change. Every change of products by a run changes a block,
-   * removes one or adds one.
+   * Lists the stored blocks; none while the log contains a manual change.
+   *
+   * Every run that changes products changes, removes or adds a block.
    */
   private async readVersions(): Promise<BlockVersion[]> {
     const { rows } = await this.trx.raw<{ rows: BlockVersion[] }>(
@@ -120,10 +120,10 @@ export class PartnerDigests {
     return rows;
   }
 
-  /** In binary: as text it would be twice as long, and take twice the time. @returns undefined when it is gone meanwhile */
+  /** Reads a block as binary, which takes half the time of text. @returns undefined when it was deleted */
   private async read(blockNumber: number): Promise<DigestBlock | undefined> {
     const client = await connectionOf(this.trx);
-    // A copy takes no parameters; the numbers come from our own tables.
+    // COPY takes no parameters.
     const sql = `copy (
       select records, skus from digest_blocks where partner_id = ${this.partnerId} and block_number = ${blockNumber}
     ) to stdout (format binary)`;
@@ -133,10 +133,10 @@ export class PartnerDigests {
   }
 }
 
-/** What stands before the first row: a signature of 11 bytes, and two numbers. */
+/** Length of the header of a binary COPY: a signature of 11 bytes and two integers. */
 const copyHeaderBytes = 19;
 
-/** The one row of a binary copy: the number of its fields (or -1, the end), and each with its length before it. */
+/** Parses the only row of a binary COPY: the number of its fields (-1: no row), then each field after its length. */
 function parseBlock(bytes: Buffer): DigestBlock | undefined {
   if (bytes.readInt16BE(copyHeaderBytes) === -1) return undefined;
   const recordsAt = copyHeaderBytes + 2 + 4;

@@ -2,68 +2,63 @@ import { hash } from 'node:crypto';
 import { digestBytes } from './digest-context';
 import type { RecordPlace } from '../row-issues';
 
-/** How many records a block holds: 192 KiB are read and written at once. */
+/** Records per block: 192 KiB are read and written at once. */
 export const recordsPerBlock = 8_192;
 
-/** Records and the skus of their products, in digests at the same places, as they are stored. */
+/** Stored block: digests of records, and of their skus in the same order. */
 export interface DigestBlock {
   records: Buffer;
   skus: Buffer;
 }
 
-/** A digest in memory: numbers of four bytes, which are compared without a call. */
+/** Digests in memory are words of four bytes, which are compared without a call. */
 const wordsPerDigest = digestBytes / 4;
 
-/** How a digest begins that is none. One in four billion others begins like that, and is hardly ever found. */
+/** First word of an empty digest. One in four billion others has it too, and is not found. */
 const none = 0;
 
-/** How much of a hash table may be full: beyond that, what is not there is looked for in too many slots. */
-const fullness = 0.75;
+/** Maximum load factor of a hash table: beyond it, an unsuccessful search probes too many buckets. */
+const loadFactorMax = 0.75;
 
-/** What has become in this run of the sku at a place. */
-const untouched = 0;
-/** A record says what its product says; nothing was done for it. */
+/** State of a sku in this run: no record so far, */
+const unseen = 0;
+/** one record, which leaves its product unchanged and is not staged, */
 const unchanged = 1;
-/** Its records travel to the database, where the last one wins. */
-const travelling = 2;
+/** or all its records staged; PostgreSQL selects the last one. */
+const staged = 2;
 
-/** A block in memory. */
 interface Block {
   records: Int32Array;
   skus: Int32Array;
   states: Uint8Array;
-  /** Line, last line and row of the record that has left its product unchanged; made with the first one. */
+  /** Line, last line and row of each unchanged record; allocated with the first one. */
   places: Uint32Array | undefined;
   changed: boolean;
 }
 
 /**
- * The records that are known to say what the partner's products say: in a feed, such a record needs no more than its
- * digest. Every other record travels to the database, which compares its values; a digest that is missing, or forgotten
- * for lack of room, costs time and changes nothing.
+ * Recognizes records that leave their product unchanged, by digest.
  *
- * One digest belongs to one product, found by its sku. In what follows a place is the number of such a pair.
+ * All other records are staged, and PostgreSQL compares their values: a missing digest costs time and changes nothing. Each
+ * product, identified by its sku, has one slot: the index of its record digest and its sku digest.
  */
 export class RecordDigests {
   private readonly blocks: Block[] = [];
   private count = 0;
-  /** Made when it is needed first: a feed in the order of the last one needs none. */
+  /** Built on first use: a feed in the order of the last one needs none. */
   private byRecord: DigestIndex | undefined;
   private bySku: DigestIndex | undefined;
-  /** Where the record is thought to be that is looked for next: feeds keep their order. */
-  private nextPlace = 0;
+  /** Expected slot of the next record: feeds keep their order. */
+  private nextSlot = 0;
   private readonly context: Int32Array;
-  /** The digest of the record that was looked for last. */
+  /** Digest of the last record. */
   private readonly digest = new Int32Array(wordsPerDigest);
   private readonly skuDigest = new Int32Array(wordsPerDigest);
-  /** Whether a record has travelled. */
-  hasTravelled = false;
-  /** Whether one has whose sku was there before; unless there was no room for that. */
+  hasStagedRows = false;
+  /** Whether a sku repeats among the records, as far as there was memory for its slot. */
   hasRepeatedSku = false;
 
-  /**
-   * @param context - see `digestContext`
-   */
+  /** @param context - see `digestContext` */
   constructor(
     context: Buffer,
     private readonly budget: BlockBudget,
@@ -72,7 +67,7 @@ export class RecordDigests {
     context.copy(bytesOf(this.context));
   }
 
-  /** Takes in a block as it was stored. @returns false when there is no room for it */
+  /** Adds a stored block. @returns false when the memory budget is spent */
   add({ records, skus }: DigestBlock): boolean {
     const block = this.newBlock();
     if (!block) return false;
@@ -83,17 +78,18 @@ export class RecordDigests {
   }
 
   /**
-   * Whether the record leaves its product as it is, and is the first in this feed that says anything of it; then its place
-   * in the file is noted. If not, it has to travel: `travels` is to be called, unless it cannot be loaded.
+   * Tells whether the record leaves its product unchanged and is the first of its sku in this feed.
+   *
+   * If not, the caller stages the record, if it is valid, and calls `markStaged`.
    */
   isUnchanged(record: Buffer, { line, lastLine, row }: RecordPlace): boolean {
-    this.digestOf(record);
-    const place = this.placeOfRecord();
-    if (place === -1) return false;
-    this.nextPlace = place + 1;
-    const block = this.block(place);
-    const at = place % recordsPerBlock;
-    if (block.states[at] !== untouched) return false;
+    this.computeDigest(record);
+    const slot = this.findRecord();
+    if (slot === -1) return false;
+    this.nextSlot = slot + 1;
+    const block = this.block(slot);
+    const at = slot % recordsPerBlock;
+    if (block.states[at] !== unseen) return false;
     block.states[at] = unchanged;
     block.places ??= new Uint32Array(3 * recordsPerBlock);
     block.places[3 * at] = line;
@@ -103,30 +99,30 @@ export class RecordDigests {
   }
 
   /**
-   * Notes that the record that was looked for last travels.
-   * @param isClean - whether all that there is to say of the record is its values
-   * @returns the record before it that had left the same product unchanged: it has to travel too
+   * Marks the last record as staged.
+   * @param isClean - whether the record has no issues
+   * @returns the place of an earlier unchanged record of this sku, which has to be staged too
    */
-  travels(sku: string, isClean: boolean): RecordPlace | undefined {
-    this.hasTravelled = true;
+  markStaged(sku: string, isClean: boolean): RecordPlace | undefined {
+    this.hasStagedRows = true;
     readWords(hash('sha256', sku, 'binary'), this.skuDigest);
-    const place = this.placeOfSku();
-    if (place === -1) return undefined;
-    const block = this.block(place);
-    const at = place % recordsPerBlock;
+    const slot = this.findOrAddSku();
+    if (slot === -1) return undefined;
+    const block = this.block(slot);
+    const at = slot % recordsPerBlock;
     const wasUnchanged = block.states[at] === unchanged;
-    this.hasRepeatedSku ||= block.states[at] !== untouched;
-    block.states[at] = travelling;
+    this.hasRepeatedSku ||= block.states[at] !== unseen;
+    block.states[at] = staged;
     block.changed = true;
     if (isClean) block.records.set(this.digest, at * wordsPerDigest);
     else block.records.fill(none, at * wordsPerDigest, (at + 1) * wordsPerDigest);
-    this.nextPlace = place + 1;
+    this.nextSlot = slot + 1;
     if (!wasUnchanged) return undefined;
     const places = block.places!;
     return { line: places[3 * at]!, lastLine: places[3 * at + 1]!, row: places[3 * at + 2]! };
   }
 
-  /** The blocks that are not as they were stored, with their numbers. */
+  /** Lists the blocks to be stored again. */
   *changedBlocks(): Generator<DigestBlock & { number: number }> {
     for (const [number, { records, skus, changed }] of this.blocks.entries()) {
       if (!changed) continue;
@@ -143,18 +139,18 @@ export class RecordDigests {
     return this.blocks.length;
   }
 
-  /** Gives its memory back. */
+  /** Returns its memory to the budget. */
   release(): void {
-    this.budget.giveBack(this.blocks.length);
+    this.budget.release(this.blocks.length);
     this.blocks.length = 0;
   }
 
-  private block(place: number): Block {
-    return this.blocks[Math.floor(place / recordsPerBlock)]!;
+  private block(slot: number): Block {
+    return this.blocks[Math.floor(slot / recordsPerBlock)]!;
   }
 
   private newBlock(): Block | undefined {
-    if (!this.budget.take()) return undefined;
+    if (!this.budget.reserve()) return undefined;
     const block: Block = {
       records: new Int32Array(recordsPerBlock * wordsPerDigest),
       skus: new Int32Array(recordsPerBlock * wordsPerDigest),
@@ -166,38 +162,38 @@ export class RecordDigests {
     return block;
   }
 
-  /** Leaves the digest of the record in `digest`. Another context makes another one of every record. */
-  private digestOf(record: Buffer): void {
+  /** Computes `digest`, which depends on the record and the context. */
+  private computeDigest(record: Buffer): void {
     const { digest, context } = this;
     readWords(hash('sha256', record, 'binary'), digest);
     for (let word = 0; word < wordsPerDigest; word++) digest[word]! ^= context[word]!;
   }
 
-  /** The place of the record in `digest`; -1 when there is none. */
-  private placeOfRecord(): number {
-    const { digest, nextPlace, count } = this;
-    const { records } = (nextPlace < count && this.block(nextPlace)) || {};
-    if (records && isAt(records, nextPlace % recordsPerBlock, digest)) return nextPlace;
+  /** Finds the slot of the record in `digest`; -1 when there is none. */
+  private findRecord(): number {
+    const { digest, nextSlot, count } = this;
+    const { records } = (nextSlot < count && this.block(nextSlot)) || {};
+    if (records && isAt(records, nextSlot % recordsPerBlock, digest)) return nextSlot;
     if (!this.byRecord) {
-      this.byRecord = new DigestIndex((place) => this.block(place).records, count);
-      for (let place = 0; place < count; place++) this.byRecord.add(place);
+      this.byRecord = new DigestIndex((slot) => this.block(slot).records, count);
+      for (let slot = 0; slot < count; slot++) this.byRecord.add(slot);
     }
     return this.byRecord.find(digest);
   }
 
-  /** The place of the sku in `skuDigest`, a new one if need be; -1 when there is no room for it. */
-  private placeOfSku(): number {
+  /** Finds or adds the slot of the sku in `skuDigest`; -1 when the memory budget is spent. */
+  private findOrAddSku(): number {
     if (!this.bySku) {
-      this.bySku = new DigestIndex((place) => this.block(place).skus, this.count);
-      for (let place = 0; place < this.count; place++) this.bySku.add(place);
+      this.bySku = new DigestIndex((slot) => this.block(slot).skus, this.count);
+      for (let slot = 0; slot < this.count; slot++) this.bySku.add(slot);
     }
     const known = this.bySku.find(this.skuDigest);
     if (known !== -1) return known;
     if (this.count === this.blocks.length * recordsPerBlock && !this.newBlock()) return -1;
-    const place = this.count++;
-    this.block(place).skus.set(this.skuDigest, (place % recordsPerBlock) * wordsPerDigest);
-    this.bySku.add(place);
-    return place;
+    const slot = this.count++;
+    this.block(slot).skus.set(this.skuDigest, (slot % recordsPerBlock) * wordsPerDigest);
+    this.bySku.add(slot);
+    return slot;
   }
 }
 
@@ -205,7 +201,7 @@ function bytesOf(words: Int32Array): Buffer {
   return Buffer.from(words.buffer, words.byteOffset, words.byteLength);
 }
 
-/** Reads the beginning of a text of bytes. */
+/** Reads the first words of a binary string. */
 function readWords(bytes: string, words: Int32Array): void {
   for (let word = 0, at = 0; word < words.length; word++, at += 4) {
     words[word] =
@@ -216,81 +212,81 @@ function readWords(bytes: string, words: Int32Array): void {
   }
 }
 
-/** Whether this digest stands at a place of a block. */
+/** Tells whether a block has this digest at index `at`. */
 function isAt(words: Int32Array, at: number, digest: Int32Array): boolean {
   const first = at * wordsPerDigest;
   for (let word = 0; word < wordsPerDigest; word++) if (words[first + word] !== digest[word]) return false;
   return true;
 }
 
-/** Finds places by their digests: a hash table of place numbers, whose digests are elsewhere. */
+/** Hash table (linear probing) from digests to slots; the digests themselves are in the blocks. */
 class DigestIndex {
-  /** Place and one, or 0; three quarters of them full at most. */
-  private slots: Int32Array;
+  /** Slot plus one, or 0. */
+  private buckets: Int32Array;
   private count = 0;
 
   /**
-   * @param digestsOf - the digests of the place's block
-   * @param expected - how many places there will be, about
+   * @param digestsOf - returns the digests of a slot's block
+   * @param expected - approximate number of slots
    */
   constructor(
-    private readonly digestsOf: (place: number) => Int32Array,
+    private readonly digestsOf: (slot: number) => Int32Array,
     expected: number,
   ) {
-    this.slots = new Int32Array(Math.ceil((expected + recordsPerBlock) / fullness));
+    this.buckets = new Int32Array(Math.ceil((expected + recordsPerBlock) / loadFactorMax));
   }
 
-  /** The place with this digest, also if it was another when the place was added; -1 when there is none. */
+  /** Finds the slot with this digest now; -1 when there is none. */
   find(digest: Int32Array): number {
-    const { slots } = this;
-    for (let slot = firstSlot(digest[0]!, slots); ; slot = (slot + 1) % slots.length) {
-      const place = slots[slot]! - 1;
-      if (place === -1) return -1;
-      if (isAt(this.digestsOf(place), place % recordsPerBlock, digest)) return place;
+    const { buckets } = this;
+    for (let bucket = firstBucket(digest[0]!, buckets); ; bucket = (bucket + 1) % buckets.length) {
+      const slot = buckets[bucket]! - 1;
+      if (slot === -1) return -1;
+      if (isAt(this.digestsOf(slot), slot % recordsPerBlock, digest)) return slot;
     }
   }
 
-  /** Notes a place, unless its digest is none. */
-  add(place: number): void {
-    if (this.firstWord(place) === none) return;
-    if (++this.count > fullness * this.slots.length) this.grow();
-    this.put(place);
+  /** Adds a slot, unless its digest is empty. */
+  add(slot: number): void {
+    if (this.firstWord(slot) === none) return;
+    if (++this.count > loadFactorMax * this.buckets.length) this.grow();
+    this.put(slot);
   }
 
-  private put(place: number): void {
-    const { slots } = this;
-    let slot = firstSlot(this.firstWord(place), slots);
-    while (slots[slot] !== 0) slot = (slot + 1) % slots.length;
-    slots[slot] = place + 1;
+  private put(slot: number): void {
+    const { buckets } = this;
+    let bucket = firstBucket(this.firstWord(slot), buckets);
+    while (buckets[bucket] !== 0) bucket = (bucket + 1) % buckets.length;
+    buckets[bucket] = slot + 1;
   }
 
-  private firstWord(place: number): number {
-    return this.digestsOf(place)[(place % recordsPerBlock) * wordsPerDigest]!;
+  private firstWord(slot: number): number {
+    return this.digestsOf(slot)[(slot % recordsPerBlock) * wordsPerDigest]!;
   }
 
   private grow(): void {
-    const places = this.slots;
-    this.slots = new Int32Array(2 * places.length);
-    for (const place of places) if (place !== 0) this.put(place - 1);
+    const old = this.buckets;
+    this.buckets = new Int32Array(2 * old.length);
+    for (const entry of old) if (entry !== 0) this.put(entry - 1);
   }
 }
 
-/** Where the search for a digest starts, by its first word. */
-function firstSlot(word: number, slots: Int32Array): number {
-  return (word >>> 0) % slots.length;
+/** Returns the bucket at which probing starts. */
+function firstBucket(word: number, buckets: Int32Array): number {
+  return (word >>> 0) % buckets.length;
 }
-/** Counts blocks of memory that the tasks of the ETL thread may have together. */
+/** Memory budget of several tasks, in blocks. */
 export class BlockBudget {
   constructor(private free: number) {}
 
-  /** Takes room for one more block. @returns whether there is some */
-  take(): boolean {
+  /** Reserves a block. @returns whether there was one */
+  reserve(): boolean {
     if (this.free === 0) return false;
     this.free--;
     return true;
   }
 
-  giveBack(blocks: number): void {
+  release(blocks: number): void {
     this.free += blocks;
   }
 }

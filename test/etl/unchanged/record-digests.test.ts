@@ -286,7 +286,7 @@ describe('digests of more products than there is room for', () => {
     await load(partnerId, 3, (_stored, digests) => {
       for (let at = 0; at <= last; at++) {
         expect(digests.isUnchanged(record(at), place)).toBe(false);
-        digests.travels(`S${at}`, true);
+        digests.markStaged(`S${at}`, true);
       }
     });
     const blocks = () =>
@@ -304,7 +304,7 @@ describe('digests of more products than there is room for', () => {
     expect(await blocks()).toEqual([0, 1, 2]);
     await load(partnerId, 1, (_stored, digests) => {
       expect(digests.isUnchanged(record(last), place)).toBe(false);
-      expect(digests.travels(`S${last}`, true)).toBeUndefined();
+      expect(digests.markStaged(`S${last}`, true)).toBeUndefined();
     });
     expect(await blocks()).toEqual([0]);
   });
@@ -317,7 +317,7 @@ describe('digests of more products than there is room for', () => {
     await load(partnerId, 2, (_stored, digests) => {
       for (const at of numbers) {
         digests.isUnchanged(record(at), place);
-        digests.travels(`S${at}`, true);
+        digests.markStaged(`S${at}`, true);
       }
     });
 
@@ -334,10 +334,10 @@ describe('digests of more products than there is room for', () => {
     const budget = new BlockBudget(1);
     const one = new RecordDigests(digestContext(header), budget);
     one.isUnchanged(record(1), place);
-    one.travels('S1', true);
-    expect(budget.take()).toBe(false);
+    one.markStaged('S1', true);
+    expect(budget.reserve()).toBe(false);
     one.release();
-    expect(budget.take()).toBe(true);
+    expect(budget.reserve()).toBe(true);
   });
 });
 

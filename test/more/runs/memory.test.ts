@@ -64,7 +64,7 @@ async function planAndRun(feeds: readonly Buffer[]) {
       feeds.map(() => [200, 'completed']),
     );
   }
-  expect(service.stdout).not.toContain('ETL thread died');
+  expect(service.stdout).not.toContain('ETL thread crashed');
   expect(peakMegabytes(service.pid)).toBeLessThan(200);
 }
 let partners = 0;

@@ -1,11 +1,10 @@
 import * as jobsHandlersModule from '../../../src/jobs/jobs.handlers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-changes';
+import { JobChanges, jobPollMilliseconds } from '../../../src/jobs/job-changes';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading, whileReading } from '../../support/held-runs';
 import { startTestService, testKey, type TestService } from '../../support/service';
-
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
 
@@ -169,7 +168,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
     });
 
     it('is ignored where too many wait', async () => {
-      jest.spyOn(JobWatch.prototype, 'isFull').mockReturnValue(true);
+      jest.spyOn(JobChanges.prototype, 'isFull').mockReturnValue(true);
       const feed = await service.api.uploadFeed(csv);
 
       const { status, headers } = await get(feed, { prefer: 'wait=60' });
@@ -192,15 +191,15 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       await eventually('they wait', () => looks() > 3);
       const from = performance.now();
       const before = looks();
-      await sleep(5 * jobWatchMilliseconds);
-      const rounds = (performance.now() - from) / jobWatchMilliseconds;
+      await sleep(5 * jobPollMilliseconds);
+      const rounds = (performance.now() - from) / jobPollMilliseconds;
 
       expect(looks() - before).toBeLessThanOrEqual(rounds + 1);
       client.abort();
       await Promise.all(answers);
       await eventually('nobody looks any more', async () => {
         const last = looks();
-        await sleep(3 * jobWatchMilliseconds);
+        await sleep(3 * jobPollMilliseconds);
         return looks() === last;
       });
     });

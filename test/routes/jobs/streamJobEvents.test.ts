@@ -1,11 +1,10 @@
 import * as jobEventsModule from '../../../src/jobs/job-events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobWatch, jobWatchMilliseconds } from '../../../src/jobs/job-changes';
+import { JobChanges, jobPollMilliseconds } from '../../../src/jobs/job-changes';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading } from '../../support/held-runs';
 import { withStoredKey, startTestService, testKey, type TestService } from '../../support/service';
-
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
 
@@ -132,7 +131,7 @@ describe('GET /jobs/{job_id}/events', () => {
     });
 
     it('says something where nothing changes, and ends after a while', async () => {
-      jest.replaceProperty(jobEventsModule, 'jobEventsSilenceMilliseconds', 100 as never);
+      jest.replaceProperty(jobEventsModule, 'jobEventsHeartbeatMilliseconds', 100 as never);
       jest.replaceProperty(jobEventsModule, 'jobEventsMilliseconds', 1_000 as never);
       const { jobId } = await queueFeed('Silent');
       const { messages } = await open(jobId);
@@ -146,7 +145,7 @@ describe('GET /jobs/{job_id}/events', () => {
 
     it('looks no more when the client has gone', async () => {
       const { jobId } = await queueFeed('Leaves');
-      const watching = jest.spyOn(JobWatch.prototype, 'change');
+      const watching = jest.spyOn(JobChanges.prototype, 'wait');
       const { messages, leave } = await open(jobId);
       await nextJob(messages);
       await eventually('it waits', () => watching.mock.calls.length > 0);
@@ -157,7 +156,7 @@ describe('GET /jobs/{job_id}/events', () => {
         await watching.mock.results[0]!.value;
         return true;
       });
-      await sleep(3 * jobWatchMilliseconds);
+      await sleep(3 * jobPollMilliseconds);
       expect(watching).toHaveBeenCalledTimes(1);
     });
   });
@@ -200,7 +199,7 @@ describe('GET /jobs/{job_id}/events', () => {
 
   describe('503', () => {
     it('is for who comes when too many follow', async () => {
-      jest.spyOn(JobWatch.prototype, 'isFull').mockReturnValue(true);
+      jest.spyOn(JobChanges.prototype, 'isFull').mockReturnValue(true);
       const { jobId } = await service.api.uploadFeed(csv);
 
       const { status, headers } = await service.api.get(`/jobs/${jobId}/events`);

@@ -30,7 +30,7 @@ const hog = 'sku,product_name\nHOG,Tent\n';
 const outOfMemory = 'ETL processing failed: The run ran out of memory. Split the feed into smaller files.';
 
 /** How often a thread has died, once for each of its tasks. */
-const deaths = ({ stdout }: ServiceProcess) => stdout.match(/"msg":"ETL thread died/g)?.length ?? 0;
+const deaths = ({ stdout }: ServiceProcess) => stdout.match(/"msg":"ETL thread crashed/g)?.length ?? 0;
 
 /**
  * Starts a service with runs of several partners that stay in progress until `release`.

@@ -7,8 +7,7 @@ import { aTimestamp } from '../../../support/expectations';
 import { leaveRunning, whileLoading } from '../../../support/held-runs';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { jobWatchMilliseconds } from '../../../../src/jobs/job-changes';
-
+import { jobPollMilliseconds } from '../../../../src/jobs/job-changes';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
 
@@ -222,7 +221,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
 
       await eventually('it looks no more', async () => {
         const before = looks;
-        await sleep(3 * jobWatchMilliseconds);
+        await sleep(3 * jobPollMilliseconds);
         return looks === before;
       });
       service.pool.off('query', count);
