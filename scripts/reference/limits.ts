@@ -31,7 +31,7 @@ import { jobWaitSecondsMax } from '../../src/jobs/jobs.handlers';
 import {
   s3ConnectMilliseconds,
   s3IdleMilliseconds,
-  s3AnswerMilliseconds,
+  s3ResponseMilliseconds,
   s3Attempts,
 } from '../../src/storage/s3-store';
 import {
@@ -222,7 +222,7 @@ const groups: Record<string, Row[]> = {
   'Object store': [
     [
       'Connect; idle connection; response; attempts',
-      `${duration(s3ConnectMilliseconds)}; ${duration(s3IdleMilliseconds)}; ${duration(s3AnswerMilliseconds)}; ${s3Attempts}`,
+      `${duration(s3ConnectMilliseconds)}; ${duration(s3IdleMilliseconds)}; ${duration(s3ResponseMilliseconds)}; ${s3Attempts}`,
       '503',
       'A frozen store must occupy neither a request nor a slot. A stalled connection is not retried.',
     ],

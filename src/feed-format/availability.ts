@@ -1,4 +1,4 @@
-/** The availabilities that we know, and whether a product that says so can be ordered. */
+/** Known values of `availability`. */
 const knownAvailabilities: Readonly<Record<string, { orderable: boolean }>> = {
   in_stock: { orderable: true },
   available: { orderable: true },
@@ -16,7 +16,7 @@ export function isKnownAvailability(word: string): boolean {
   return Object.hasOwn(knownAvailabilities, word);
 }
 
-/** Whether a product with this availability can be ordered; one that says nothing can. */
+/** Tells whether a product with this availability can be ordered; without one it can. */
 export function isOrderableAvailability(word: string | null): boolean {
   return word === null || (isKnownAvailability(word) && knownAvailabilities[word]!.orderable);
 }

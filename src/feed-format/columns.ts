@@ -1,40 +1,39 @@
-/**
- * A record beyond this is skipped: it is held in memory, and is most likely a quote left open. The largest that can be
- * loaded, each value of its longest and every character a doubled quote or one of four bytes, has a good half of it.
- */
-export const recordBytes = 512 * 1024;
-/**
- * The format of a feed, as data: header, transform, load and `GET /feeds/profile` all read it here, so that what is
- * published is what is done.
+/*
+ * The feed format as data: header, transform, load and `GET /feeds/profile` use it, so that it is published as it is applied.
  */
 
-/** What is done to a cell before it is validated, in the order in which the rules stand in a column. */
+/**
+ * Maximum size of a record, which is in memory; a larger one most likely has an unclosed quote. The largest valid record, with
+ * values of maximum length in doubled quotes or characters of four bytes, has little more than half of it.
+ */
+export const recordBytes = 512 * 1024;
+
+/** Cleaning of a cell before its validation; a column lists its rules in order. */
 export type CleaningRule =
-  /** Unicode white space at both ends goes. */
+  /** Removes Unicode white space at both ends. */
   | 'trim'
-  /** An empty text becomes null. */
+  /** Converts an empty text to null. */
   | 'empty_to_null'
   | 'upper_case'
   | 'lower_case'
-  /** A space or hyphen becomes `_`. */
+  /** Replaces spaces and hyphens by `_`. */
   | 'separators_to_underscores'
-  /** A known other spelling becomes the usual word. */
+  /** Replaces a known variant by the usual spelling. */
   | 'known_spellings'
-  /** Sign, code and thousands separators go. */
+  /** Removes currency sign, currency code and thousands separators. */
   | 'plain_decimal';
 
-/** One column of the format. */
 export interface ColumnFormat {
   name: string;
   required: boolean;
   type: 'text' | 'price' | 'currency_code' | 'availability';
   /** In characters (code points), after cleaning. */
   maxLength?: number;
-  /** A regular expression that a cleaned value matches, in the dialect of ECMAScript and JSON Schema. */
+  /** Regular expression of ECMAScript and JSON Schema for the cleaned value. */
   grammar?: string;
   cleaning: readonly CleaningRule[];
   description: string;
-  /** Other names that feeds use for it; they are only suggested, never guessed. Lower case, letters and digits only. */
+  /** Other names in feeds, only for suggestions. Lower-case letters and digits. */
   aliases: readonly string[];
   example: string;
 }
@@ -47,7 +46,7 @@ const unit = String.raw`(?:[$€£¥]|[A-Za-z]{3})`;
 /** At most one unit, before or after the amount. */
 const priceGrammar = `^(?:(?:${unit} ?)?${amount}|${amount} ?${unit})$`;
 
-/** Other spellings of an availability, after the other cleaning rules. */
+/** Variants of an availability, after the other cleaning rules. */
 export const availabilitySpellings: Readonly<Record<string, string>> = {
   instock: 'in_stock',
   outofstock: 'out_of_stock',
@@ -55,7 +54,7 @@ export const availabilitySpellings: Readonly<Record<string, string>> = {
   back_order: 'backorder',
 };
 
-/** The columns that we read, by the names of the product's fields, in the order of the template. Others are ignored. */
+/** Product columns, in the order of the template; others are ignored. */
 export const feedColumns = [
   {
     name: 'sku',
@@ -154,18 +153,16 @@ export const feedColumns = [
 
 export type ProductColumn = (typeof feedColumns)[number]['name'];
 
-/** The names of the columns. */
 export const productColumns: readonly ProductColumn[] = feedColumns.map((column) => column.name);
 
-/** The columns that a header must have and a row must fill, in the order of the specification's error text. */
+/** Required columns, in the order of the specification's error text. */
 export const requiredColumns: readonly ProductColumn[] = ['product_name', 'sku'];
 
-/** The definition of one column. */
 export function columnFormat(name: ProductColumn): ColumnFormat {
   return feedColumns.find((column) => column.name === name)!;
 }
 
-/** Columns of reports that come back with a mended file: they are ignored in silence. */
+/** Tells a column of a rejects report, which is ignored without an issue when the corrected file is uploaded. */
 export function isReportColumn(header: string): boolean {
   return header.startsWith('_');
 }

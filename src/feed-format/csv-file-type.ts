@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 
-/** Media types that say CSV. */
+/** Media types of CSV. */
 const csvTypes = new Set(['text/csv', 'application/csv', 'application/vnd.ms-excel']);
 
-/** Media types that say that the file is something else altogether, whatever its name. */
+/** Media types of other formats: the file is not CSV, regardless of its name. */
 const foreignTypes = [
   /^(image|audio|video|font|model|message|multipart)\//,
   /^application\/(pdf|zip|gzip|x-gzip|x-tar|x-bzip2|x-7z-compressed|x-rar-compressed|vnd\.rar|x-zip-compressed|json|xml|rtf|msword|javascript|wasm|x-sqlite3|vnd\.openxmlformats-.*|vnd\.oasis\..*|vnd\.ms-(?!excel$).*)$/,
@@ -12,12 +12,12 @@ const foreignTypes = [
 ];
 
 /**
- * Whether an uploaded file counts as CSV, by its name and the media type that its part names.
- * @param mediaType - without parameters; undefined where the part names none
+ * Tells whether an uploaded file counts as CSV, by its name and media type.
+ * @param mediaType - without parameters; undefined where the part has none
  */
 export function isCsvFile(fileName: string, mediaType: string | undefined): boolean {
   const type = mediaType?.toLowerCase() ?? '';
-  // A name of nothing else has no extension for `extname`.
+  // Not `extname`, which returns nothing for the name `.csv`.
   if (/\.csv$/i.test(fileName)) return !foreignTypes.some((foreign) => foreign.test(type));
   switch (extname(fileName).toLowerCase()) {
     case '':

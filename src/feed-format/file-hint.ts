@@ -2,7 +2,7 @@ import type { components } from '../../generated/openapi';
 
 type Code = components['schemas']['KnownFileHintCode'];
 
-/** What a file is that is no CSV in UTF-8, and what to do about it. */
+/** Probable format of a file that is not CSV in UTF-8, with the remedy. */
 export interface FileHint {
   code: Code;
   message: string;
@@ -24,9 +24,9 @@ const messages: Record<Code, string> = {
 };
 
 /**
- * Tells what a file is that an upload would refuse for its content, by its first bytes.
- * @param beginning - the file, or as much of it as there is
- * @returns null when it is like nothing known
+ * Detects the format of a file that is not CSV in UTF-8.
+ * @param beginning - the file, or its first bytes
+ * @returns null for an unknown format
  */
 export function fileHint(beginning: Buffer): FileHint | null {
   const code = archiveOf(beginning) ?? utf16Of(beginning) ?? markupOf(beginning) ?? windows1252Of(beginning);
@@ -37,7 +37,7 @@ type Found = Code | undefined;
 
 const startsWith = (bytes: Buffer, hex: string) => bytes.toString('hex', 0, hex.length / 2) === hex;
 
-/** Finds formats that begin with a signature. */
+/** Detects formats by their signature. */
 function archiveOf(bytes: Buffer): Found {
   if (startsWith(bytes, 'd0cf11e0a1b11ae1')) return 'excel_97_workbook';
   if (startsWith(bytes, '1f8b')) return 'gzip';
@@ -51,7 +51,7 @@ function archiveOf(bytes: Buffer): Found {
 
 const zipHeaderBytes = 30;
 
-/** The names of a ZIP archive's entries, by their local headers. */
+/** Lists the entries of a ZIP archive, by their local headers. */
 function zipEntries(bytes: Buffer): string[] {
   const signature = Buffer.from('504b0304', 'hex');
   const names: string[] = [];
@@ -63,10 +63,10 @@ function zipEntries(bytes: Buffer): string[] {
   return names;
 }
 
-/** How many bytes show whether a text is UTF-16: its header is mostly ASCII. */
+/** Sample size for UTF-16: the header row is mostly ASCII. */
 const utf16SampleBytes = 1_024;
 
-/** Finds UTF-16 by its byte order mark, or by the zero bytes of its ASCII characters. */
+/** Detects UTF-16 by its byte order mark, or by the zero bytes of its ASCII characters. */
 function utf16Of(bytes: Buffer): Found {
   if (startsWith(bytes, 'fffe') || startsWith(bytes, 'feff')) return 'utf_16';
   const sample = bytes.subarray(0, utf16SampleBytes);
@@ -78,10 +78,10 @@ function utf16Of(bytes: Buffer): Found {
   return Math.max(...zeros) > pairs / 2 && Math.min(...zeros) < pairs / 20 ? 'utf_16' : undefined;
 }
 
-/** How much of a text shows what markup it is. */
+/** Sample size for markup. */
 const markupCharacters = 512;
 
-/** Finds HTML, XML and JSON by how they begin. */
+/** Detects HTML, XML and JSON. */
 function markupOf(bytes: Buffer): Found {
   const text = bytes
     .toString('utf8', 0, markupCharacters)
@@ -95,21 +95,21 @@ function markupOf(bytes: Buffer): Found {
   return /^(?:\{\s*["}]|\[\s*["{[\]])/.test(text) ? 'json' : undefined;
 }
 
-/** Bytes that are no character of Windows-1252, or no character of a text. */
-// eslint-disable-next-line no-control-regex -- these are what is looked for
+/** Bytes that are not characters of Windows-1252, or not of a text. */
+// eslint-disable-next-line no-control-regex -- control characters are searched for
 const noText = /[\x00-\x08\x0b\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]/;
 
-/** In the languages that are written in Windows-1252, the letters beyond ASCII are few. */
+/** Maximum share of non-ASCII letters in the languages of Windows-1252. */
 const foreignPartMax = 0.3;
 
-/** Finds text that is not UTF-8, and more likely to be in Windows-1252 than in anything else. */
+/** Detects text that is not UTF-8, and most likely Windows-1252. */
 function windows1252Of(bytes: Buffer): Found {
   if (isUtf8(bytes)) return undefined;
   const text = bytes.toString('latin1');
   if (noText.test(text)) return undefined;
   const beyondAscii = count(text, /[\x80-\xff]/g);
   const letters = count(text, /[a-z]/gi);
-  // UTF-8 with a broken character.
+  // Many of these: UTF-8 with a broken character.
   const inUtf8 = count(text, /[\xc2-\xf4](?=[\x80-\xbf])|(?<=[\x80-\xff])[\x80-\xbf]/g);
   const isLikely = beyondAscii < (beyondAscii + letters) * foreignPartMax && inUtf8 < beyondAscii / 2;
   return isLikely ? 'windows_1252' : undefined;
@@ -117,7 +117,7 @@ function windows1252Of(bytes: Buffer): Found {
 
 const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
 
-/** Tells whether bytes are UTF-8, whose last character may be cut. */
+/** Tells whether bytes are UTF-8; the last character may be incomplete. */
 function isUtf8(bytes: Buffer): boolean {
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });

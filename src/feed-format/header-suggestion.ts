@@ -1,14 +1,13 @@
 import { distance } from 'fastest-levenshtein';
 import { feedColumns, isReportColumn, type ProductColumn } from './columns';
 
-/** Two slips of the finger, and no more than a third of the word, are a near miss. */
+/** A similar name differs in at most two characters, and at most a third of the word. */
 const distanceMax = 2;
 const sharedPart = 3;
 
 /**
- * The column that a header which is none of ours may have been meant for: one of its other names, or one spelled nearly
- * alike.
- * @param missing - the columns that the feed does not have; only these are suggested
+ * Suggests a column for an unknown header, by alias or similar spelling.
+ * @param missing - columns that the feed does not have; only these are suggested
  */
 export function suggestColumn(header: string, missing: readonly ProductColumn[]): ProductColumn | null {
   const word = lettersAndDigits(header);
@@ -16,7 +15,7 @@ export function suggestColumn(header: string, missing: readonly ProductColumn[])
   const candidates = feedColumns
     .filter(({ name }) => missing.includes(name))
     .flatMap(({ name, aliases }) => [lettersAndDigits(name), ...aliases].map((known) => ({ name, known })))
-    // The distance is at least the difference in length, and takes time in proportion to both.
+    // Cheap lower bound: the distance is at least the difference in length.
     .filter(({ known }) => Math.abs(word.length - known.length) <= distanceMax)
     .map(({ name, known }) => ({ name, known, distance: distance(word, known) }))
     .filter((each) => each.distance <= Math.min(distanceMax, Math.floor(each.known.length / sharedPart)))

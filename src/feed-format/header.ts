@@ -2,27 +2,26 @@ import { parse } from 'csv-parse/sync';
 import { productColumns, requiredColumns, type ProductColumn } from './columns';
 import { trimText } from './text';
 
-/** The header row must end within this; it is held in memory while the upload is inspected. */
+/** Maximum size of the header row, which is in memory while an upload is inspected. */
 export const headerRowBytes = 256 * 1024;
 
-/** A field separator that a feed may use, in the order in which they are tried. */
+/** Delimiter of a feed, in the order in which they are tried. */
 export type Delimiter = ',' | ';' | '\t';
 export const delimiters: readonly Delimiter[] = [',', ';', '\t'];
 
-/** What the header row of a feed says. */
 export interface FeedHeader {
   delimiter: Delimiter;
   fieldCount: number;
-  /** Where our columns stand, counted from 0; a column that the feed does not have is absent. */
+  /** Positions of the product columns, from 0; missing columns are absent. */
   positions: Partial<Record<ProductColumn, number>>;
 }
 
-/** The same, with the names in the header row, trimmed: there may be hundreds of thousands, too many to keep for a run. */
+/** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
 export interface NamedHeader extends FeedHeader {
   names: string[];
 }
 
-/** csv-parse options that decide what a record is; the header and the rows are read alike. */
+/** csv-parse options that define a record, for the header and the rows. */
 export const recordOptions = {
   bom: true,
   record_delimiter: ['\r\n', '\n'],
@@ -31,15 +30,15 @@ export const recordOptions = {
   skip_empty_lines: true,
 };
 
-/** Whether nothing stands in the record: such a line is no row, and not the header. */
+/** Tells a record of blank fields, which is neither a row nor the header. */
 export function isBlankRecord(fields: readonly string[]): boolean {
   return fields.every((field) => trimText(field) === '');
 }
 
 /**
- * Reads the header row, the first row in which anything stands, from the beginning of a file.
- * @param prefix - the whole file, or more than `headerRowBytes` of its beginning
- * @returns the header, or why the file is not acceptable (specification, section 7; the text is public)
+ * Reads the header row, which is the first row that is not blank.
+ * @param prefix - the whole file, or its first bytes, more than `headerRowBytes`
+ * @returns the header, or the public error text (specification, section 7)
  */
 export function readHeader(prefix: Buffer): NamedHeader | { problem: string } {
   const candidates = delimiters.map((delimiter) => ({ delimiter, names: headerNames(prefix, delimiter) }));
@@ -65,10 +64,7 @@ export function readHeader(prefix: Buffer): NamedHeader | { problem: string } {
   return { delimiter: found.delimiter, names: found.names, fieldCount: found.names.length, positions };
 }
 
-/**
- * The names that the header row most likely has, where `readHeader` finds a problem: by the delimiter that splits it the
- * most.
- */
+/** Guesses the names of an invalid header row, by the delimiter that yields the most columns. */
 export function guessHeaderNames(prefix: Buffer): { delimiter: Delimiter; names: string[] } | undefined {
   return delimiters
     .flatMap((delimiter) => {
@@ -78,7 +74,7 @@ export function guessHeaderNames(prefix: Buffer): { delimiter: Delimiter; names:
     .sort((a, b) => b.names.length - a.names.length)[0];
 }
 
-/** The names of the header row, trimmed; undefined when it does not end within the prefix or limit. */
+/** Parses the trimmed names of the header row; undefined when it does not end within prefix and limit. */
 export function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | undefined {
   let records: { record: string[]; info: { bytes: number } }[];
   try {
@@ -90,7 +86,7 @@ export function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | un
       to: 1,
     }) as unknown as typeof records;
   } catch {
-    // A quote that is not closed: no header can be read.
+    // An unclosed quote.
     return undefined;
   }
   const [first] = records;

@@ -1,16 +1,16 @@
-/** Whether the row was skipped, or loaded with a value that looks wrong. */
+/** An error skips the row; a warning does not. */
 export type IssueSeverity = 'error' | 'warning';
 
-/** What a code means, and what to do about it. The document's `RowIssueCode` says the same; a test compares. */
+/** Meaning and remedy of a code. `RowIssueCode` in the contract has the same text; a test compares. */
 export interface IssueCode {
   severity: IssueSeverity;
   description: string;
   remedy: string;
-  /** A feed that raises it: a header and the row, and what else it takes. */
+  /** A feed that raises it: the header and the rows needed. */
   example: string;
 }
 
-/** The stable codes. Errors come first, and both in the order in which a row meets them. */
+/** The stable codes: errors first, both in the order in which a row is checked. */
 export const issueCodes = {
   missing_required: {
     severity: 'error',

@@ -15,16 +15,16 @@ import {
   type UnfinishedPut,
 } from './object-store';
 
-/** How much of a raw file is read from disk at once. */
+/** Read buffer of a raw file. */
 const objectReadBytes = 256 * 1024;
 
-/** A local file that was being written and has not grown for this long was left by a killed process. */
+/** Age without a write after which an unfinished file counts as left by a killed process. */
 const abandonedUploadMilliseconds = 24 * 3600 * 1000;
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
 const { guard, failed } = storeErrors('local', isMissing);
 
-/** Objects as files below `<dataDir>/objects`. A file is written aside, synced, and renamed when it is complete. */
+/** Stores objects as files below `<dataDir>/objects`. A file is written elsewhere, synced, and renamed when complete. */
 export class FileStore implements ObjectStore {
   readonly bucket = 'local';
   private readonly root: string;
@@ -43,7 +43,7 @@ export class FileStore implements ObjectStore {
       await this.removeAbandoned();
     } catch (error) {
       throw new ConfigError(
-        `Wrong setting DATA_DIR: raw files cannot be kept there (${(error as Error).message}).`,
+        `Wrong setting DATA_DIR: cannot store raw files there (${(error as Error).message}).`,
         {
           cause: error,
         },
@@ -66,7 +66,7 @@ export class FileStore implements ObjectStore {
       await pipeline(source, createWriteStream(unfinished, { flush: true, mode: 0o600 }));
       await place(unfinished, join(this.root, key));
     } catch (error) {
-      // Where even this fails, the error that came first says why.
+      // The first error is the cause.
       await rm(unfinished, { force: true }).catch(() => undefined);
       throw bodyError ?? failed(`store ${key}`, error);
     }
@@ -86,7 +86,7 @@ export class FileStore implements ObjectStore {
   }
 
   async *list(prefix: string): AsyncGenerator<ListedObject> {
-    // The part of the prefix that is a folder for certain.
+    // The prefix may end within a file name.
     const folder = join(this.root, prefix.slice(0, prefix.lastIndexOf('/') + 1));
     for await (const { path, ...file } of filesBelow(folder)) {
       const key = relative(this.root, path);
@@ -106,7 +106,7 @@ export class FileStore implements ObjectStore {
 
   close(): void {}
 
-  /** What a killed process was writing belongs to nobody; what another process writes now is younger. */
+  /** Removes unfinished files of killed processes; those of running processes are younger. */
   private async removeAbandoned(): Promise<void> {
     const oldest = Date.now() - abandonedUploadMilliseconds;
     for await (const { modifiedAt, remove } of this.listUnfinished()) {
@@ -115,12 +115,12 @@ export class FileStore implements ObjectStore {
   }
 }
 
-/** The files below a folder; none where it does not exist. One that goes away meanwhile is left out. */
+/** Lists the files below a folder, if it exists. Files deleted meanwhile are left out. */
 async function* filesBelow(
   folder: string,
 ): AsyncGenerator<{ path: string; bytes: number; modifiedAt: Date }> {
   try {
-    // Not with its option `recursive`: Node 20 then leaves out what is in later folders.
+    // Not with `recursive`: Node 20 then omits the files of later folders.
     for await (const entry of await opendir(folder)) {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) yield* filesBelow(path);
@@ -133,7 +133,7 @@ async function* filesBelow(
   }
 }
 
-/** Renames a complete file to its place, durably. */
+/** Renames a complete file durably. */
 async function place(from: string, to: string): Promise<void> {
   const folder = dirname(to);
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -1,40 +1,41 @@
 import { createHash, randomUUID } from 'node:crypto';
 
-/** A file name in an object's key is cut to this many bytes: a local file system allows 255. */
+/** Maximum length of a file name in a key: file systems allow 255 bytes. */
 const keyFileNameBytes = 200;
 
-/** A partner's slug in an object's key is cut to this many characters, for the same reason. */
+/** Maximum length of a partner's slug in a key, for the same reason. */
 const keySlugCharacters = 200;
 
 /**
- * The key of a feed's raw file (specification, section 2): `raw/partners/<partner_slug>/feeds/<feed_id>/<file_name>`.
+ * Builds the key of a raw file (specification, section 2): `raw/partners/<partner_slug>/feeds/<feed_id>/<file_name>`.
  * @param feedId - the identifier, for example FD00001
  */
 export function rawFileKey(partnerName: string, feedId: string, fileName: string): string {
   return `raw/partners/${partnerSlug(partnerName)}/feeds/${feedId}/${safeFileName(fileName)}`;
 }
 
-/** What a listing must begin with to show all objects of ours. */
+/** Prefixes of all keys of the service. */
 export const keyPrefixes = ['raw/partners/', 'staging/'];
 
-/** The feed that a raw file's key names, for example FD00001; undefined for any other key. */
+/** Extracts the feed id of a raw file's key, for example FD00001; undefined for other keys. */
 export function feedIdOfKey(key: string): string | undefined {
   return /^raw\/partners\/[^/]+\/feeds\/([^/]+)\/[^/]+$/.exec(key)?.[1];
 }
 
-/** Whether the key is one of `stagingKey`. */
+/** Tells whether `stagingKey` made the key. */
 export function isStagingKey(key: string): boolean {
   return /^staging\/[0-9a-f-]{36}$/.test(key);
 }
 
-/** A key for an object whose final key is not known yet. No row ever names it. */
+/** Creates a temporary key, for an object whose final key is not known yet. No row refers to it. */
 export function stagingKey(): string {
   return `staging/${randomUUID()}`;
 }
 
 /**
- * The partner's name without diacritics, in lower case, every run of characters other than a-z and 0-9 as one hyphen.
- * A name of which nothing remains gives a short hash of itself. Two partners may share a slug; the feed's id differs.
+ * Converts a partner's name to lower-case ASCII letters, digits and hyphens.
+ *
+ * Without any of these, the slug is a short hash. Two partners may have the same slug; the key also has the feed's id.
  */
 export function partnerSlug(partnerName: string): string {
   const slug = partnerName
@@ -48,7 +49,7 @@ export function partnerSlug(partnerName: string): string {
   return slug || createHash('sha256').update(partnerName).digest('hex').slice(0, 12);
 }
 
-/** The file name without separators, control characters and `..`; cut in the middle of the name, not of the ending. */
+/** Removes separators, control characters and `..` from a file name, and shortens it before its extension. */
 export function safeFileName(fileName: string): string {
   const safe = fileName.replace(/[/\\\p{Cc}]/gu, '_').replace(/\.{2,}/g, '.');
   const named = /^[.\s]*$/.test(safe) ? `feed${safe.trim()}` : safe;
@@ -59,6 +60,6 @@ export function safeFileName(fileName: string): string {
     if (Buffer.byteLength(stem + character + ending) > keyFileNameBytes) break;
     stem += character;
   }
-  // Cut at a point, the name would end in two.
+  // Avoids `..` before the extension.
   return stem.replace(/\.$/, '') + ending;
 }

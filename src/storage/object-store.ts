@@ -1,62 +1,62 @@
 import type { Readable } from 'node:stream';
 
-/** Bytes of an object, from `start` to `end`, both included; the first one is 0. */
+/** Range of bytes, from 0, `end` included. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
-/** An object as a listing shows it. */
 export interface ListedObject {
   key: string;
   bytes: number;
   modifiedAt: Date;
 }
 
-/** An object that was begun to be put, and is neither complete nor given up. */
+/** A `put` that is neither complete nor aborted. */
 export interface UnfinishedPut {
-  /** For people. */
+  /** Shown to operators. */
   name: string;
-  /** When it was begun, or written to last. */
+  /** Last write, or else the start. */
   modifiedAt: Date;
-  /** Gives it up, and removes what is there of it; nothing happens when it is over. */
+  /** Aborts it, and removes its bytes; does nothing when it has ended. */
   remove: () => Promise<void>;
 }
 
 /**
- * Where raw files are kept. An object is complete or absent, never half: `put` and `move` make it visible at the end or
- * not at all. Every method throws `StorageError` when the store fails.
+ * Store of the raw files.
+ *
+ * `put` and `move` are atomic: an object is complete or absent. Every method throws `StorageError` when the store fails.
  */
 export interface ObjectStore {
-  /** The bucket that holds the objects, as the feed's `raw_file_bucket` shows it. */
+  /** Name of the bucket, as in a feed's `raw_file_bucket`. */
   readonly bucket: string;
   /** Prepares the store for use. Throws `ConfigError` when its settings are certainly wrong. */
   prepare(): Promise<void>;
-  /** Asks whether the store can be used now: one small question, given up with `signal`. */
+  /** Checks with one small request whether the store is available. `signal` aborts it. */
   check(signal: AbortSignal): Promise<void>;
-  /** Streams `body` into the object. When `body` throws, nothing remains and the same error is thrown. */
+  /** Streams `body` into the object. If `body` throws, nothing is stored and the same error is thrown. */
   put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void>;
-  /** Gives the object another key; replaces what is there. A copy may stay under the old key if the store fails then. */
+  /** Renames the object, replacing `toKey`. If the store fails, a copy may remain under `fromKey`. */
   move(fromKey: string, toKey: string): Promise<void>;
   /**
-   * Opens the object for reading. An error of the stream itself is the store's, as it came.
-   * @param range - must lie within the object; absent: all of it
+   * Opens the object for reading. Errors of the stream are not wrapped in `StorageError`.
+   * @param range - must be within the object; absent: the whole object
    */
   get(key: string, range?: ByteRange): Promise<Readable>;
-  /** Removes the object; nothing happens when it is not there. `signal` aborts it. */
+  /** Deletes the object, if it exists. `signal` aborts it. */
   delete(key: string, signal?: AbortSignal): Promise<void>;
-  /** The objects whose key begins with `prefix`, in no particular order. */
+  /** Lists the objects with this prefix, unordered. */
   list(prefix: string): AsyncIterable<ListedObject>;
-  /** What is being put now, here or elsewhere, and what killed processes have left. */
+  /** Lists puts in progress in any process, and those of killed processes. */
   listUnfinished(): AsyncIterable<UnfinishedPut>;
-  /** Gives up the connections that the store holds open. */
+  /** Closes idle connections. */
   close(): void;
 }
 
-/** How long a caller that has failed waits for the removal of what it has stored; `clean-objects` removes the rest. */
+/** Timeout for the removal of objects after a failure; `clean-objects` removes the rest. */
 export const cleanUpMilliseconds = 3_000;
 
-/** The store failed. `missing` tells an object that is not there from a store that cannot be reached or refuses. */
+/** Failure of the store. `missing`: the object does not exist; otherwise the store is unavailable or refuses. */
 export class StorageError extends Error {
   constructor(
     message: string,
@@ -67,13 +67,13 @@ export class StorageError extends Error {
   }
 }
 
-/** How a store names itself in its errors, and knows that an object is not there. */
+/** Creates the errors of a store. @param isMissing - tells whether an object does not exist */
 export function storeErrors(store: string, isMissing: (error: unknown) => boolean) {
   const failed = (action: string, error: unknown) =>
     new StorageError(`The ${store} object store could not ${action}.`, isMissing(error), error);
   return {
     failed,
-    /** Does `work`; whatever it throws is the store's failure. */
+    /** Wraps errors of `work` in `StorageError`. */
     guard: async <T>(action: string, work: () => Promise<T>): Promise<T> => {
       try {
         return await work();
@@ -84,7 +84,7 @@ export function storeErrors(store: string, isMissing: (error: unknown) => boolea
   };
 }
 
-/** The same chunks; `onError` learns of an error of the body, so that it can be told from one of the store. */
+/** Passes chunks through; `onError` gets errors of the body, to distinguish them from those of the store. */
 export async function* watchErrors(
   body: AsyncIterable<Buffer>,
   onError: (error: unknown) => void,

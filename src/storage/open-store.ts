@@ -1,14 +1,17 @@
+/*
+ * A file of its own: the interface must not import the stores, which import it.
+ */
 import type { ObjectStore } from './object-store';
 import type { S3Config } from './s3-store';
 
-/** Where raw files are kept. */
+/** Configuration of the store. */
 export interface StoreConfig {
-  /** Absent: in the data folder. */
+  /** Absent: local files. */
   s3: S3Config | undefined;
   dataDir: string;
 }
 
-/** The store that the configuration names. Only that one's code is loaded: the SDK is large. */
+/** Opens the configured store. Loads only its code: the AWS SDK is large. */
 export async function openObjectStore(config: StoreConfig): Promise<ObjectStore> {
   if (config.s3) {
     const { S3Store } = await import('./s3-store.js');

@@ -27,30 +27,27 @@ import {
   type UnfinishedPut,
 } from './object-store';
 
-/** An S3 connection that is not open by then is tried again. */
+/** Connect timeout; the attempt is retried. */
 export const s3ConnectMilliseconds = 5_000;
 
 /**
- * A request to S3 fails, and is not repeated, when nothing moves on its connection for this long. A store that is slow
- * does send something: S3 sends white space while it copies an object or joins its parts.
+ * Idle timeout of a connection; the request fails without a retry. A slow store sends data nevertheless: S3 sends white space
+ * while it copies an object or joins its parts.
  */
 export const s3IdleMilliseconds = 20_000;
 
-/**
- * How long an attempt may take from its start to the head of its answer, however steadily something comes or goes: the
- * largest that is sent is a part of an upload, 5 MiB.
- */
-export const s3AnswerMilliseconds = 5 * 60 * 1000;
+/** Timeout of an attempt until the response headers, also while data flow. The largest request is a part of 5 MiB. */
+export const s3ResponseMilliseconds = 5 * 60 * 1000;
 
-/** Attempts per S3 request, the first one included. */
+/** Maximum attempts per request, the first one included. */
 export const s3Attempts = 3;
 
-/** Part size of a streaming upload, the smallest that S3 allows; two parts are in flight. */
+/** Part size of a multipart upload, the minimum of S3. */
 const s3PartBytes = 5 * 1024 * 1024;
 
 const s3PartsInFlight = 2;
 
-// The SDK would print a notice of several lines at every start on the version of Node that we support.
+// Suppresses the SDK's notice about Node 20 at every start.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 
 const { guard, failed } = storeErrors(
@@ -58,7 +55,7 @@ const { guard, failed } = storeErrors(
   (error) => error instanceof S3ServiceException && error.name === 'NoSuchKey',
 );
 
-/** Where the bucket is, and how it is reached. */
+/** Settings of the bucket. */
 export interface S3Config {
   bucket: string;
   endpoint: string | undefined;
@@ -67,7 +64,7 @@ export interface S3Config {
   requestChecksumCalculation: S3ClientConfig['requestChecksumCalculation'];
 }
 
-/** Objects in a bucket of S3, or of a store that speaks its protocol. Credentials come from the SDK's own chain. */
+/** Stores objects in a bucket of S3 or a compatible store. Credentials come from the SDK's chain. */
 export class S3Store implements ObjectStore {
   readonly bucket: string;
   readonly client: S3Client;
@@ -83,9 +80,9 @@ export class S3Store implements ObjectStore {
       requestHandler: new NodeHttpHandler({
         connectionTimeout: s3ConnectMilliseconds,
         socketTimeout: s3IdleMilliseconds,
-        requestTimeout: s3AnswerMilliseconds,
+        requestTimeout: s3ResponseMilliseconds,
         throwOnRequestTimeout: true,
-        // How many there are is bounded elsewhere; one that waited here for a socket would be given up as unreachable.
+        // Concurrency is limited elsewhere; a request that waits for a socket would run into the connect timeout.
         httpAgent: { maxSockets: Infinity },
         httpsAgent: { maxSockets: Infinity },
       }),
@@ -97,9 +94,9 @@ export class S3Store implements ObjectStore {
           return await next(args);
         } catch (error) {
           const isStalled = performance.now() - startedAt >= s3IdleMilliseconds;
-          // The SDK repeats what ends with a TimeoutError: the caller would wait three times as long.
+          // The SDK retries a TimeoutError: the caller would wait three times as long.
           throw (error as Error).name === 'TimeoutError' && isStalled
-            ? new Error(`It stalled. ${(error as Error).message}`)
+            ? new Error(`Connection stalled. ${(error as Error).message}`)
             : error;
         }
       },
@@ -108,8 +105,9 @@ export class S3Store implements ObjectStore {
   }
 
   /**
-   * A bucket that does not exist, and a region or credentials that are nowhere to be found, are wrong settings. A store
-   * that does not answer, or does not show its bucket, may still work.
+   * Checks the settings: a missing bucket, region or credentials are wrong.
+   *
+   * An unreachable store, or one that denies `HeadBucket`, is not a wrong setting.
    */
   async prepare(): Promise<void> {
     try {
@@ -120,14 +118,14 @@ export class S3Store implements ObjectStore {
       if (statusOf(error) === 404) throw wrong(`S3_BUCKET: the bucket ${this.bucket} does not exist`);
       if (message === 'Region is missing') throw wrong('S3_REGION: it must be set, or AWS_REGION');
       if (name === 'CredentialsProviderError') throw wrong('S3_BUCKET: no credentials for it are found');
-      throw failed('look at its bucket', error);
+      throw failed('check its bucket', error);
     }
   }
 
-  /** A bucket that may not be looked at counts as one that cannot be used. */
+  /** Checks `HeadBucket`; a denial counts as unavailable. */
   async check(signal: AbortSignal): Promise<void> {
     const head = new HeadBucketCommand({ Bucket: this.bucket });
-    await guard('look at its bucket', () => this.client.send(head, { abortSignal: signal }));
+    await guard('check its bucket', () => this.client.send(head, { abortSignal: signal }));
   }
 
   async put(key: string, body: AsyncIterable<Buffer>, contentType: string): Promise<void> {
@@ -149,7 +147,7 @@ export class S3Store implements ObjectStore {
       },
       partSize: s3PartBytes,
       queueSize: s3PartsInFlight,
-      // It would wait for the removal of the parts without a limit.
+      // The SDK would remove the parts without a timeout.
       leavePartsOnError: true,
     });
     try {
@@ -170,7 +168,7 @@ export class S3Store implements ObjectStore {
     await guard(`move ${fromKey}`, () =>
       this.client.send(new CopyObjectCommand({ Bucket: this.bucket, Key: toKey, CopySource: source })),
     );
-    // The object is at its new key, which is what was asked for. `make clean-objects` removes what no row names.
+    // The copy has succeeded; `make clean-objects` removes objects without a row.
     await this.delete(fromKey, cleanUpSignal()).catch(() => undefined);
   }
 
@@ -182,12 +180,9 @@ export class S3Store implements ObjectStore {
     const content = Body as Readable;
     if (range && ContentLength !== range.end - range.start + 1) {
       content.destroy();
-      throw failed(
-        `read ${key}`,
-        new Error(`It gave ${ContentLength} bytes when it was asked for ${Range}.`),
-      );
+      throw failed(`read ${key}`, new Error(`Expected ${Range}, got ${ContentLength} bytes.`));
     }
-    return watchStore(content);
+    return withStallDetector(content);
   }
 
   async delete(key: string, signal?: AbortSignal): Promise<void> {
@@ -226,7 +221,7 @@ export class S3Store implements ObjectStore {
     this.client.destroy();
   }
 
-  /** @returns when its latest part was stored, or else `initiated`; undefined when the upload is over */
+  /** Returns when the last part was stored, or else `initiated`; undefined when the upload has ended. */
   private async lastPartStoredAt(key: string, uploadId: string, initiated: Date): Promise<Date | undefined> {
     let latest = initiated;
     try {
@@ -251,8 +246,9 @@ export class S3Store implements ObjectStore {
   }
 
   /**
-   * Some stores keep the SDK's checksum trailers as content and say nothing; a wrong size shows it. What is not verified
-   * does not stay.
+   * Verifies the size of a stored object, and deletes it if it is wrong.
+   *
+   * Some stores silently store the SDK's checksum trailers as content.
    */
   private async verify(key: string, bytes: number): Promise<void> {
     try {
@@ -270,10 +266,11 @@ export class S3Store implements ObjectStore {
 }
 
 /**
- * The same content; one that comes byte by byte is given up: whoever reads it has a transaction open, or a client that
- * waits. What the SDK gives may be a stream of its own, which checks the content: bytes are counted as they pass.
+ * Destroys a download that is slower than the minimum throughput: its reader holds a transaction or a client.
+ *
+ * Counts bytes in a `Transform`, because the SDK may return a stream of its own that verifies the content.
  */
-function watchStore(content: Readable): Readable {
+function withStallDetector(content: Readable): Readable {
   let bytes = 0;
   const watched = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -287,9 +284,9 @@ function watchStore(content: Readable): Readable {
     isGone: () => watched.destroyed,
   };
   const endWatch = detectStall(store, minimumThroughput(s3IdleMilliseconds), () =>
-    watched.destroy(new Error('It sends its object too slowly.')),
+    watched.destroy(new Error('The object arrives too slowly.')),
   );
-  // Whichever ends early takes the other with it; whoever reads learns of the error.
+  // Destroys each stream when the other fails; the reader gets the error.
   pipeline(content, watched, endWatch);
   return watched;
 }

@@ -250,11 +250,11 @@ describe('S3Store', () => {
   });
 
   describe('with a server that sends byte by byte', () => {
-    const changeable: { s3IdleMilliseconds: number; s3AnswerMilliseconds: number } = s3StoreModule;
+    const changeable: { s3IdleMilliseconds: number; s3ResponseMilliseconds: number } = s3StoreModule;
     afterEach(() => jest.restoreAllMocks());
 
     it('an answer that does not begin is given up', async () => {
-      jest.replaceProperty(changeable, 's3AnswerMilliseconds', 200);
+      jest.replaceProperty(changeable, 's3ResponseMilliseconds', 200);
       const port = await tricklingServer('HTTP/1.1 200 OK\r\nx-slow: '.padEnd(10_000, 'x'));
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
 
@@ -271,7 +271,7 @@ describe('S3Store', () => {
         endpoint: `http://127.0.0.1:${await tricklingServer('x'.repeat(10_000), head)}`,
       });
 
-      await expect(store.get('a.csv').then(sha256)).rejects.toThrow('It sends its object too slowly.');
+      await expect(store.get('a.csv').then(sha256)).rejects.toThrow('The object arrives too slowly.');
     });
   });
 
