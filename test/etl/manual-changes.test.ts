@@ -9,7 +9,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** A partner whose products are those of a feed. */
+/** Creates a partner with the products of a feed. */
 interface Partner {
   partnerName: string;
   partnerId: number;
@@ -59,7 +59,7 @@ async function pricesOf({ partnerId }: Partner): Promise<Prices> {
 const changePrice = ({ partnerId }: Partner, sku: string, price = 9) =>
   `update products set price = ${price} where sku = '${sku}' and partner_id = ${partnerId}`;
 
-/** Changes a product so that no log has it: what a run makes of that shows whether it trusts its digests. */
+/** Changes a product without logging it, which shows whether a run uses its digests. */
 async function changeSecretly(partner: Partner, sku: string): Promise<void> {
   await service.db.raw(
     `begin; set local partner_catalog.keeps_digests = 'on'; ${changePrice(partner, sku)}; commit`,
@@ -78,7 +78,7 @@ async function openSession(): Promise<ManualSession> {
   return session;
 }
 
-/** Runs the feed beside a manual session. @returns what the run came to, and what the session was refused */
+/** Runs the feed during a manual session. @returns the result of the run, and the error of the session */
 async function runBeside(feed: UploadedFeed, steps: readonly ManualStep[], firstLoadBytes?: number) {
   const session = await openSession();
   const stepped = await SteppedRun.start(service, feed, firstLoadBytes);
@@ -90,7 +90,7 @@ async function runBeside(feed: UploadedFeed, steps: readonly ManualStep[], first
 
 const undisturbed = { outcome: 'completed', errors: [] };
 
-/** Statements of a run, by what begins with them. */
+/** Statements of a run, by the step that they start. */
 const phases = {
   staging: /create temporary table feed_rows/,
   locking: /from partners where partner_id = .* for no key update$/,
@@ -100,16 +100,16 @@ const phases = {
 };
 type Phase = keyof typeof phases;
 const phaseNames = Object.keys(phases) as Phase[];
-/** When the run is about to execute such a statement. */
+/** Before the run executes the statement. */
 const at = (phase: Phase) => (statement: string) => phases[phase].test(statement);
-/** As soon as the step before it is done. */
+/** After the previous step. */
 const atOnce = () => true;
 
 describe('a manual change that overlaps a run', () => {
   const after = { A: 2, B: 1, C: 1, D: 1, E: 1 };
 
   const none = () => 'select';
-  /** What it is, and what has been changed before. */
+  /** The change, and an earlier change. */
   const changes: [string, (partner: Partner) => string, (partner: Partner) => string][] = [
     ['of a product that the run updates', (partner) => changePrice(partner, 'A'), none],
     ['of a product that the run leaves unchanged', (partner) => changePrice(partner, 'D'), none],
@@ -165,7 +165,7 @@ describe('a manual change that overlaps a run', () => {
     );
   });
 
-  it('that gives a product another sku keeps the run from changing it', async () => {
+  it('that changes the sku of a product prevents its update by the run', async () => {
     const partner = await loadPartner();
     const feed = await upload(partner, { A: 2 });
     const rename = `update products set sku = 'Z' where sku = 'A' and partner_id = ${partner.partnerId}`;
@@ -251,9 +251,9 @@ describe('a manual change that overlaps a run', () => {
 });
 
 describe('a run beside an open manual transaction', () => {
-  it('of another partner ends, and trusts its digests before and after', async () => {
+  it('of another partner completes and uses its digests before and after', async () => {
     const [partner, other] = [await loadPartner(), await loadPartner()];
-    // So that the log has a row of the other partner.
+    // The log then has a row of the other partner.
     await service.db.raw(changePrice(other, 'B'));
     const session = await openSession();
     await session.execute(`begin; ${changePrice(other, 'A')}`);
@@ -267,10 +267,10 @@ describe('a run beside an open manual transaction', () => {
     expect(await run(partner.feed)).toMatchObject({ updated: 0, unchanged: 4 });
   });
 
-  it('of the same partner ends, unless both change the same product', async () => {
+  it('of the same partner completes, unless both change the same product', async () => {
     const partner = await loadPartner();
     const feed = await upload(partner, { A: 2, B: 1 });
-    // The log has a row of the partner, which the open transaction relies on.
+    // The open transaction relies on the row of the partner in the log.
     await service.db.raw(changePrice(partner, 'C'));
     const session = await openSession();
     await session.execute(`begin; ${changePrice(partner, 'B')}`);
@@ -295,7 +295,7 @@ describe('a run beside an open manual transaction', () => {
 
       const overlap = await runBeside(feed, [
         { sql: `begin; ${changePrice(partner, first)}`, isDue: at('updating') },
-        // When the run waits for the product.
+        // While the run waits for the product.
         { sql: changePrice(partner, second), isDue: at('committing') },
         { sql: changePrice(partner, 'C'), isDue: atOnce },
         { sql: 'commit', isDue: atOnce },
@@ -309,8 +309,8 @@ describe('a run beside an open manual transaction', () => {
   );
 });
 
-describe('other ways of changing products', () => {
-  it('a truncation beside a run is seen by the next run of every partner', async () => {
+describe('other ways to change products', () => {
+  it('a truncation during a run is detected by the next run of every partner', async () => {
     // It concerns every partner of the service.
     service = await startTestService();
     const [partner, other] = [await loadPartner(), await loadPartner()];
@@ -332,7 +332,7 @@ describe('other ways of changing products', () => {
     expect(await pricesOf(partner)).toMatchObject({ A: 1 });
   });
 
-  it('what triggers were kept from seeing is seen once it is put into the log', async () => {
+  it('changes made with disabled triggers are detected once they are logged', async () => {
     const partner = await loadPartner();
     await service.db.raw(
       `begin; set local session_replication_role = replica; ${changePrice(partner, 'A')}; commit`,
@@ -349,7 +349,7 @@ describe('the log of manual changes', () => {
   const logged = ({ partnerId }: Partner) =>
     service.db('manual_changes').where({ partner_id: partnerId }).pluck<number[]>('manual_change_id');
 
-  it('has one row of a partner, however many changes there are, and none after a run', async () => {
+  it('has one row per partner for any number of changes, and none after a run', async () => {
     const partner = await loadPartner();
     for (let price = 1; price <= 5; price++) await service.db.raw(changePrice(partner, 'A', price));
     await service.db.transaction(async (trx) => {
@@ -362,7 +362,7 @@ describe('the log of manual changes', () => {
     expect(await logged(partner)).toEqual([]);
   });
 
-  it('refuses no manual transaction with a snapshot from before a run', async () => {
+  it('does not abort a manual transaction whose snapshot is older than a run', async () => {
     const partner = await loadPartner();
     await service.db.raw(changePrice(partner, 'A'));
     const session = await openSession();
@@ -375,7 +375,7 @@ describe('the log of manual changes', () => {
     expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
   });
 
-  it('needs no rights of who changes products', async () => {
+  it('requires no privileges of the user who changes products', async () => {
     const partner = await loadPartner();
     const role = `clerk_${partner.partnerId}_${process.pid}`;
     await service.db.raw(`create role ${role}; grant select, update on products to ${role}`);
@@ -389,8 +389,8 @@ describe('the log of manual changes', () => {
   });
 });
 
-describe('a first load that goes straight into the products', () => {
-  it('is merged instead, when a manual transaction has inserted one of them', async () => {
+describe('a first load straight into products', () => {
+  it('is staged instead when a manual transaction has inserted one of the products', async () => {
     const partnerName = `Partner ${++partners}`;
     const feed = await service.api.uploadFeed(csvOf({ A: 1, B: 1 }), partnerName);
     const { partner_id: partnerId } = await service

@@ -41,7 +41,7 @@ async function catalogOf(partnerName: string): Promise<Catalog> {
   return Object.fromEntries(rows.map(({ sku, ...fields }) => [sku, fields]));
 }
 
-/** The plan's counters, and all its changes, page by page. */
+/** Gets the plan with all pages of its changes. */
 async function planAll(jobId: string, limit: number) {
   const items: Change[] = [];
   for (let cursor = ''; ;) {
@@ -53,7 +53,7 @@ async function planAll(jobId: string, limit: number) {
   }
 }
 
-/** What the catalog is after the changes; each must find the values that it says were there before. */
+/** Applies the changes; the `before` of each must match. */
 function apply(before: Catalog, items: Change[]): Catalog {
   const after = structuredClone(before);
   for (const { sku, action, changes } of items) {
@@ -70,7 +70,7 @@ function apply(before: Catalog, items: Change[]): Catalog {
 }
 
 describe('a plan', () => {
-  it('agrees with the run that follows: counters, issues, and every change, for any catalog and feed', async () => {
+  it('agrees with the next run in counters, issues and every change, for any catalog and feed', async () => {
     let partners = 0;
     await fc.assert(
       fc.asyncProperty(anyFeed, anyFeed, fc.integer({ min: 1, max: 12 }), async (first, second, limit) => {
@@ -98,7 +98,7 @@ describe('a plan', () => {
           items: [],
         });
       }),
-      // Each run is two loads and some plans; what fails is shown with its seed, and shrunk.
+      // Each case is two loads and some plans.
       { numRuns: 30 },
     );
   });

@@ -18,7 +18,7 @@ const large = 16 * 1024 * 1024;
 
 let service: TestService;
 beforeAll(async () => {
-  // Nothing is run.
+  // No worker.
   service = await startTestService();
 });
 const open: Knex.Transaction[] = [];
@@ -29,7 +29,7 @@ afterEach(async () => {
   await service.db('validation_jobs').update({ ...unrun, ...counters });
 });
 
-/** Uploads a feed of that many bytes, as far as its row says, and requests a run of it. @returns its job's number */
+/** Uploads a feed, sets its recorded size, and requests a run. @returns the number of its job */
 async function request(
   partnerName: string,
   { sizeBytes, attempts = queuedRunAttempts }: { sizeBytes?: number; attempts?: number } = {},
@@ -46,7 +46,7 @@ async function request(
   return target!.jobId;
 }
 
-/** Claims a run, and begins it. @returns its job's number, and what ends it: as completed, or as a process that dies */
+/** Claims and starts a run. @returns the number of its job, and functions that complete or orphan it */
 async function begin(claim: Claim = { next: 'of any size' }) {
   const trx = await service.db.transaction();
   open.push(trx);
@@ -72,8 +72,8 @@ async function begin(claim: Claim = { next: 'of any size' }) {
 
 const claimable = async () => (await listClaimable(service.db, 'of any size', 100)).map(({ jobId }) => jobId);
 
-describe('waiting runs', () => {
-  it('are claimed in the order of their requests, one of a partner at a time', async () => {
+describe('queued runs', () => {
+  it('are claimed in the order of their requests, one per partner at a time', async () => {
     const [a1, a2, b1] = [await request('A'), await request('A'), await request('B')];
     expect(await claimable()).toEqual([a1, b1]);
 
@@ -85,7 +85,7 @@ describe('waiting runs', () => {
     expect((await begin())!.jobId).toBe(a2);
   });
 
-  it('are each claimed by one of several workers at the same moment', async () => {
+  it('are each claimed by one of several concurrent workers', async () => {
     const jobs: number[] = [];
     for (let at = 0; at < 4; at++) jobs.push(await request(`Partner ${at}`));
 
@@ -94,7 +94,7 @@ describe('waiting runs', () => {
     expect(claims.flatMap((claim) => claim?.jobId ?? []).sort()).toEqual(jobs);
   });
 
-  it('of large feeds are left to places that take them, and do not hold up small ones of other partners', async () => {
+  it('of large feeds wait for slots for large feeds, and do not block small feeds of other partners', async () => {
     const big = await request('Large', { sizeBytes: large });
     const small = await request('Small', { sizeBytes: large - 1 });
 
@@ -104,7 +104,7 @@ describe('waiting runs', () => {
     expect((await begin({ next: 'of any size' }))!.jobId).toBe(big);
   });
 
-  it('can be claimed by their job ahead of all others', async () => {
+  it('can be claimed by job ahead of the queue', async () => {
     await request('Ahead');
     const second = await request('Ahead');
 
@@ -112,7 +112,7 @@ describe('waiting runs', () => {
     expect(await begin({ jobId: second })).toBeUndefined();
   });
 
-  it('are left to the process of the client that waits for them for some seconds', async () => {
+  it('are reserved for some seconds for the process whose client waits', async () => {
     const waitedFor = await request('Waited for', { attempts: 1 });
     const other = await request('Other');
 
@@ -128,7 +128,7 @@ describe('waiting runs', () => {
     expect((await begin())!.jobId).toBe(waitedFor);
   });
 
-  it('are not begun when their request is withdrawn after the claim', async () => {
+  it('do not start when their request is withdrawn after the claim', async () => {
     const jobId = await request('Withdrawn', { attempts: 1 });
     const trx = await service.db.transaction();
     open.push(trx);
@@ -139,7 +139,7 @@ describe('waiting runs', () => {
     expect(await markRunning(service.db, jobId)).toBeUndefined();
   });
 
-  it('still wait when the client withdraws that waited for them, if another one has queued them meanwhile', async () => {
+  it('stay queued when a waiting client withdraws and another request has queued them', async () => {
     const jobId = await request('Joined', { attempts: 1 });
     const target = await findRunTarget(service.db, jobId, null);
     await requestRun(service.db, target!, queuedRunAttempts);
@@ -149,7 +149,7 @@ describe('waiting runs', () => {
     expect(await claimable()).toEqual([jobId]);
   });
 
-  it('keep their place, when they are requested again', async () => {
+  it('keep their position when they are requested again', async () => {
     const [first, second] = [await request('One'), await request('Other')];
     const target = await findRunTarget(service.db, first, null);
 
@@ -161,11 +161,11 @@ describe('waiting runs', () => {
   });
 });
 
-describe('a run whose process has died', () => {
-  it('is begun again before the next ones of its partner', async () => {
+describe('an orphaned run', () => {
+  it('is repeated before the next runs of its partner', async () => {
     const [first, second] = [await request('Dies'), await request('Dies')];
     await (await begin())!.die();
-    // Until it is recovered, nothing of the partner is claimed.
+    // Until its recovery, no run of the partner is claimed.
     expect(await claimable()).toEqual([]);
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [first] });
@@ -176,7 +176,7 @@ describe('a run whose process has died', () => {
     expect((await begin())!.jobId).toBe(second);
   });
 
-  it(`is begun ${queuedRunAttempts} times in all`, async () => {
+  it(`has ${queuedRunAttempts} attempts`, async () => {
     const jobId = await request('Dies each time');
     for (let at = 1; at < queuedRunAttempts; at++) {
       await (await begin())!.die();
@@ -188,7 +188,7 @@ describe('a run whose process has died', () => {
     expect(await begin({ jobId })).toBeUndefined();
   });
 
-  it('is recovered once, however many processes look for it', async () => {
+  it('is recovered once by concurrent processes', async () => {
     const jobId = await request('Recovered once');
     await (await begin())!.die();
 
@@ -197,7 +197,7 @@ describe('a run whose process has died', () => {
     expect(all.flatMap(({ requeued }) => requeued)).toEqual([jobId]);
   });
 
-  it('can be requested again before it is recovered, and its feed is not shown as in validation then', async () => {
+  it('can be requested again before its recovery, and its feed is no longer validating', async () => {
     const jobId = await request('Replaced');
     await (await begin())!.die();
     const target = await findRunTarget(service.db, jobId, null);
@@ -209,7 +209,7 @@ describe('a run whose process has died', () => {
     expect(await claimable()).toEqual([jobId]);
   });
 
-  it('is not failed by its late end once it waits again', async () => {
+  it('is not failed by its old process once it is requeued', async () => {
     const jobId = await request('Late end');
     const begun = await begin();
     await begun!.die();
@@ -220,14 +220,14 @@ describe('a run whose process has died', () => {
     expect(await claimable()).toEqual([jobId]);
   });
 
-  it('is not taken for one while its process lives', async () => {
+  it('is not orphaned while its process lives', async () => {
     await request('Lives');
     await begin();
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
   });
 
-  it('can be left for now when it may not be begun any more', async () => {
+  it('is left running without attempts if it may not fail yet', async () => {
     const jobId = await request('Left');
     await service.db('validation_jobs').where('job_id', jobId).update('attempts_left', 1);
     await (await begin({ jobId }))!.die();
@@ -237,8 +237,8 @@ describe('a run whose process has died', () => {
   });
 });
 
-describe('a run whose thread has died, of a job that is reserved,', () => {
-  /** Reserves the job of such a run. @returns its number, and the transaction that has reserved it */
+describe('a reserved run whose thread crashed', () => {
+  /** Reserves the job of such a run. @returns its number, and the reserving transaction */
   async function reserve(partnerName: string) {
     const jobId = await request(partnerName);
     await (await begin())!.die();
@@ -248,7 +248,7 @@ describe('a run whose thread has died, of a job that is reserved,', () => {
     return { jobId, trx };
   }
 
-  it('is begun again by those for whom it is, and not claimed or recovered by others', async () => {
+  it('is repeated by the process that reserved it, and not claimed or recovered by others', async () => {
     const { jobId } = await reserve('Reserved');
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
@@ -258,7 +258,7 @@ describe('a run whose thread has died, of a job that is reserved,', () => {
     expect(await begin({ jobId, isReserved: true })).toBeUndefined();
   });
 
-  it('fails with the reason when that was in vain', async () => {
+  it('fails with the reason when the repetition crashes too', async () => {
     const { jobId, trx } = await reserve('In vain');
 
     expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
@@ -268,7 +268,7 @@ describe('a run whose thread has died, of a job that is reserved,', () => {
     expect([job.status, job.failure_reason]).toEqual(['failed', 'The reason.']);
   });
 
-  it('is not begun again, and fails with that reason, when it is to be cancelled', async () => {
+  it('is not repeated when its cancellation is requested, and fails as cancelled', async () => {
     const { jobId, trx } = await reserve('Cancelled');
     await service.db('validation_jobs').where('job_id', jobId).update('cancel_requested', true);
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
 let partners = 0;
 const newPartner = () => `Partner ${++partners}`;
 
-/** The partner's products as they are stored, by number; with the row version, which changes when a row is rewritten. */
+/** The partner's stored products by id, with the row version, which changes with every write. */
 async function stored(partner: string) {
   const { rows } = await service.db.raw<{ rows: Record<string, unknown>[] }>(
     `select products.*, products.ctid::text as version from products join partners using (partner_id)
@@ -30,7 +30,7 @@ async function lastProductId(): Promise<number> {
 const load = (csv: string, partner: string) => service.api.loadFeed(csv, partner);
 
 describe('loading a feed', () => {
-  it('gives new products their numbers in the order of the file, and no others', async () => {
+  it('numbers new products in the order of the file without gaps', async () => {
     const partner = newPartner();
     await load('sku,product_name\nseed,Seed\n', newPartner());
     const before = await lastProductId();
@@ -43,7 +43,7 @@ describe('loading a feed', () => {
     expect(products.map((product) => product.product_id)).toEqual([before + 1, before + 2, before + 3]);
   });
 
-  it('keeps every character of a value', async () => {
+  it('preserves every character of a value', async () => {
     const partner = newPartner();
     const nasty = 'tab\there \\N \\. \\t back\\slash "quoted" \r\nnext\nline, กขค 𝔸 \u0001 é';
 
@@ -54,7 +54,7 @@ describe('loading a feed', () => {
     ]);
   });
 
-  it('keeps products of different partners apart, whatever their skus', async () => {
+  it('separates products of different partners with the same skus', async () => {
     const [one, other] = [newPartner(), newPartner()];
 
     await load('sku,product_name\nx,One\n', one);
@@ -64,7 +64,7 @@ describe('loading a feed', () => {
     expect((await stored(one))[0]!.product_name).toBe('One');
   });
 
-  it('takes the last valid row of a sku, and tells where the others were', async () => {
+  it('loads the last valid row of a sku and reports the others', async () => {
     const partner = newPartner();
 
     const { job, jobId } = await load(
@@ -86,8 +86,8 @@ describe('loading a feed', () => {
   });
 });
 
-describe('loading a feed over products that exist', () => {
-  it('rewrites no unchanged row and draws no product number', async () => {
+describe('loading a feed over existing products', () => {
+  it('rewrites no unchanged row and consumes no product number', async () => {
     const partner = newPartner();
     const csv = 'sku,product_name,price,brand\na,A,19.90,\nb,B,"1,000",Acme\n';
     await load(csv, partner);
@@ -101,7 +101,7 @@ describe('loading a feed over products that exist', () => {
     expect(await lastProductId()).toBe(lastId);
   });
 
-  it('rewrites just what differs: number and time of creation stay, the feed is the one that wrote it', async () => {
+  it('rewrites only changed products: keeps id and created_at, sets feed_id', async () => {
     const partner = newPartner();
     const first = await load('sku,product_name,price\na,A,1\nb,B,2\n', partner);
     const [a, b] = await stored(partner);
@@ -122,7 +122,7 @@ describe('loading a feed over products that exist', () => {
     expect(products[2]!.product_id).toBe(lastId + 1);
   });
 
-  it('leaves alone what the feed has no column for, and empties what it has an empty cell for', async () => {
+  it('keeps values without a column in the feed, and clears those with an empty cell', async () => {
     const partner = newPartner();
     await load('sku,product_name,description,brand,price,currency\na,A,Text,Acme,5,EUR\n', partner);
 
@@ -133,7 +133,7 @@ describe('loading a feed over products that exist', () => {
     ]);
   });
 
-  it('takes a currency from the price where the feed has no column for it', async () => {
+  it('takes the currency from the price if the feed has no currency column', async () => {
     const partner = newPartner();
     await load('sku,product_name,price,currency\na,A,5,EUR\nb,B,5,EUR\n', partner);
 
@@ -143,7 +143,7 @@ describe('loading a feed over products that exist', () => {
     expect((await stored(partner)).map((product) => product.currency)).toEqual(['EUR', 'USD']);
   });
 
-  it('keeps a product that the feed does not mention', async () => {
+  it('keeps a product that is not in the feed', async () => {
     const partner = newPartner();
     await load('sku,product_name\na,A\nb,B\n', partner);
 
@@ -153,8 +153,8 @@ describe('loading a feed over products that exist', () => {
   });
 });
 
-describe('runs at the same time', () => {
-  it('of one partner over the same skus in opposite order end without deadlock, duplicate or mixed rows', async () => {
+describe('concurrent runs', () => {
+  it('of one partner over the same skus in opposite order complete without deadlock, duplicates or mixed rows', async () => {
     const partner = newPartner();
     const rows = (name: string) => Array.from({ length: 2_000 }, (_, at) => `sku-${at},${name},${at}`);
     const feeds = await Promise.all(
@@ -169,7 +169,7 @@ describe('runs at the same time', () => {
     expect(runs.map((run) => run.body.status)).toEqual(Array(4).fill('completed'));
     const products = await stored(partner);
     expect(products).toHaveLength(2_000);
-    // All rows are those of the run that committed last.
+    // All rows are from the run that committed last.
     expect(new Set(products.map((product) => product.product_name)).size).toBe(1);
     const total = (counter: string) =>
       runs.reduce((sum, run) => sum + (run.body.summary[counter] as number), 0);
@@ -178,7 +178,7 @@ describe('runs at the same time', () => {
 });
 
 describe('a run that fails', () => {
-  it('changes no product, although good rows came first', async () => {
+  it('changes no product, although valid rows came first', async () => {
     const partner = newPartner();
     await load('sku,product_name\na,A\n', partner);
     const before = await stored(partner);
@@ -203,12 +203,12 @@ describe('a run that fails', () => {
     expect(await stored(partner)).toEqual(before);
   });
 
-  it('because its connection is lost is recorded, changes nothing, and can be repeated', async () => {
+  it('with a lost connection is recorded as failed, changes nothing, and can be repeated', async () => {
     const partner = newPartner();
     await load('sku,product_name\na,A\n', partner);
     const { jobId } = await service.api.uploadFeed('sku,product_name\na,Changed\nb,B\n', partner);
 
-    // Held at the lock on the partner, the run waits with everything staged.
+    // The run has staged its rows and waits for the lock of the partner.
     const blocker = await service.db.transaction();
     await blocker.raw('select from partners where partner_name = ? for update', [partner]);
     const running = service.api.post(`/jobs/${jobId}/run`);

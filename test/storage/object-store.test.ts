@@ -29,13 +29,13 @@ describe.each(openers)('%s', (_name, open) => {
     expect(got).toHaveProperty('missing', true);
   };
 
-  it('can be used, and says so', async () => {
+  it('check succeeds on an available store', async () => {
     await expect(store.check(AbortSignal.timeout(5_000))).resolves.toBeUndefined();
   });
 
   describe('put and get', () => {
     it.each([
-      ['nothing at all', 0],
+      ['nothing', 0],
       ['1 byte', 1],
       ['less than a part', 100_000],
       ['a part less one byte', 5 * mebibyte - 1],
@@ -43,7 +43,7 @@ describe.each(openers)('%s', (_name, open) => {
       ['a part and one byte', 5 * mebibyte + 1],
       ['exactly two parts', 10 * mebibyte],
       ['several parts', 12 * mebibyte],
-    ])('give back the bytes of %s', async (_size, bytes) => {
+    ])('return the same bytes for %s', async (_size, bytes) => {
       const key = newKey();
       const content = randomContent(bytes);
 
@@ -52,7 +52,7 @@ describe.each(openers)('%s', (_name, open) => {
       expect(await sha256(await store.get(key))).toBe(await sha256(content));
     });
 
-    it('put replaces what is there, longer or shorter', async () => {
+    it('put replaces a longer or shorter object', async () => {
       const key = newKey();
       for (const text of ['first', 'second and longer', 'third']) {
         await put(key, Buffer.from(text));
@@ -60,7 +60,7 @@ describe.each(openers)('%s', (_name, open) => {
       }
     });
 
-    it('get tells a missing object from a store that fails', async () => {
+    it('get distinguishes a missing object from a failing store', async () => {
       await expectAbsent(newKey());
     });
 
@@ -70,7 +70,7 @@ describe.each(openers)('%s', (_name, open) => {
       ['some in the middle', { start: 300_000, end: 700_000 }],
       ['the end', { start: 1, end: mebibyte - 1 }],
       ['all of them', { start: 0, end: mebibyte - 1 }],
-    ])('get gives back a range of the bytes: %s', async (_which, range) => {
+    ])('get returns a range of the bytes: %s', async (_which, range) => {
       const key = newKey();
       const content = randomContent(mebibyte);
       await put(key, content);
@@ -78,14 +78,14 @@ describe.each(openers)('%s', (_name, open) => {
       expect((await read(key, range)).equals(content.subarray(range.start, range.end + 1))).toBe(true);
     });
 
-    it('get tells a missing object from a store that fails when a range is asked of it too', async () => {
+    it('get of a range distinguishes a missing object from a failing store', async () => {
       const got = await store.get(newKey(), { start: 0, end: 9 }).catch(theError);
 
       expect(got).toBeInstanceOf(StorageError);
       expect(got).toHaveProperty('missing', true);
     });
 
-    it('an object can be read several times at once', async () => {
+    it('an object can be read concurrently', async () => {
       const key = newKey();
       const content = randomContent(mebibyte);
       await put(key, content);
@@ -96,13 +96,13 @@ describe.each(openers)('%s', (_name, open) => {
     });
   });
 
-  describe('a body that throws', () => {
+  describe('put of a body that throws', () => {
     it.each([
       ['at the start', 0],
       ['in the middle of the first part', mebibyte],
       ['at the end of the first part', 5 * mebibyte],
       ['after several parts', 12 * mebibyte],
-    ])('%s leaves nothing, and put throws the same error', async (_when, bytes) => {
+    ])('%s stores nothing and throws the same error', async (_when, bytes) => {
       const key = newKey();
       const error = new Error('the sender went away');
 
@@ -111,7 +111,7 @@ describe.each(openers)('%s', (_name, open) => {
       await expectAbsent(key);
     });
 
-    it('does not keep the key from being used', async () => {
+    it('leaves the key usable', async () => {
       const key = newKey();
       const broken = inChunks(randomContent(6 * mebibyte), new Error('the sender went away'));
       await store.put(key, broken, 'text/csv').catch(() => undefined);
@@ -122,7 +122,7 @@ describe.each(openers)('%s', (_name, open) => {
     });
   });
 
-  it('an object is not there before it is complete', async () => {
+  it('an object is invisible until it is complete', async () => {
     const key = newKey();
     let seenWhileSending: unknown;
     async function* body() {
@@ -137,7 +137,7 @@ describe.each(openers)('%s', (_name, open) => {
   });
 
   describe('move', () => {
-    it('gives the object another key', async () => {
+    it('renames the object', async () => {
       const [from, to] = [newKey(), newKey()];
       const content = randomContent(6 * mebibyte);
       await put(from, content);
@@ -148,7 +148,7 @@ describe.each(openers)('%s', (_name, open) => {
       await expectAbsent(from);
     });
 
-    it('replaces what is there', async () => {
+    it('replaces the object at the new key', async () => {
       const [from, to] = [newKey(), newKey()];
       await put(from, Buffer.from('new'));
       await put(to, Buffer.from('old, and longer'));
@@ -158,7 +158,7 @@ describe.each(openers)('%s', (_name, open) => {
       expect((await read(to)).toString()).toBe('new');
     });
 
-    it('of a missing object fails, and leaves what was at the other key', async () => {
+    it('of a missing object fails and preserves the object at the new key', async () => {
       const to = newKey();
       await put(to, Buffer.from('still here'));
 
@@ -171,7 +171,7 @@ describe.each(openers)('%s', (_name, open) => {
   });
 
   describe('delete', () => {
-    it('removes the object, and does nothing the second time', async () => {
+    it('removes the object and is idempotent', async () => {
       const key = newKey();
       await put(key, Buffer.from('gone soon'));
 
@@ -181,7 +181,7 @@ describe.each(openers)('%s', (_name, open) => {
       await expectAbsent(key);
     });
 
-    it('leaves the neighbours', async () => {
+    it('does not delete other objects', async () => {
       const folder = newKey('');
       await put(`${folder}a.csv`, Buffer.from('a'));
       await put(`${folder}a.csv.bak`, Buffer.from('b'));
@@ -218,7 +218,7 @@ describe.each(openers)('%s', (_name, open) => {
       expect((await read(key)).toString()).toBe('moved');
     });
 
-    it('that an URL could take for one are several', async () => {
+    it('that are equal after URL decoding are different', async () => {
       const folder = newKey('');
       const names = ['a b.csv', 'a+b.csv', 'a%20b.csv', 'a%2520b.csv', 'A b.csv', 'a%2Bb.csv'];
       for (const name of names) await put(folder + name, Buffer.from(name));
@@ -234,7 +234,7 @@ describe.each(openers)('%s', (_name, open) => {
       return objects.sort();
     };
 
-    it('shows every object whose key begins with the prefix, with its size', async () => {
+    it('lists every object with the prefix, with its size', async () => {
       const folder = newKey('');
       const keys = ['a.csv', 'ab.csv', 'b.csv', 'deeper/a b+c%20.csv', 'deeper/still/ü.csv'].map(
         (name) => folder + name,
@@ -246,7 +246,7 @@ describe.each(openers)('%s', (_name, open) => {
       expect(await listed(`${folder}deeper/`)).toEqual(keys.slice(3).map((key, i) => [key, i + 3]));
     });
 
-    it('says when an object was stored', async () => {
+    it('returns the time at which an object was stored', async () => {
       const key = newKey();
       const earliest = Date.now() - 2_000;
       await put(key, Buffer.from('a'));
@@ -257,7 +257,7 @@ describe.each(openers)('%s', (_name, open) => {
       }
     });
 
-    it('shows nothing where nothing is, and nothing that is not complete', async () => {
+    it('lists neither unknown prefixes nor incomplete objects', async () => {
       const folder = newKey('');
       let seenWhileSending: unknown;
       async function* body() {
@@ -272,8 +272,8 @@ describe.each(openers)('%s', (_name, open) => {
     });
   });
 
-  describe('at once', () => {
-    it('objects do not disturb each other', async () => {
+  describe('concurrently', () => {
+    it('objects are independent', async () => {
       const contents = [1, 70_000, 6 * mebibyte, 100, 11 * mebibyte, 0].map(randomContent);
       const keys = contents.map(() => newKey());
 
@@ -284,7 +284,7 @@ describe.each(openers)('%s', (_name, open) => {
       }
     });
 
-    it('a put that fails does not harm the others', async () => {
+    it('a failing put does not affect others', async () => {
       const [good, bad] = [newKey(), newKey()];
       const content = randomContent(12 * mebibyte);
       const error = new Error('the sender went away');

@@ -27,7 +27,7 @@ async function expectAbsent(store: S3Store, key: string): Promise<void> {
   expect(got).toHaveProperty('missing', true);
 }
 
-/** The names of the commands that the store sends from now on. */
+/** Records the names of the commands that the store sends from now on. */
 function recordCommands(store: S3Store): string[] {
   const names: string[] = [];
   store.client.middlewareStack.add(
@@ -40,7 +40,7 @@ function recordCommands(store: S3Store): string[] {
   return names;
 }
 
-/** Lets `change` alter, or throw instead of, every command of this name. */
+/** Makes `change` alter or fail every command of this name. */
 function interfere(
   store: S3Store,
   commandName: string,
@@ -56,7 +56,7 @@ function interfere(
   );
 }
 
-/** A store that says the checksum of its object, as some do unasked; a wrong one, if it is told to. */
+/** Starts a store that sends a checksum unasked, as some do; a wrong one on request. */
 async function checksummingServer(wrong = false): Promise<string> {
   const checksum = Buffer.alloc(4);
   checksum.writeUInt32BE((crc32(content) ^ (wrong ? 1 : 0)) >>> 0);
@@ -82,7 +82,7 @@ describe('S3Store', () => {
     await expect(readAll(await wrong.get('any'))).rejects.toThrow(/[Cc]hecksum/);
   });
 
-  it('shows its bucket, and keeps the media type', async () => {
+  it('returns its bucket and stores the media type', async () => {
     const store = openTestS3Store();
     const key = newKey();
 
@@ -110,13 +110,13 @@ describe('S3Store', () => {
   );
 
   describe('a bucket that does not exist', () => {
-    it('is found at the start', async () => {
+    it('is a configuration error at startup', async () => {
       await expect(openTestS3Store({ bucket: 'no-such-bucket' }).prepare()).rejects.toThrow(
         /no-such-bucket does not exist/,
       );
     });
 
-    it('is a failure of the store when it is used all the same', async () => {
+    it('is a failure of the store in other calls', async () => {
       const store = openTestS3Store({ bucket: 'no-such-bucket' });
 
       await expect(store.put(newKey(), inChunks(content), 'text/csv')).rejects.toThrow(StorageError);
@@ -126,7 +126,7 @@ describe('S3Store', () => {
   describe('a body that fails', () => {
     const error = new Error('the sender went away');
 
-    it('in the first part sends nothing at all', async () => {
+    it('in the first part sends no request', async () => {
       const store = openTestS3Store();
       const commands = recordCommands(store);
 
@@ -137,11 +137,11 @@ describe('S3Store', () => {
       expect(commands).toEqual([]);
     });
 
-    it('after the first part gives the parts back to the store', async () => {
+    it('after the first part aborts the multipart upload', async () => {
       const store = openTestS3Store();
       const commands = recordCommands(store);
 
-      // This S3 server does not know AbortMultipartUpload, and answers 405; the error is the body's nevertheless.
+      // The test server responds 405 to AbortMultipartUpload; the error is that of the body nevertheless.
       await expect(
         store.put(newKey(), inChunks(randomContent(12 * mebibyte), error), 'text/csv'),
       ).rejects.toBe(error);
@@ -152,7 +152,7 @@ describe('S3Store', () => {
     });
   });
 
-  describe('a put that goes wrong leaves nothing', () => {
+  describe('a failing put leaves no object', () => {
     it.each([
       ['in one piece', 'PutObjectCommand', 1000],
       ['in parts', 'UploadPartCommand', 12 * mebibyte],
@@ -166,7 +166,7 @@ describe('S3Store', () => {
       await expectAbsent(store, key);
     });
 
-    it('when the size of what was stored cannot be learned', async () => {
+    it('when the stored size cannot be verified', async () => {
       const store = openTestS3Store();
       const key = newKey();
       interfere(store, 'HeadObjectCommand', () => {
@@ -179,7 +179,7 @@ describe('S3Store', () => {
     });
   });
 
-  it('names the source of a move percent-encoded', async () => {
+  it('percent-encodes the source of a move', async () => {
     const store = openTestS3Store();
     const sources: unknown[] = [];
     interfere(store, 'CopyObjectCommand', ({ CopySource }) => sources.push(CopySource));
@@ -200,8 +200,8 @@ describe('S3Store', () => {
     ['delete', (store) => store.delete('a.csv')],
   ];
 
-  describe('with a server that is down', () => {
-    it.each(calls)('%s fails soon, as a store that is broken', async (_method, call) => {
+  describe('a server that is down', () => {
+    it.each(calls)('%s fails soon as an unavailable store', async (_method, call) => {
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await closedPort()}` });
       const startedAt = performance.now();
 
@@ -212,24 +212,24 @@ describe('S3Store', () => {
       expect(performance.now() - startedAt).toBeLessThan(5_000);
     });
 
-    it('is not prepared, which is no wrong setting: it may be up when it is needed', async () => {
+    it('at startup is not a configuration error', async () => {
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await closedPort()}` });
 
       await expect(store.prepare()).rejects.toThrow(StorageError);
     });
   });
 
-  describe('with a server that takes connections and never answers', () => {
+  describe('with a server that accepts connections and never responds', () => {
     const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
     beforeEach(() => {
-      // The SDK says on the console what it is about to do.
+      // The SDK logs retries to the console.
       jest.spyOn(console, 'warn').mockReturnValue();
       jest.replaceProperty(changeable, 's3IdleMilliseconds', 200);
     });
     afterEach(() => jest.restoreAllMocks());
 
     it.each(calls)(
-      '%s is given up',
+      '%s times out',
       async (_method, call) => {
         const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await silentServer()}` });
 
@@ -241,7 +241,7 @@ describe('S3Store', () => {
       20_000,
     );
 
-    it('an object that stops coming in the middle is an error', async () => {
+    it('an object that stalls midway is an error', async () => {
       const port = await interruptedServer(1000, content, 'fall silent');
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
 
@@ -253,7 +253,7 @@ describe('S3Store', () => {
     const changeable: { s3IdleMilliseconds: number; s3ResponseMilliseconds: number } = s3StoreModule;
     afterEach(() => jest.restoreAllMocks());
 
-    it('an answer that does not begin is given up', async () => {
+    it('a response without headers times out', async () => {
       jest.replaceProperty(changeable, 's3ResponseMilliseconds', 200);
       const port = await tricklingServer('HTTP/1.1 200 OK\r\nx-slow: '.padEnd(10_000, 'x'));
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
@@ -264,7 +264,7 @@ describe('S3Store', () => {
       expect(error).toHaveProperty('missing', false);
     });
 
-    it('an object is given up', async () => {
+    it('an object is aborted below the minimum throughput', async () => {
       jest.replaceProperty(changeable, 's3IdleMilliseconds', 300);
       const head = 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n';
       const store = openTestS3Store({
@@ -275,7 +275,7 @@ describe('S3Store', () => {
     });
   });
 
-  it('an object is not given up while it is we who do not read it', async () => {
+  it('an object is not aborted while its reader is slow', async () => {
     const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
     const store = openTestS3Store();
     const key = newKey();
@@ -290,14 +290,14 @@ describe('S3Store', () => {
     jest.restoreAllMocks();
   });
 
-  it('an object that breaks off in the middle is an error, not a short object', async () => {
+  it('a truncated object is an error, not a short object', async () => {
     const port = await interruptedServer(1000, content, 'hang up');
     const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
 
     await expect(store.get('a.csv').then(sha256)).rejects.toThrow();
   });
 
-  it('a store that does not keep to the range it was asked for is one that fails', async () => {
+  it('a store that returns another range fails', async () => {
     const port = await interruptedServer(1000, content, 'hang up');
     const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
 
@@ -307,7 +307,7 @@ describe('S3Store', () => {
     expect(error).toHaveProperty('missing', false);
   });
 
-  it('waits a minute at most for a byte, and tries at most three times', async () => {
+  it('has an idle timeout of at most a minute and at most three attempts', async () => {
     expect<number>(s3IdleMilliseconds).toBeLessThanOrEqual(60_000);
     const { client } = openTestS3Store();
 
@@ -317,7 +317,7 @@ describe('S3Store', () => {
   it('lists its objects page by page', async () => {
     const store = openTestS3Store();
     const LastModified = new Date('2026-01-02T03:04:05Z');
-    // The test server fails beyond one page.
+    // The test server supports only one page.
     const pages: ListObjectsV2CommandOutput[] = [
       {
         $metadata: {},
@@ -357,11 +357,11 @@ describe('S3Store', () => {
 
     interface Pages {
       uploads: ListMultipartUploadsCommandOutput[];
-      /** An error is thrown. */
+      /** Thrown. */
       parts: (ListPartsCommandOutput | Error)[];
     }
 
-    /** Answers in place of the test server, which does not list them, page by page. @returns the commands sent */
+    /** Mocks paged listings, which the test server does not support. @returns the commands sent */
     function respondWith(store: S3Store, { uploads, parts }: Pages): unknown[] {
       const sent: unknown[] = [];
       const respond = (commandName: unknown): object | undefined => {
@@ -425,7 +425,7 @@ describe('S3Store', () => {
       ]);
     });
 
-    it('were modified when the latest of their parts was stored, on whichever page it is', async () => {
+    it('have the time of their latest part, on any page of the listing', async () => {
       const store = openTestS3Store();
       const sent = respondWith(store, {
         uploads: [{ $metadata: {}, Uploads: [{ Key: 'a', UploadId: '1', Initiated: begun }] }],
@@ -447,7 +447,7 @@ describe('S3Store', () => {
       expect(sent.at(-1)).toEqual(['ListPartsCommand', { Key: 'a', UploadId: '1', PartNumberMarker: '2' }]);
     });
 
-    it('are left out when they are completed or aborted while they are listed', async () => {
+    it('are left out when they end during the listing', async () => {
       const store = openTestS3Store();
       const Uploads = ['1', '2'].map((UploadId) => ({ Key: 'a', UploadId, Initiated: begun }));
       respondWith(store, { uploads: [{ $metadata: {}, Uploads }], parts: [gone, noParts] });
@@ -463,7 +463,7 @@ describe('S3Store', () => {
       await expect(listUnfinished(store)).rejects.toThrow(StorageError);
     });
 
-    it('that are over by then are as good as aborted', async () => {
+    it('that have ended count as aborted', async () => {
       const store = openTestS3Store();
       interfere(store, 'AbortMultipartUploadCommand', () => {
         throw gone;
@@ -476,7 +476,7 @@ describe('S3Store', () => {
     });
   });
 
-  it('moves an object though what was there cannot be removed', async () => {
+  it('moves an object even if the old key cannot be deleted', async () => {
     const store = openTestS3Store();
     const [from, to] = [newKey(), newKey()];
     await store.put(from, inChunks(content), 'text/csv');

@@ -29,7 +29,7 @@ async function partnerNumber(partnerName: string): Promise<number> {
   return row.partner_id;
 }
 
-/** Has the next run of the partner read everything. */
+/** Makes the next run of the partner compare all rows. */
 async function forget(partnerName: string): Promise<void> {
   await service
     .db('digest_blocks')
@@ -37,7 +37,7 @@ async function forget(partnerName: string): Promise<void> {
     .delete();
 }
 
-/** All of the partner's products but for their numbers; the feed that wrote them by its place among the partner's. */
+/** The partner's products without ids; `feed_id` as its rank among the partner's feeds. */
 async function productsOf(partnerName: string) {
   const { rows } = await service.db.raw(
     `select sku, product_name, description, brand, category, price, currency, availability,
@@ -49,17 +49,17 @@ async function productsOf(partnerName: string) {
   return rows as Record<string, unknown>[];
 }
 
-/** What a run came to, as far as it is the same for two partners. */
+/** Result of a run, without what differs between two partners. */
 async function resultOf(jobId: string): Promise<unknown> {
   const { body: job } = await service.api.get(`/jobs/${jobId}`);
   const { body: issues } = await service.api.get(`/jobs/${jobId}/issues?limit=500`);
   const { status, message, summary, issue_counts } = job;
   const result = { status, message, summary, issue_counts, issues: issues.items };
-  // Warnings name the partner's own feeds.
+  // Warnings contain ids of the partner's feeds.
   return JSON.parse(JSON.stringify(result).replace(/"FD\d{5,}"/g, '"a feed"'));
 }
 
-describe('a partner whose records are known', () => {
+describe('a partner with stored digests', () => {
   it(
     'gets the same products, counters and issues as one whose feeds are read anew each time, whatever the bytes',
     async () => {
@@ -104,10 +104,10 @@ describe('a partner whose records are known', () => {
 
   const head = 'sku,product_name,price\n';
 
-  it('has its records passed over the next time', async () => {
+  it('skips unchanged records in the next run', async () => {
     const partner = newPartner();
     const feed = await service.api.loadFeed(`${head}A,Tent,1\nB,Lamp,2\n`, partner);
-    // A product that nobody looks at any more: its digest says that all is as it was.
+    // Changed without the log: the digest still counts as unchanged.
     await service.db.transaction(async (trx) => {
       await trx.raw("set local partner_catalog.keeps_digests = 'on'");
       await trx('products')
@@ -124,7 +124,7 @@ describe('a partner whose records are known', () => {
   it.each([
     ['updates', "update products set price = 7 where sku = 'A' and partner_id = ?"],
     ['updates again and again', 'update products set price = price + 1 where partner_id = ?'],
-  ])('has them read again after somebody %s its products by other means', async (_what, sql) => {
+  ])('compares all rows after a manual transaction %s its products', async (_what, sql) => {
     const partner = newPartner();
     const feed = await service.api.loadFeed(`${head}A,Tent,1\nB,Lamp,2\n`, partner);
     const loaded = await productsOf(partner);
@@ -137,7 +137,7 @@ describe('a partner whose records are known', () => {
     expect(await productsOf(partner)).toEqual(loaded);
   });
 
-  it('has the same bytes read again under another header', async () => {
+  it('compares the same bytes again under another header', async () => {
     const partner = newPartner();
     const rows = 'A,Tent,Camping\n';
     await service.api.loadFeed(`sku,product_name,brand\n${rows}`, partner);
@@ -185,7 +185,7 @@ describe('a partner whose records are known', () => {
     expect(body.items.map(({ line }: { line: number }) => line)).toEqual([skippedLine]);
   });
 
-  it('has its feed read again when another run of the partner has ended meanwhile', async () => {
+  it('stages its feed again when another run of the partner has committed meanwhile', async () => {
     const partner = newPartner();
     const cheap = await service.api.loadFeed(`${head}A,Tent,1\n`, partner);
     const dear = await service.api.uploadFeed(`${head}A,Tent,2\n`, partner);
@@ -199,7 +199,7 @@ describe('a partner whose records are known', () => {
       await trx('partners').where({ partner_name: partner }).forUpdate().select();
       const first = run(dear);
       await eventually('the first run waits', () => waiting(1));
-      // It has seen that its row changes nothing, which the first one is about to make untrue.
+      // Its row is unchanged by the digests, which the first run then invalidates.
       const second = run(cheap);
       await eventually('both wait', () => waiting(2));
       return { first, second };
@@ -211,9 +211,9 @@ describe('a partner whose records are known', () => {
   });
 });
 
-describe('a first load that goes straight into the products', () => {
+describe('a first load straight into products', () => {
   it(
-    'comes to the same as one that is staged, whatever the bytes',
+    'has the same result as a staged load, for any bytes',
     async () => {
       const { db, objectStore } = service;
       await fc.assert(
@@ -255,7 +255,7 @@ describe('a first load that goes straight into the products', () => {
   );
 });
 
-describe('digests of more products than there is room for', () => {
+describe('digests beyond the memory budget', () => {
   const header: FeedHeader = {
     delimiter: ',',
     fieldCount: 2,
@@ -264,7 +264,7 @@ describe('digests of more products than there is room for', () => {
   const record = (at: number) => Buffer.from(`S${at},Tent`);
   const place = { line: 2, lastLine: 2, row: 1 };
 
-  /** Loads a partner's digests into so many blocks. */
+  /** Loads a partner's digests with a budget of `blocks`. */
   function load(
     partnerId: number,
     blocks: number,
@@ -278,7 +278,7 @@ describe('digests of more products than there is room for', () => {
     });
   }
 
-  it('let records travel that stand in the others, and forget these when something has travelled', async () => {
+  it('stage the records of blocks that were not loaded, and delete these blocks when rows were staged', async () => {
     const partner = newPartner();
     await service.api.uploadFeed('sku,product_name\nA,B\n', partner);
     const partnerId = await partnerNumber(partner);
@@ -309,7 +309,7 @@ describe('digests of more products than there is room for', () => {
     expect(await blocks()).toEqual([0]);
   });
 
-  it('know a record wherever it comes, and once', async () => {
+  it('recognize a record at any position, and once', async () => {
     const partner = newPartner();
     await service.api.uploadFeed('sku,product_name\nA,B\n', partner);
     const partnerId = await partnerNumber(partner);
@@ -330,7 +330,7 @@ describe('digests of more products than there is room for', () => {
     }
   });
 
-  it('give their room back', () => {
+  it('return their memory to the budget', () => {
     const budget = new BlockBudget(1);
     const one = new RecordDigests(digestContext(header), budget);
     one.isUnchanged(record(1), place);
@@ -341,7 +341,7 @@ describe('digests of more products than there is room for', () => {
   });
 });
 
-describe('what a digest covers', () => {
+describe('the context of a digest', () => {
   const header: FeedHeader = {
     delimiter: ',',
     fieldCount: 3,

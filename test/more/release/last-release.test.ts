@@ -97,7 +97,7 @@ describe('the last release', () => {
     expect(await everything(older.api)).toEqual(await everything(newer.api));
   });
 
-  it('refuses a schema from which a contract step has removed something, and says which version is needed', async () => {
+  it('rejects a schema from which a contract step has removed something, and says which version is needed', async () => {
     const address = await createEmptyDatabase();
     const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
     const step = { up: () => Promise.resolve(), down: () => Promise.resolve() };

@@ -9,21 +9,21 @@ beforeAll(async () => {
   service = await startUsedService();
 });
 
-/** The most memory that the process has ever had, in MB. */
+/** Peak memory of the process, in MB. */
 function peakMegabytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-/** What a feed looks like. */
+/** Shape of a feed. */
 interface Shape {
   rows: number;
-  /** Of each row. */
+  /** Length per row. */
   descriptionBytes: number;
-  /** Columns that are ignored, and how much stands in all of them together in each row. */
+  /** Ignored columns, and their total size per row. */
   ignoredColumns: number;
   ignoredBytes: number;
-  /** The share of rows with a warning, and of those that are skipped. */
+  /** Shares of rows with a warning, and of skipped rows. */
   warnings: number;
   errors: number;
 }
@@ -37,7 +37,7 @@ const noShape: Shape = {
   errors: 0,
 };
 
-/** Whether row number `at` is one of the share, spread over the feed. */
+/** Tells whether row `at` belongs to the share, which is spread over the feed. */
 const isOf = (share: number, at: number) => Math.floor((at + 1) * share) > Math.floor(at * share);
 
 function feedOf({ rows, descriptionBytes, ignoredColumns, ignoredBytes, warnings, errors }: Shape): Buffer {
@@ -52,15 +52,15 @@ function feedOf({ rows, descriptionBytes, ignoredColumns, ignoredBytes, warnings
   return Buffer.concat(texts.map((text) => Buffer.from(text)));
 }
 
-/** Plans all of the feeds, and then runs them, each of a partner of its own, at once. */
+/** Plans, then runs all feeds concurrently, each for its own partner. */
 async function planAndRun(feeds: readonly Buffer[]) {
   const uploaded = [];
   for (const feed of feeds) uploaded.push(await service.api.uploadFeed(feed, `Partner ${partners++}`));
   for (const what of ['plan', 'run']) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       uploaded.map(({ jobId }) => service.api.post(`/jobs/${jobId}/${what}`)),
     );
-    expect(answers.map(({ status, body }) => [status, body.status])).toEqual(
+    expect(responses.map(({ status, body }) => [status, body.status])).toEqual(
       feeds.map(() => [200, 'completed']),
     );
   }
@@ -69,10 +69,10 @@ async function planAndRun(feeds: readonly Buffer[]) {
 }
 let partners = 0;
 
-describe('no thread dies, and the process stays below 200 MB, with', () => {
+describe('no thread crashes and the process stays below 200 MB with', () => {
   const other = Buffer.from(manyProducts(20_000));
 
-  it('a column of 100 KB that is ignored, in 1,500 rows', async () => {
+  it('an ignored column of 100 KB in 1,500 rows', async () => {
     const wide = feedOf({ ...noShape, rows: 1_500, ignoredColumns: 1, ignoredBytes: 100_000 });
     await planAndRun([wide, other]);
   });
@@ -82,7 +82,7 @@ describe('no thread dies, and the process stays below 200 MB, with', () => {
     await planAndRun([warned, other]);
   });
 
-  it('feeds of any width, columns and share of issues, however many at once', async () => {
+  it('concurrent feeds of any width, columns and share of issues', async () => {
     const feedBytes = 12 * mebibyte;
     const shape = fc
       .record({

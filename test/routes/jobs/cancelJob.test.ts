@@ -32,9 +32,9 @@ const productsOf = async (partnerName: string) =>
     .items as unknown[];
 const queued = () => service.db('validation_jobs').whereNotNull('run_requested_at').pluck<number[]>('job_id');
 
-/** Waits until the run has been told to stop. */
+/** Waits until the cancellation is requested. */
 const told = (feed: UploadedFeed) =>
-  eventually('the run is told', async () => {
+  eventually('the cancellation is requested', async () => {
     const job = await service
       .db('validation_jobs')
       .where('job_id', jobNumber(feed))
@@ -44,7 +44,7 @@ const told = (feed: UploadedFeed) =>
 
 describe('POST /jobs/{job_id}/cancel', () => {
   describe('200', () => {
-    it('takes a run out of the queue', async () => {
+    it('dequeues a queued run', async () => {
       const feed = await service.api.uploadFeed(csv, 'Queued');
       await run(feed, 'respond-async');
 
@@ -61,7 +61,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
     });
 
-    it('stops a run that is amid a statement, and nothing of it is applied', async () => {
+    it('cancels the running statement of a run, whose changes are rolled back', async () => {
       await service.api.loadFeed(csv, 'Statement');
       const before = await productsOf('Statement');
       const feed = await service.api.uploadFeed(
@@ -83,7 +83,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect((await service.api.get(`/feeds/${feed.feedId}`)).body.status).toBe('failed');
     });
 
-    it('stops a run that waits for another one of its partner', async () => {
+    it('cancels a run that waits for another run of its partner', async () => {
       const feed = await service.api.uploadFeed(csv, 'Waiting');
       let answer: ApiResponse | undefined;
 
@@ -96,7 +96,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect(await productsOf('Waiting')).toEqual([]);
     });
 
-    it('stops a run that reads its file', async () => {
+    it('cancels a run that reads its file', async () => {
       const feed = await service.api.uploadFeed(csv, 'Reading');
       let answer: Promise<ApiResponse> | undefined;
 
@@ -110,7 +110,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect(await productsOf('Reading')).toEqual([]);
     });
 
-    it('ends a run whose process has died, and lets nobody take it over', async () => {
+    it('ends an orphaned run, which is not repeated', async () => {
       const feed = await service.api.uploadFeed(csv, 'Dead');
       await run(feed, 'respond-async');
       await leaveRunning(service, feed);
@@ -122,7 +122,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toMatchObject(cancelled);
     });
 
-    it('holds for a run whose process dies before it has stopped', async () => {
+    it('applies to a run whose process dies before it stops', async () => {
       const feed = await service.api.uploadFeed(csv, 'Dies');
       await run(feed, 'respond-async');
       await leaveRunning(service, feed);
@@ -134,7 +134,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect(await queued()).not.toContain(jobNumber(feed));
     });
 
-    it('leaves a job that can be run again, at once and to its end', async () => {
+    it('leaves a job that can be run again at once', async () => {
       const feed = await service.api.uploadFeed(csv, 'Again');
       await whileLoading(service, feed, async () => {
         await cancel(feed);
@@ -145,22 +145,22 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect(body).toMatchObject({ status: 'completed', summary: { inserted: 2 } });
     });
 
-    it('is the same for all who cancel at once', async () => {
+    it('has the same response for concurrent cancellations', async () => {
       const feed = await service.api.uploadFeed(csv, 'At once');
-      let answers: ApiResponse[] = [];
+      let responses: ApiResponse[] = [];
 
       await whileLoading(service, feed, async () => {
-        answers = await Promise.all(Array.from({ length: 5 }, () => cancel(feed)));
+        responses = await Promise.all(Array.from({ length: 5 }, () => cancel(feed)));
       });
 
-      // Who comes after the run has ended finds none.
-      for (const { status, body } of answers) {
+      // Later ones find no run.
+      for (const { status, body } of responses) {
         if (status !== 409) expect([status, body]).toEqual([200, expect.objectContaining(cancelled)]);
       }
-      expect(answers.map(({ status }) => status)).toContain(200);
+      expect(responses.map(({ status }) => status)).toContain(200);
     });
 
-    it('leaves the other runs alone', async () => {
+    it('does not affect other runs', async () => {
       const feed = await service.api.uploadFeed(csv, 'One');
       const other = await service.api.uploadFeed(csv, 'Other');
       await run(feed, 'respond-async');
@@ -174,7 +174,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
   });
 
   describe('202', () => {
-    it('says that the run has been told, where it does not stop in time; it stops then', async () => {
+    it('is returned if the run does not stop in time; it stops later', async () => {
       jest.replaceProperty(cancelServiceModule, 'cancelWaitMilliseconds', 0 as never);
       const feed = await service.api.uploadFeed(csv, 'Slow');
 
@@ -183,7 +183,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
         expect([status, body.status]).toEqual([202, 'running']);
         expect(headers.get('location')).toBe(`/jobs/${feed.jobId}`);
         expect(headers.get('retry-after')).toBe('1');
-        const stopped = () => eventually('it is told', () => told(feed));
+        const stopped = () => eventually('the cancellation is requested', () => told(feed));
         await stopped();
       });
 
@@ -192,7 +192,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
   });
 
   describe('400', () => {
-    it('refuses a submission job', async () => {
+    it('rejects a submission job', async () => {
       const { submissionJobId } = await service.api.uploadFeed(csv);
 
       const { status, body } = await cancel({ jobId: submissionJobId });
@@ -200,7 +200,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect([status, body]).toEqual([400, { detail: 'Only validation jobs can be cancelled' }]);
     });
 
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.post('/jobs/%E0%A4%A/cancel');
 
       expect([status, body]).toEqual([400, { detail: 'Malformed request path.' }]);
@@ -208,7 +208,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
   });
 
   describe('404', () => {
-    it.each(['JV99999', 'JS99999', 'JV1', 'x'])('knows no job %s', async (jobId) => {
+    it.each(['JV99999', 'JS99999', 'JV1', 'x'])('does not find the job %s', async (jobId) => {
       const { status, body } = await cancel({ jobId });
 
       expect([status, body.error_code]).toEqual([404, 'JOB_NOT_FOUND']);
@@ -217,7 +217,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
     it("does not touch another partner's run", async () => {
       const feed = await service.api.uploadFeed(csv, 'Owner');
       await run(feed, 'respond-async');
-      const limited = await withStoredKey(service, 'Somebody else');
+      const limited = await withStoredKey(service, 'Another partner');
 
       expect((await limited.post(`/jobs/${feed.jobId}/cancel`)).status).toBe(404);
 
@@ -227,7 +227,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
 
   describe('409', () => {
     it.each(['not run yet', 'completed', 'failed', 'cancelled'])(
-      'refuses a job that is %s',
+      'rejects a job that is %s',
       async (state) => {
         const feed = await service.api.uploadFeed(state === 'failed' ? `${csv}"` : csv, `Is ${state}`);
         if (state === 'completed' || state === 'failed') await run(feed);

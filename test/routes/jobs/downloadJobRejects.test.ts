@@ -29,7 +29,7 @@ async function rejectsOf(csv: string, partnerName: string): Promise<string> {
 const cellsOf = (csv: string, delimiter = ','): string[][] =>
   parse(csv, { delimiter, relax_quotes: true, relax_column_count: true });
 
-/** What stands behind the three generated cells of each row, as text. The generated ones hold no line break. */
+/** Text after the three generated cells of each row, which contain no line break. */
 function originals(csv: string, delimiter = ','): string[] {
   const cell = String.raw`(?:"(?:[^"]|"")*"|[^"${delimiter}\n]*)`;
   const row = new RegExp(`^(?:${cell}${delimiter}){3}`, 'd');
@@ -43,7 +43,7 @@ function originals(csv: string, delimiter = ','): string[] {
   return texts;
 }
 
-/** Where the record ends that goes on at `start`: at a line feed outside of quotes that open at the start of a cell. */
+/** Finds the end of the record at `start`: a line feed outside of quotes. */
 function endOfRecord(text: string, start: number, delimiter: string): number {
   let quoted = false;
   let cellStart = true;
@@ -78,7 +78,7 @@ const products = (partnerName: string) =>
 
 describe('GET /jobs/{job_id}/rejects.csv', () => {
   describe('200', () => {
-    it('has every rejected row once, with its line and what is wrong before its cells', async () => {
+    it('contains every rejected row once, with its line, codes and messages before its cells', async () => {
       const { jobId } = await service.api.loadFeed(
         [
           'sku,product_name,price,currency,brand',
@@ -110,7 +110,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       ]);
     });
 
-    /** A feed of nasty rows, all of which are rejected for their price but for the good one. */
+    /** A feed of unusual rows, all rejected for their price except one. */
     const nasty = [
       ['quotes that are not needed', '"A","Tent","NA"'],
       ['doubled quotes', 'B,"12"" ""wide""",NA'],
@@ -136,7 +136,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
     it.each([
       ['LF', '\n'],
       ['CRLF', '\r\n'],
-    ])('leaves the cells of all kinds of rows as they came, with %s', async (name, end) => {
+    ])('preserves the cells of all kinds of rows, with %s', async (name, end) => {
       const rows = nasty.map(([, row]) => row);
       const csv = ['sku,product_name,price', 'good,Good,1', ...rows, 'good2,Good,2'].join(end);
 
@@ -145,7 +145,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(originals(rejects)).toEqual(['sku,product_name,price', ...rows]);
     });
 
-    it.each([';', '\t'])('has the delimiter of the feed: %j', async (delimiter) => {
+    it.each([';', '\t'])('uses the delimiter of the feed: %j', async (delimiter) => {
       const header = ['sku', '"product, name"', 'product_name', 'price'].join(delimiter);
       const rows = [
         ['A', 'x,y', `"T${delimiter}ent"`, 'NA'].join(delimiter),
@@ -165,7 +165,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       ]);
     });
 
-    it('has the header as it came, but for a byte order mark and what stands before it', async () => {
+    it('preserves the header, without a byte order mark and preceding blank lines', async () => {
       const header = ' SKU ,"Product_Name","size\n""in"" cm",,price';
 
       const rejects = await rejectsOf(`\uFEFF\r\n,,\n${header}\r\nA,A,,,NA\r\n`, 'Header');
@@ -173,14 +173,14 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(originals(rejects)).toEqual([header, 'A,A,,,NA']);
     });
 
-    it('leaves the columns of a report that was uploaded as it came where they are', async () => {
+    it('preserves the report columns of an uploaded report', async () => {
       const first = await rejectsOf('sku,product_name,price\nA,A,NA\n', 'Twice');
       const second = await rejectsOf(first, 'Twice');
 
       expect(originals(second)).toEqual(first.trimEnd().split('\n'));
     });
 
-    it('has generated cells that no spreadsheet takes for a formula', async () => {
+    it('escapes formulas in generated cells', async () => {
       const rows = nasty.map(([, row]) => row).join('\n');
 
       const rejects = await rejectsOf(`sku,product_name,price\n${rows}\n`, 'Safe');
@@ -194,16 +194,16 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       ['nothing was rejected', 'sku,product_name\nA,A\n'],
       ['there are warnings alone', 'sku,product_name,price\nA,A,0\n'],
       ['there are no rows', 'sku,product_name\n'],
-    ])('is the header alone where %s', async (what, csv) => {
+    ])('contains only the header if %s', async (what, csv) => {
       const [header] = csv.split('\n');
 
       expect(await rejectsOf(csv, what)).toBe(`_line,_codes,_messages,${header}\n`);
     });
 
-    it('has every row of a feed with more than the table keeps, those that a later one replaces too', async () => {
+    it('contains more rows than row_issues keeps, superseded ones too', async () => {
       const bad = Array.from({ length: 8_000 }, (_, n) => `S${n},"Product ${n}\nx",NA`);
       const doubles = Array.from({ length: 8_000 }, (_, n) => `D${n % 2_000},Product ${n},${n}`);
-      // Alternating: every other row is one of the last 2,000, which stay.
+      // Every other row is one of the last 2,000, which win.
       const rows = bad.flatMap((row, at) => [row, doubles[at]!]);
 
       const rejects = await rejectsOf(`sku,product_name,price\n${rows.join('\n')}\n`, 'More than kept');
@@ -214,7 +214,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(originals(rejects)).toEqual(['sku,product_name,price', ...expected]);
     });
 
-    it('has what a run that failed had rejected until the break', async () => {
+    it('contains the rejects before the structural error of a failed run', async () => {
       const { jobId, job } = await service.api.loadFeed(
         'sku,product_name,price\nA,A,1\nB,B,NA\nA,A,2\n,C,\nD,"D\n,,\n',
         'Broken',
@@ -223,7 +223,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
 
       const { status, body } = await download(jobId);
 
-      // Which of the rows with one sku would have won, that run did not find out.
+      // The failed run has not searched for superseded rows.
       expect(status).toBe(200);
       expect(cellsOf(body).map((cells) => [cells[0], cells[1], ...cells.slice(3)])).toEqual([
         ['_line', '_codes', 'sku', 'product_name', 'price'],
@@ -232,7 +232,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       ]);
     });
 
-    it('is that of the last run', async () => {
+    it('describes the last run', async () => {
       const feed = await service.api.loadFeed('sku,product_name\n,A\n', 'Last run');
       await replaceRawFile(service, feed.feedId, 'sku,product_name\nB,\nB,B\n');
       await service.api.post(`/jobs/${feed.jobId}/run`);
@@ -240,7 +240,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(originals((await download(feed.jobId)).body)).toEqual(['sku,product_name', 'B,']);
     });
 
-    it('changes nothing, and says the same again', async () => {
+    it('changes nothing and is repeatable', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name\nA,A\nA,B\n,C\n', 'Unchanged');
       const state = async () => [
         await products('Unchanged'),
@@ -256,8 +256,8 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(await state()).toEqual(before);
     });
 
-    describe('mended by a program and uploaded as a whole,', () => {
-      /** Does to each rejected row what its codes ask for, and leaves the generated columns in. */
+    describe('corrected by a program and uploaded again', () => {
+      /** Corrects each rejected row by its codes, and keeps the generated columns. */
       function mend(rejects: string): { csv: string; rows: number } {
         const [header, ...rows] = cellsOf(rejects);
         const at = (column: string) => header!.indexOf(column);
@@ -275,7 +275,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
           if (codes.includes('invalid_currency')) set('currency', '');
           if (codes.includes('value_too_long')) set('brand', own[at('brand')]!.trim().slice(0, 255));
           for (const [position, cell] of own.entries()) own[position] = cell.replaceAll('\0', '');
-          // Written anew, a row is well quoted, and has its cells where they belong once the price is gone.
+          // Rewriting fixes the quoting; removing the price fixes the positions.
           if (codes.includes('invalid_quoting') || codes.includes('too_many_fields')) {
             set('sku', `NEW-${row}`);
             set('price', '');
@@ -334,7 +334,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
         ],
       ];
 
-      it.each(feeds)('loads every mended row: %s', async (partner, rows) => {
+      it.each(feeds)('loads every corrected row: %s', async (partner, rows) => {
         const { job, jobId } = await service.api.loadFeed(`${columns}\n${rows.join('\n')}\n`, partner);
         const before = await products(partner);
         const { csv, rows: rejected } = mend((await download(jobId)).body);
@@ -350,7 +350,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
           unchanged: 0,
           skipped: 0,
         });
-        // Nothing but the rows that were already there, and the mended ones.
+        // Only the earlier rows and the corrected ones.
         const after = await products(partner);
         expect(after).toEqual(expect.arrayContaining(before));
         expect(after.length).toBe(job.summary.processed);
@@ -358,7 +358,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       });
     });
 
-    /** The files of this process that are open below the data folder. */
+    /** Open files of this process below the data folder. */
     const openFiles = () =>
       readdirSync('/proc/self/fd').filter((fd) => {
         try {
@@ -367,10 +367,10 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
           return false;
         }
       });
-    /** A feed of 2 MB, nearly all of it rejected; one row replaces another. */
+    /** A feed of 2 MB, nearly all rejected; one row supersedes another. */
     const largeFeed = `sku,product_name,price\nA,A,1\nA,A,2\n${`x,${'y'.repeat(1_000)},NA\n`.repeat(2_000)}`;
 
-    it('is not read by HEAD, which has the same headers, and leaves nothing open', async () => {
+    it('is not read by HEAD, which has the same headers and closes all resources', async () => {
       const { jobId } = await service.api.loadFeed(largeFeed, 'HEAD');
       const headers = { 'x-api-key': testKey, 'x-request-id': 'same' };
 
@@ -385,7 +385,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       await eventually('the raw file is closed', () => expect(openFiles()).toEqual([]));
     });
 
-    it('may be left midway: file and connection are given back', async () => {
+    it('can be aborted midway, which closes file and connection', async () => {
       const { jobId } = await service.api.loadFeed(largeFeed, 'Left midway');
 
       for (let caller = 0; caller < 3; caller++) {
@@ -405,20 +405,20 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       }
 
       await eventually('the raw file is closed', () => expect(openFiles()).toEqual([]));
-      await eventually('no transaction goes on', async () => {
+      await eventually('no transaction is open', async () => {
         const { rows } = await service.db.raw<{ rows: unknown[] }>(
           "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
         );
         expect(rows).toEqual([]);
       });
-      // All the connections of the pool are there.
+      // All connections of the pool are free.
       const all = await Promise.all(Array.from({ length: 10 }, () => service.db.transaction()));
       await Promise.all(all.map((trx) => trx.rollback()));
     });
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await download('%E0%A4%A');
 
       expect(status).toBe(400);
@@ -427,7 +427,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('gives nothing to the key %j', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j', async (key) => {
       const { jobId } = await service.api.loadFeed('sku,product_name\n,A\n', 'No key');
 
       for (const id of [jobId, 'JV99999']) {
@@ -441,7 +441,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
 
   describe('404', () => {
     it.each(['JV99999', 'JS99999', 'JV1', 'jv00001', 'FD00001', 'JV00001%00', '%22%0D%0Ax'])(
-      'knows no job %s',
+      'does not find the job %s',
       async (id) => {
         await service.api.uploadFeed('sku,product_name\n');
         const jobId = decodeURIComponent(id);
@@ -469,22 +469,22 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(body).toEqual({ detail: `Job ${jobId} has no finished run.` });
     };
 
-    it('has nothing of a job that was not run', async () => {
+    it('rejects a job without a run', async () => {
       await expectNoRun((await service.api.uploadFeed(csv)).jobId);
     });
 
-    it('has nothing of a submission job', async () => {
+    it('rejects a submission job', async () => {
       await expectNoRun((await service.api.loadFeed(csv)).submissionJobId);
     });
 
-    it('has nothing of a job that is running, though it was run before', async () => {
+    it('rejects a running job, even if it was run before', async () => {
       const feed = await service.api.loadFeed(csv, 'Running');
 
       await whileReading(service, feed, () => expectNoRun(feed.jobId));
       expect((await download(feed.jobId)).status).toBe(200);
     });
 
-    it('has nothing of a job whose process has died', async () => {
+    it('rejects a job with an orphaned run', async () => {
       const feed = await service.api.uploadFeed(csv);
       await leaveRunning(service, feed);
 
@@ -495,7 +495,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       ['rows that replace others', csv],
       ['none of those', 'sku,product_name\n,C\n'],
       ['a run that failed', 'sku,product_name\n,C\n"'],
-    ])('says that the raw file is gone, of a feed with %s', async (what, content) => {
+    ])('reports that the raw file is missing, for a feed with %s', async (what, content) => {
       const { feedId, jobId } = await service.api.loadFeed(content, what);
       const file = await rawFilePath(service, feedId);
       await rename(file, `${file}.away`);
@@ -508,7 +508,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect((await download(jobId)).status).toBe(200);
     });
 
-    it('says that the raw file is another by now, which has no header', async () => {
+    it('reports that the raw file was replaced by one without header', async () => {
       const { feedId, jobId } = await service.api.loadFeed(csv, 'Another file');
       await replaceRawFile(service, feedId, 'a,b\n');
 
@@ -522,13 +522,13 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
   });
 
   describe('503', () => {
-    it('asks to try again when the object store does not answer', async () => {
+    it('is returned with Retry-After when the object store does not respond', async () => {
       const { feedId, jobId } = await service.api.loadFeed('sku,product_name\n,A\n', 'Unreadable');
       const file = await rawFilePath(service, feedId);
       const folder = file.slice(0, file.lastIndexOf('/'));
       const content = await readFile(file);
       await rm(folder, { recursive: true });
-      // A file where the folder should be: no answer whether there is an object.
+      // A file instead of the folder: unknown whether the object exists.
       await writeFile(folder, content);
 
       const { status, body, headers } = await download(jobId);
@@ -539,7 +539,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
     });
   });
 
-  it('cuts the connection, rather than end the file early, when the raw file breaks after a run that did not', async () => {
+  it('destroys the connection instead of truncating the file when the raw file fails midway', async () => {
     const { feedId, jobId } = await service.api.loadFeed(
       `sku,product_name,price\n${`x,${'y'.repeat(1_000)},NA\n`.repeat(2_000)}`,
       'Breaks later',

@@ -18,17 +18,17 @@ const get = ({ jobId }: Pick<UploadedFeed, 'jobId'>, headers: Record<string, str
   service.api.get(`/jobs/${jobId}`, headers);
 const tagOf = ({ headers }: ApiResponse) => headers.get('etag')!;
 
-/** Counts the looks at the job that wait for it to change. */
+/** Counts the polls for changed jobs. */
 function countLooks(): () => number {
   let looks = 0;
   service.pool.on('query', ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql))));
   return () => looks;
 }
 
-describe('GET /jobs/{job_id}, to follow a run', () => {
+describe('GET /jobs/{job_id} during a run', () => {
   describe('progress', () => {
-    it('shows how much of the file is read, and how fast', async () => {
-      // More than what the header row is looked for in.
+    it('reports bytes read and rates', async () => {
+      // Larger than the maximum header row.
       const rows = Array.from({ length: 30_000 }, (_, at) => `SKU-${at},Head lamp,24.50\n`);
       const large = csv + rows.join('');
       const feed = await service.api.uploadFeed(large, 'Reading');
@@ -60,11 +60,11 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect((await get(feed)).body).not.toHaveProperty('progress');
     });
 
-    it('says when the file is read', async () => {
+    it('reports the phase after the file is read', async () => {
       const feed = await service.api.uploadFeed(csv, 'Comparing');
 
       await whileLoading(service, feed, async () => {
-        const { progress } = await eventually('it is told', async () => {
+        const { progress } = await eventually('the cancellation is requested', async () => {
           const { body } = await get(feed);
           return body.progress !== undefined && body;
         });
@@ -76,7 +76,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
   });
 
   describe('304', () => {
-    it('says that nothing has changed, until something has', async () => {
+    it('is returned until the job changes', async () => {
       const feed = await service.api.uploadFeed(csv, 'Cached');
       const first = await get(feed);
       expect(first.headers.get('cache-control')).toBe('private, no-cache');
@@ -91,7 +91,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect(tagOf(changed)).not.toBe(tagOf(first));
     });
 
-    it('is for whoever may see the job', async () => {
+    it('requires access to the job', async () => {
       const feed = await service.api.uploadFeed(csv);
       const tag = tagOf(await get(feed));
 
@@ -104,7 +104,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
   });
 
   describe('Prefer: wait', () => {
-    it('holds the answer until the run has begun, and until it has ended', async () => {
+    it('delays the response until the run starts, and until it ends', async () => {
       const feed = await service.api.uploadFeed(csv, 'Held');
       const looks = countLooks();
       const begun = get(feed, { prefer: 'wait=60' });
@@ -123,7 +123,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       }
     });
 
-    it('is over when nothing has changed', async () => {
+    it('ends when nothing has changed', async () => {
       const feed = await service.api.uploadFeed(csv, 'Over');
       const tag = tagOf(await get(feed));
 
@@ -135,7 +135,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect(waited.body.status).toBe('queued');
     });
 
-    it('holds no answer that is news', async () => {
+    it('does not delay the response for a job that has changed', async () => {
       const feed = await service.api.loadFeed(csv, 'News');
       const looks = countLooks();
 
@@ -147,7 +147,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect(looks()).toBe(0);
     });
 
-    it('holds the answer of a job that has ended for who knows that, until it is run again', async () => {
+    it('with a current ETag blocks on a finished job until the next run', async () => {
       const feed = await service.api.loadFeed(csv, 'Known');
       const looks = countLooks();
       const next = get(feed, { prefer: 'wait=60', 'if-none-match': tagOf(await get(feed)) });
@@ -158,7 +158,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect((await next).status).toBe(200);
     });
 
-    it('waits no longer than it says', async () => {
+    it('waits no longer than preferred', async () => {
       jest.replaceProperty(jobsHandlersModule, 'jobWaitSecondsMax', 1 as never);
       const feed = await service.api.uploadFeed(csv);
 
@@ -167,7 +167,7 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect(headers.get('preference-applied')).toBe('wait=1');
     });
 
-    it('is ignored where too many wait', async () => {
+    it('is ignored beyond the maximum number of waiters', async () => {
       jest.spyOn(JobChanges.prototype, 'isFull').mockReturnValue(true);
       const feed = await service.api.uploadFeed(csv);
 
@@ -176,13 +176,13 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
       expect([status, headers.has('preference-applied')]).toEqual([200, false]);
     });
 
-    it('asks the database once for all who wait, and not at all when they have gone', async () => {
+    it('polls once for all waiters, and stops without waiters', async () => {
       const feeds = await Promise.all(
         Array.from({ length: 20 }, (_, at) => service.api.uploadFeed(csv, `Many ${at}`)),
       );
       const client = new AbortController();
       const looks = countLooks();
-      const answers = feeds.map(({ jobId }) =>
+      const responses = feeds.map(({ jobId }) =>
         fetch(`${service.url}/jobs/${jobId}`, {
           headers: { 'x-api-key': testKey, prefer: 'wait=60' },
           signal: client.signal,
@@ -196,8 +196,8 @@ describe('GET /jobs/{job_id}, to follow a run', () => {
 
       expect(looks() - before).toBeLessThanOrEqual(rounds + 1);
       client.abort();
-      await Promise.all(answers);
-      await eventually('nobody looks any more', async () => {
+      await Promise.all(responses);
+      await eventually('polling has stopped', async () => {
         const last = looks();
         await sleep(3 * jobPollMilliseconds);
         return looks() === last;

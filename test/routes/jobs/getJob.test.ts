@@ -72,7 +72,7 @@ describe('GET /jobs/{job_id}', () => {
       });
     });
 
-    it('shows the summary of a run as text and as numbers, and how often rows were skipped and why', async () => {
+    it('returns the summary of a run as text and numbers, with issue counts', async () => {
       const { feedId, jobId } = await service.api.loadFeed(csv, 'Completed');
 
       const job = await getJob(jobId);
@@ -94,7 +94,7 @@ describe('GET /jobs/{job_id}', () => {
       expect([...times].sort()).toEqual(times);
     });
 
-    it('counts errors before warnings, and of either the most frequent first', async () => {
+    it('lists counts of errors before warnings, then by frequency', async () => {
       const { jobId } = await service.api.loadFeed(
         'sku,product_name,price,a,b,c\n1,A,x\n2,B,y\n,C,\n4,D,0\n',
       );
@@ -123,7 +123,7 @@ describe('GET /jobs/{job_id}', () => {
       ]);
     });
 
-    it('shows the first three rows of each code, those that a later row replaces too', async () => {
+    it('returns the first three rows of each code, superseded rows too', async () => {
       const rows = Array.from({ length: 5 }, (_, n) => `A,A,\nB${n},"B\nB",NA\n`).join('\n');
       const { jobId } = await service.api.loadFeed(`sku,product_name,price\n${rows}`, 'First rows');
 
@@ -171,7 +171,7 @@ describe('GET /jobs/{job_id}', () => {
       });
     });
 
-    it('leaves the submission job as it is, whatever becomes of the validation job', async () => {
+    it('keeps the submission job unchanged by runs of the validation job', async () => {
       const { submissionJobId, jobId } = await service.api.uploadFeed(csv);
       const before = await getJob(submissionJobId);
 
@@ -182,7 +182,7 @@ describe('GET /jobs/{job_id}', () => {
 
     const running = { status: 'running', finished_at: null, summary: null, started_at: aTimestamp };
 
-    it('shows a first run as running, from when it reads the file', async () => {
+    it('returns running while a first run reads the file', async () => {
       const feed = await service.api.uploadFeed(csv);
 
       await whileReading(service, feed, async () => {
@@ -195,7 +195,7 @@ describe('GET /jobs/{job_id}', () => {
       expect((await getJob(feed.jobId)).status).toBe('completed');
     });
 
-    it('shows a first run as running, until the products are loaded', async () => {
+    it('returns running until the products of a first run are loaded', async () => {
       const feed = await service.api.uploadFeed(csv, 'Loading');
 
       await whileLoading(service, feed, async () => {
@@ -205,7 +205,7 @@ describe('GET /jobs/{job_id}', () => {
       expect((await getJob(feed.jobId)).status).toBe('completed');
     });
 
-    it('shows another run as running, and the reasons of the last one that ended', async () => {
+    it('returns running with the issue counts of the last finished run during another run', async () => {
       const { job, ...feed } = await service.api.loadFeed(csv);
 
       await whileReading(service, feed, async () => {
@@ -218,7 +218,7 @@ describe('GET /jobs/{job_id}', () => {
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.get('/jobs/%E0%A4%A');
 
       expect(status).toBe(400);
@@ -227,7 +227,7 @@ describe('GET /jobs/{job_id}', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('refuses the key %j, whether there is such a job or not', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j, whether the job exists or not', async (key) => {
       const { jobId } = await service.api.uploadFeed(csv);
 
       for (const id of [jobId, 'JV99999']) {
@@ -259,8 +259,8 @@ describe('GET /jobs/{job_id}', () => {
       'JV00001%00',
       'JV00001%2Frun',
       "'",
-    ])('knows no job %s', async (id) => {
-      // A job with the number 1 there is.
+    ])('does not find the job %s', async (id) => {
+      // A job with the number 1 exists.
       await service.api.uploadFeed(csv);
       const jobId = decodeURIComponent(id);
 

@@ -12,7 +12,7 @@ const plan = (jobId: string, query = '') => service.api.post(`/jobs/${jobId}/pla
 const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
 const none = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 };
 
-/** Everything that a run could change: rows with their versions, and the last product number. */
+/** Everything that a run could change: rows with versions, and the last product number. */
 async function state() {
   const versions = (table: string, order: string) =>
     service.db(table).orderBy(order).select('*', service.db.raw('xmin::text as version'));
@@ -30,7 +30,7 @@ async function state() {
 
 describe('POST /jobs/{job_id}/plan', () => {
   describe('200', () => {
-    it('says what a run would insert, update and leave alone, field by field', async () => {
+    it('lists what a run would insert and update, field by field, and counts unchanged products', async () => {
       await service.api.loadFeed(
         'sku,product_name,brand,price,currency\nTENT-2,Tent,Acme,189.90,EUR\nLAMP-1,Lamp,Acme,24.5,EUR\nROPE,Rope,,1,EUR\n',
         'Changes',
@@ -86,7 +86,7 @@ describe('POST /jobs/{job_id}/plan', () => {
             line: 8,
             sku: 'ROPE',
             action: 'update',
-            // The feed has no such column: it comes with the price.
+            // From the price: the feed has no such column.
             changes: [{ field: 'currency', before: 'EUR', after: 'USD' }],
           },
         ],
@@ -101,7 +101,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       });
     });
 
-    it('leaves out the columns that the feed does not have', async () => {
+    it('leaves out columns that are not in the feed', async () => {
       await service.api.loadFeed('sku,product_name,brand,price\nA,A,Acme,1\n', 'Few columns');
       const { jobId } = await service.api.uploadFeed('product_name,sku\nA2,A\n', 'Few columns');
 
@@ -110,7 +110,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       expect(item.changes).toEqual([{ field: 'product_name', before: 'A', after: 'A2' }]);
     });
 
-    it('counts rows that a later one replaces, and plans for the last alone', async () => {
+    it('counts superseded rows and plans only the last one', async () => {
       const { jobId } = await service.api.uploadFeed('sku,product_name\nA,1\nB,1\nA,2\nA,3\n', 'Repeated');
 
       const { body } = await plan(jobId);
@@ -136,7 +136,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       });
     });
 
-    it('has nothing to change once the job was run, and sees what others have changed since', async () => {
+    it('has no changes after the run, and includes later changes by others', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name\nA,A\n', 'Ran before');
       expect((await plan(jobId)).body).toMatchObject({
         summary: { ...none, processed: 1, unchanged: 1 },
@@ -150,14 +150,14 @@ describe('POST /jobs/{job_id}/plan', () => {
       ]);
     });
 
-    it('sees the products of its own partner only', async () => {
+    it('compares with products of its own partner only', async () => {
       await service.api.loadFeed('sku,product_name\nA,A\n', 'One');
       const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Another');
 
       expect((await plan(jobId)).body.summary).toEqual({ ...none, processed: 1, inserted: 1 });
     });
 
-    it('changes nothing: no row is written, no product number drawn, whatever is planned and how often', async () => {
+    it('writes no row and consumes no product number', async () => {
       const { jobId: ran } = await service.api.loadFeed('sku,product_name\nA,A\n,B\n', 'Unchanged');
       const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A2\nB,B\nB,C\n,D\n', 'Unchanged');
       const { jobId: broken } = await service.api.uploadFeed('sku,product_name\nA,A3\n"', 'Unchanged');
@@ -207,7 +207,7 @@ describe('POST /jobs/{job_id}/plan', () => {
         },
       );
 
-      it('a page has 100 changes where no limit is given, and an empty cursor is none', async () => {
+      it('a page has 100 changes by default, and an empty cursor counts as absent', async () => {
         expect((await plan(jobId)).body.count).toBe(100);
         expect((await plan(jobId, '?cursor=&limit=2')).body.items).toMatchObject([
           { sku: 'S0' },
@@ -215,19 +215,19 @@ describe('POST /jobs/{job_id}/plan', () => {
         ]);
       });
 
-      it('a limit of 0 gives the counters alone', async () => {
+      it('a limit of 0 returns only the counters', async () => {
         const { body } = await plan(jobId, '?limit=0');
 
         expect(body).toMatchObject({ summary: { inserted: 119 }, count: 0, items: [] });
         expect(body).not.toHaveProperty('next_cursor');
       });
 
-      it('a cursor beyond the last row gives nothing more', async () => {
+      it('a cursor beyond the last row returns no changes', async () => {
         expect((await plan(jobId, '?cursor=999999999')).body).toMatchObject({ count: 0, items: [] });
       });
     });
 
-    describe('of a run that would fail, says so:', () => {
+    describe('of a failing run reports', () => {
       const failed = (reason: string, skipped: number) => {
         const counters = `Products processed: ${skipped}. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: ${skipped}.`;
         return {
@@ -239,7 +239,7 @@ describe('POST /jobs/{job_id}/plan', () => {
         };
       };
 
-      it('a quote that is never closed, with what would be skipped until then, as the run then does', async () => {
+      it('an unclosed quote with the rows skipped before it, like the run', async () => {
         const { jobId } = await service.api.uploadFeed(
           'sku,product_name,price\nA,A,1\nB,B,NA\nC,"C\n',
           'Would fail',
@@ -257,7 +257,7 @@ describe('POST /jobs/{job_id}/plan', () => {
         expect(issue_counts).toMatchObject([{ code: 'invalid_price', count: 1 }]);
       });
 
-      it('a raw file that is missing, and one that has no header', async () => {
+      it('a missing raw file, and one without header', async () => {
         const { feedId, jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'No file');
         const file = await rawFilePath(service, feedId);
         await rename(file, `${file}.away`);
@@ -276,7 +276,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       ['reads', whileReading],
       ['loads', whileLoading],
     ])(
-      'waits for nobody: another run of the partner %s meanwhile, or that of the job itself',
+      'does not wait for locks: another run of the partner %s meanwhile, or that of the job itself',
       async (what, hold) => {
         const partner = `Meanwhile ${what}`;
         const held = await service.api.uploadFeed('sku,product_name\nA,A\n', partner);
@@ -297,7 +297,7 @@ describe('POST /jobs/{job_id}/plan', () => {
   });
 
   describe('400', () => {
-    it('plans no submission job', async () => {
+    it('rejects a submission job', async () => {
       const { submissionJobId } = await service.api.uploadFeed('sku,product_name\n');
 
       const { status, body } = await plan(submissionJobId);
@@ -307,7 +307,7 @@ describe('POST /jobs/{job_id}/plan', () => {
     });
 
     it.each(['x', '0', '-1', '1.5', '01', '%201', '1%00', '9999999999'])(
-      'refuses the cursor %s, before limit and job',
+      'rejects the cursor %s, before limit and job',
       async (cursor) => {
         const { jobId } = await service.api.uploadFeed('sku,product_name\n');
 
@@ -324,7 +324,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       },
     );
 
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await plan('%E0%A4%A');
 
       expect(status).toBe(400);
@@ -333,7 +333,7 @@ describe('POST /jobs/{job_id}/plan', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('refuses the key %j', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j', async (key) => {
       const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n');
 
       for (const id of [jobId, 'JV99999']) {
@@ -347,7 +347,7 @@ describe('POST /jobs/{job_id}/plan', () => {
 
   describe('404', () => {
     it.each(['JV99999', 'JS99999', 'JV00000', 'jv00001', 'JV1', 'FD00001', 'JV00001%00'])(
-      'knows no job %s',
+      'does not find the job %s',
       async (id) => {
         await service.api.uploadFeed('sku,product_name\n');
 
@@ -376,7 +376,7 @@ describe('POST /jobs/{job_id}/plan', () => {
         'Input should be a valid integer, unable to parse string as an integer',
         undefined,
       ],
-    ])('refuses the limit %j, whether there is such a job or not', async (limit, type, msg, ctx) => {
+    ])('rejects the limit %j, whether the job exists or not', async (limit, type, msg, ctx) => {
       const { jobId } = await service.api.uploadFeed('sku,product_name\n');
 
       for (const id of [jobId, 'JV99999']) {

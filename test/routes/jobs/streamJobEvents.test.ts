@@ -14,17 +14,17 @@ beforeAll(async () => {
 });
 afterEach(() => jest.restoreAllMocks());
 
-/** A feed whose run waits in the queue, where nobody takes it. */
+/** Creates a feed with a queued run, without worker. */
 async function queueFeed(partnerName: string): Promise<UploadedFeed> {
   const feed = await service.api.uploadFeed(csv, partnerName);
   await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
   return feed;
 }
 
-/** One message of a stream, its fields by their names; a comment has none. */
+/** Message of a stream: its fields by name; a comment has none. */
 type Message = Record<string, string>;
 
-/** Opens the stream, and reads it message by message. */
+/** Opens the stream and reads its messages. */
 async function open(jobId: string, headers: Record<string, string> = {}) {
   const client = new AbortController();
   const response = await fetch(`${service.url}/jobs/${jobId}/events`, {
@@ -70,7 +70,7 @@ async function rest(messages: AsyncGenerator<Message>): Promise<Message[]> {
 
 describe('GET /jobs/{job_id}/events', () => {
   describe('200', () => {
-    it('sends the job as it is, and each change until its run has ended', async () => {
+    it('sends the current job and each change until its run ends', async () => {
       const feed = await queueFeed('Followed');
       const { response, messages } = await open(feed.jobId);
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -95,7 +95,7 @@ describe('GET /jobs/{job_id}/events', () => {
       expect(await rest(messages)).toEqual([]);
     });
 
-    it.each(['submissionJobId', 'jobId'] as const)('sends a job that has ended once: %s', async (which) => {
+    it.each(['submissionJobId', 'jobId'] as const)('sends a finished job once: %s', async (which) => {
       const jobId = (await service.api.loadFeed(csv))[which];
       const { messages } = await open(jobId);
 
@@ -105,7 +105,7 @@ describe('GET /jobs/{job_id}/events', () => {
       ]);
     });
 
-    it('sends a job once that nobody has run yet', async () => {
+    it('sends a job without a run once', async () => {
       const { jobId } = await service.api.uploadFeed(csv, 'Not run');
       const { messages } = await open(jobId);
 
@@ -116,7 +116,7 @@ describe('GET /jobs/{job_id}/events', () => {
       expect([again.response.status, await rest(again.messages)]).toEqual([200, [{ retry: '2000' }]]);
     });
 
-    it('sends a client that comes back only what it does not have', async () => {
+    it('sends only new states to a reconnecting client', async () => {
       const feed = await queueFeed('Back');
       const first = await open(feed.jobId);
       const { id } = await nextJob(first.messages);
@@ -130,7 +130,7 @@ describe('GET /jobs/{job_id}/events', () => {
       second.leave();
     });
 
-    it('says something where nothing changes, and ends after a while', async () => {
+    it('sends heartbeats without changes, and ends after its maximum duration', async () => {
       jest.replaceProperty(jobEventsModule, 'jobEventsHeartbeatMilliseconds', 100 as never);
       jest.replaceProperty(jobEventsModule, 'jobEventsMilliseconds', 1_000 as never);
       const { jobId } = await queueFeed('Silent');
@@ -143,7 +143,7 @@ describe('GET /jobs/{job_id}/events', () => {
       for (const comment of comments) expect(comment).toEqual({});
     });
 
-    it('looks no more when the client has gone', async () => {
+    it('stops polling when the client disconnects', async () => {
       const { jobId } = await queueFeed('Leaves');
       const watching = jest.spyOn(JobChanges.prototype, 'wait');
       const { messages, leave } = await open(jobId);
@@ -162,7 +162,7 @@ describe('GET /jobs/{job_id}/events', () => {
   });
 
   describe('204', () => {
-    it('tells a client that has the end to come no more', async () => {
+    it('tells a client with the final state not to reconnect', async () => {
       const { jobId } = await service.api.loadFeed(csv, 'Done');
       const { headers } = await service.api.get(`/jobs/${jobId}`);
 
@@ -175,7 +175,7 @@ describe('GET /jobs/{job_id}/events', () => {
   });
 
   describe('400', () => {
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await service.api.get('/jobs/%E0%A4%A/events');
 
       expect([status, body]).toEqual([400, { detail: 'Malformed request path.' }]);
@@ -183,7 +183,7 @@ describe('GET /jobs/{job_id}/events', () => {
   });
 
   describe('404', () => {
-    it.each(['JV99999', 'JV1', 'x'])('knows no job %s', async (jobId) => {
+    it.each(['JV99999', 'JV1', 'x'])('does not find the job %s', async (jobId) => {
       const { status, body } = await service.api.get(`/jobs/${jobId}/events`);
 
       expect([status, body.error_code]).toEqual([404, 'JOB_NOT_FOUND']);
@@ -191,14 +191,14 @@ describe('GET /jobs/{job_id}/events', () => {
 
     it("knows no other partner's job", async () => {
       const { jobId } = await service.api.uploadFeed(csv, 'Owner');
-      const limited = await withStoredKey(service, 'Somebody else');
+      const limited = await withStoredKey(service, 'Another partner');
 
       expect((await limited.get(`/jobs/${jobId}/events`)).status).toBe(404);
     });
   });
 
   describe('503', () => {
-    it('is for who comes when too many follow', async () => {
+    it('is returned beyond the maximum number of followers', async () => {
       jest.spyOn(JobChanges.prototype, 'isFull').mockReturnValue(true);
       const { jobId } = await service.api.uploadFeed(csv);
 

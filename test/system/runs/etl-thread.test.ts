@@ -29,12 +29,12 @@ const good = 'sku,product_name\nA,Tent\n';
 const hog = 'sku,product_name\nHOG,Tent\n';
 const outOfMemory = 'ETL processing failed: The run ran out of memory. Split the feed into smaller files.';
 
-/** How often a thread has died, once for each of its tasks. */
-const deaths = ({ stdout }: ServiceProcess) => stdout.match(/"msg":"ETL thread crashed/g)?.length ?? 0;
+/** Number of crashes, one per task of the thread. */
+const crashes = ({ stdout }: ServiceProcess) => stdout.match(/"msg":"ETL thread crashed/g)?.length ?? 0;
 
 /**
  * Starts a service with runs of several partners that stay in progress until `release`.
- * @returns the feeds of these runs, their answers, and a feed whose run fills the memory of its thread
+ * @returns the feeds of these runs, their responses, and a feed whose run fills the memory of its thread
  */
 async function startBusyService(headers: Record<string, string> = {}) {
   const service = await startUsedService({ NODE_OPTIONS: hogMemory(), MAX_CONCURRENT_RUNS: '4' });
@@ -49,14 +49,14 @@ async function startBusyService(headers: Record<string, string> = {}) {
     return states.every(({ body }) => body.status === 'validated');
   });
   const release = async () => {
-    await eventually('the thread has died of the other run', () => deaths(service) === feeds.length + 1, 60);
+    await eventually('the thread has died of the other run', () => crashes(service) === feeds.length + 1, 60);
     await held.release();
   };
   return { service, api, feeds, runs, hogFeed, run, release };
 }
 
 describe('when a run fills the memory of the ETL thread', () => {
-  it('it alone fails, with the reason; runs beside it are repeated and complete', async () => {
+  it('only that run fails, with the reason; concurrent runs are repeated and complete', async () => {
     const { service, api, runs, hogFeed, run, release } = await startBusyService();
 
     const [{ status, body }] = await Promise.all([run(hogFeed), release()]);
@@ -67,11 +67,11 @@ describe('when a run fills the memory of the ETL thread', () => {
       expect(body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
     }
     expect((await api.get('/products')).body.count).toBe(2);
-    // Once for each run of the shared thread, and once for the run that was alone.
-    expect(deaths(service)).toBe(runs.length + 2);
+    // One per run of the shared thread, and one for the repeated run.
+    expect(crashes(service)).toBe(runs.length + 2);
   });
 
-  it('it fails the first time that it is alone when it is queued, and those beside it complete', async () => {
+  it('a queued run fails when it is repeated alone; concurrent runs complete', async () => {
     const { service, api, feeds, hogFeed, run, release } = await startBusyService({
       prefer: 'respond-async',
     });
@@ -92,10 +92,10 @@ describe('when a run fills the memory of the ETL thread', () => {
     );
     expect(jobs.map(({ status }) => status as string)).toEqual(['completed', 'completed', 'failed']);
     expect(jobs[2].message).toContain(outOfMemory);
-    expect(deaths(service)).toBe(jobs.length + 1);
+    expect(crashes(service)).toBe(jobs.length + 1);
   });
 
-  it('its plan says so, and a run beside it is repeated', async () => {
+  it('its plan reports the failure; a concurrent run is repeated', async () => {
     const { api, runs, hogFeed, release } = await startBusyService();
 
     const [plan] = await Promise.all([api.post(`/jobs/${hogFeed.jobId}/plan`), release()]);

@@ -7,15 +7,15 @@ import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
 import type { RecordPlace } from '../../../src/etl/row-issues';
 import { copyRecord, type LongRecord, type PlainRecord } from '../../support/records';
 
-/** What is read of a feed. */
+/** Records read from a feed. */
 interface Extracted {
   headers: { place: RecordPlace; raw: string }[];
   records: (PlainRecord | LongRecord)[];
-  /** The text of each record, as it stands in the file. */
+  /** Raw text of each record. */
   raw: string[];
 }
 
-/** Reads a feed that comes in chunks of `chunkBytes`. */
+/** Reads a feed in chunks of `chunkBytes`. */
 async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted> {
   const bytes = Buffer.from(text);
   const extracted: Extracted = { headers: [], records: [], raw: [] };
@@ -41,7 +41,7 @@ async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted
   return extracted;
 }
 
-/** Those of a feed in which none is too long. */
+/** Reads a feed without records that are too long. */
 async function extract(text: string, chunkBytes?: number): Promise<PlainRecord[]> {
   const { records } = await extractAll(text, chunkBytes);
   return records.map((record) => {
@@ -86,8 +86,8 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
     ['empty quotes alone on a line', `${head}""\na,b\n`, [row(2, ''), row(3, 'a', 'b')]],
     ['multi-byte characters', `${head}กขค,𝔸é\n`, [row(2, 'กขค', '𝔸é')]],
     ['a lone carriage return in a value', `${head}a\rb,c\n`, [row(2, 'a\rb', 'c')]],
-  ])('are read with %s', async (_, text, records) => {
-    // Rows are numbered from 1, whatever stands between them.
+  ])('are split with %s', async (_, text, records) => {
+    // Rows are numbered from 1 without gaps.
     expect(await extract(text, chunkBytes)).toEqual(
       records.map((record, at) => ({ ...record, row: at + 1 })),
     );
@@ -110,7 +110,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
     ['multi-byte characters', `${head}กขค,𝔸é\n"𝔸\n",ข\n`, ['กขค,𝔸é', '"𝔸\n",ข']],
     ['a lone carriage return', `${head}a\rb,c\n`, ['a\rb,c']],
     ['NUL', `${head}a\0,b\n`, ['a\0,b']],
-  ])('keep their text with %s', async (_, text, raw) => {
+  ])('preserve their raw text with %s', async (_, text, raw) => {
     expect((await extractAll(text, chunkBytes)).raw).toEqual(raw);
   });
 
@@ -146,7 +146,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
     ['"""",b', false],
     ['a,"""b"', false],
     ['a,"b\n""c"', false],
-  ])('tell text after a closing quote: %j', async (line, misquoted) => {
+  ])('detect text after a closing quote: %j', async (line, misquoted) => {
     const records = await extract(`${head}x,"y"\n\n${line}\nz,"""z"""\n`, chunkBytes);
 
     expect(records).toHaveLength(3);
@@ -154,7 +154,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
     expect(records[1]!.line).toBe(4);
   });
 
-  it('end with the line of a quote that is never closed', async () => {
+  it('fail with the line of an unclosed quote', async () => {
     const feed = `${head}a,b\n\n"c\nd",e\nf,"g\nh,i\n`;
 
     await expect(extract(feed, chunkBytes)).rejects.toEqual(
@@ -163,7 +163,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
   });
 });
 
-it('tells text after a closing quote with other delimiters too', async () => {
+it('detects text after a closing quote with other delimiters', async () => {
   expect((await extract('sku;product_name\n"a";"b"c\n"d""";"e"\n')).map((r) => r.misquoted)).toEqual([
     true,
     false,
@@ -171,7 +171,7 @@ it('tells text after a closing quote with other delimiters too', async () => {
   expect((await extract('sku\tproduct_name\n"a"x\t"b"\n')).map((r) => r.misquoted)).toEqual([true]);
 });
 
-it('takes a lone carriage return after the last closing quote for text that follows it', async () => {
+it('treats a lone carriage return after the last closing quote as text after the quote', async () => {
   const { records, raw } = await extractAll(`${head}a,"b"\r\nc,"d"\r`);
 
   expect(records).toMatchObject([{ misquoted: false }, { misquoted: true }]);
@@ -205,7 +205,7 @@ describe.each([1 << 10, 1 << 16, 1 << 22])(
       expect(raw[1]).toBe('');
     });
 
-    it('has its sku where that lies within the largest record, however the bytes come', async () => {
+    it('has its sku if the sku ends within the limit, for any chunks', async () => {
       const { records } = await extractAll(
         `product_name,sku\n"${'x'.repeat(recordBytes - 10)}","C",\n${'x'.repeat(recordBytes - 1)},C\n`,
         chunkBytes,
@@ -217,7 +217,7 @@ describe.each([1 << 10, 1 << 16, 1 << 22])(
       ]);
     });
 
-    it('may be as large as the limit with its line end, and no byte larger', async () => {
+    it('may be exactly as large as the limit, line end included', async () => {
       const { records } = await extractAll(
         `${head}A,${'x'.repeat(recordBytes - 3)}\nB,${'x'.repeat(recordBytes - 2)}\nC,${'x'.repeat(recordBytes - 2)}`,
         chunkBytes,
@@ -226,7 +226,7 @@ describe.each([1 << 10, 1 << 16, 1 << 22])(
       expect(records.map((record) => 'tooLong' in record)).toEqual([false, true, false]);
     });
 
-    it('fails the feed where its quote never closes, with the line on which the record starts', async () => {
+    it('fails the feed with its first line if its quote is never closed', async () => {
       const feed = `${head}a,b\nc,"${'x\n""'.repeat(recordBytes)}`;
 
       await expect(extractAll(feed, chunkBytes)).rejects.toEqual(
@@ -236,7 +236,7 @@ describe.each([1 << 10, 1 << 16, 1 << 22])(
   },
 );
 
-it('keeps nothing of a record that is too long', async () => {
+it('discards the bytes of a record that is too long', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const chunk = Buffer.alloc(64 * 1024, 'x');
@@ -266,7 +266,7 @@ it('keeps nothing of a record that is too long', async () => {
   expect(peak - before).toBeLessThan(4 * recordBytes);
 });
 
-it('takes a quote after a carriage return at the beginning of a row for a character', async () => {
+it('treats a quote after a carriage return at the start of a row as a character', async () => {
   const records = await extract(`${head}\r"a"b,"""c"""\n`);
 
   expect(records).toMatchObject([{ fields: ['\r"a"b', '"c"'], misquoted: false }]);
@@ -278,7 +278,7 @@ it('reads a cell of nearly half a megabyte', async () => {
   expect(record!.fields[1]).toHaveLength(500_000);
 });
 
-it('reads the largest row that can be loaded: each value of its longest, of quotes or of characters of four bytes', async () => {
+it('reads the largest valid row: all values of maximum length, of quotes or four-byte characters', async () => {
   const columns = { sku: 255, product_name: 1_000, description: 65_535, brand: 255, category: 1_000 };
   const row = (text: string) =>
     Object.values(columns)
@@ -293,11 +293,11 @@ it('reads the largest row that can be loaded: each value of its longest, of quot
   ]);
 });
 
-// A regular expression took the stack for this, and a search from the start of each quote the square of the time.
+// A regular expression overflows the stack here, and a search from each quote takes quadratic time.
 it.each([
   ['well quoted', '"', false],
   ['with text after the last of them', '"x', true],
-])('tells in a moment of a cell of 0.5 MB of doubled quotes, %s', async (_, end, misquoted) => {
+])('scans a cell of 0.5 MB of doubled quotes in linear time, %s', async (_, end, misquoted) => {
   const pairs = 250_000;
 
   const start = performance.now();
@@ -308,7 +308,7 @@ it.each([
   expect(record!.fields[1]).toMatch(/^"/);
 });
 
-it('reads a row of many quoted cells in a moment', async () => {
+it('reads a row of many quoted cells in linear time', async () => {
   const cells = 80_000;
 
   const start = performance.now();
@@ -319,14 +319,14 @@ it('reads a row of many quoted cells in a moment', async () => {
   expect(record!.fields).toHaveLength(cells + 2);
 });
 
-it('takes a byte order mark amid the file for a character of its cell', async () => {
+it('treats a byte order mark within the file as a character', async () => {
   const { records, raw } = await extractAll(`${head}\uFEFFa,b\n`);
 
   expect(records).toMatchObject([{ fields: ['\uFEFFa', 'b'] }]);
   expect(raw).toEqual(['\uFEFFa,b']);
 });
 
-it('keeps no text that was read, however far the reader lags behind', async () => {
+it('buffers no records for a slow reader', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const rowBytes = 64 * 1024;
@@ -337,7 +337,7 @@ it('keeps no text that was read, however far the reader lags behind', async () =
   const extractor = new RecordExtractor(
     readHeader(Buffer.from(head)) as FeedHeader,
     () => null,
-    // A text of its own, as those are that go to the database.
+    // A copy, like the texts sent to the database.
     (record) => Buffer.from(record.field(1)!).toString('latin1'),
   );
   collectGarbage();
@@ -345,7 +345,7 @@ it('keeps no text that was read, however far the reader lags behind', async () =
 
   let readCount = 0;
   for await (const _ of extractor.read(Readable.from(feed()))) {
-    // As one that waits for its database.
+    // Like a reader that waits for the database.
     await new Promise((resolve) => setImmediate(resolve));
     if (++readCount < 300) continue;
     collectGarbage();

@@ -6,13 +6,13 @@ import { columnFormat, productColumns, type ProductColumn } from '../../../src/f
 import { readHeader } from '../../../src/feed-format/header';
 import { transformRecord } from '../../../src/etl/transform';
 
-/** What the rules of this version make of the corpus. */
+/** Digest of the corpus under the rules of this version. */
 const pinned = {
   rulesVersion: 1,
   outcomes: '3b71241abb36e8e7512c849db360d1c742250c8d863ed9dbee0ea5e7bea13718',
 };
 
-/** The cell in quotes, as any text may stand in a feed. */
+/** Quotes a cell, so that it may contain any text. */
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
 const spaces = [
@@ -21,7 +21,7 @@ const spaces = [
 ];
 const noSpaces = [...'\0\u0001\u001f\u007f\u00ad\u180e\u200b\u2060'];
 
-/** Texts that a rule of any column may treat in its own way. */
+/** Texts that a rule of some column may treat specially. */
 const texts = [
   '',
   ...[...spaces, ...noSpaces].flatMap((sign) => [sign, `${sign}x y`, `x y${sign}`, `x${sign}y`]),
@@ -72,7 +72,7 @@ const prices = amounts.flatMap((amount) =>
 );
 const currencies = ['', 'EUR', 'eur', ' USD ', 'Usd', 'ZZZ', 'US', 'EURO', 'uſd', 'ınr', 'EU\0'];
 
-/** Of each column, the cells that show its rules. */
+/** Cells that show the rules of each column. */
 const cells: Record<ProductColumn, string[]> = {
   sku: texts,
   product_name: texts,
@@ -92,7 +92,7 @@ const cells: Record<ProductColumn, string[]> = {
   ],
 };
 
-/** As long as a value of the column may be, and a character longer. */
+/** Values of maximum length, and one character longer. */
 function longTexts(column: ProductColumn): string[] {
   const { maxLength } = columnFormat(column);
   if (maxLength === undefined) return [];
@@ -104,7 +104,7 @@ function longTexts(column: ProductColumn): string[] {
 
 const goodCells: Partial<Record<ProductColumn, string>> = { sku: 'S', product_name: 'N' };
 
-/** Feeds with one odd cell in each row. */
+/** Feeds with one special cell per row. */
 const feedsOfCells = productColumns.map((column) => {
   const rows = [...cells[column], ...longTexts(column)].map((text) =>
     productColumns.map((other) => quoted(other === column ? text : (goodCells[other] ?? ''))).join(','),
@@ -145,7 +145,7 @@ const feedsOfShapes = [',', ';', '\t'].flatMap((delimiter) =>
   ),
 );
 
-/** Of each record the values, or null where there is an issue: only the former have digests. */
+/** Values of each record, or null if it has an issue and thus no digest. */
 async function outcomesOf(feed: string): Promise<unknown[]> {
   const bytes = Buffer.from(feed);
   const header = readHeader(bytes);
@@ -169,7 +169,7 @@ describe('the version of the rules', () => {
     const digest = createHash('sha256');
     for (const feed of [...feedsOfCells, feedOfMoney, ...feedsOfShapes]) {
       const outcomes = await outcomesOf(feed);
-      // A corpus that the rules refuse as a whole would show nothing.
+      // A corpus without valid records would detect nothing.
       expect(outcomes.some((outcome) => outcome !== null)).toBe(true);
       digest.update(JSON.stringify(outcomes));
     }

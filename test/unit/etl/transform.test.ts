@@ -16,8 +16,8 @@ function transform(cells: Record<string, string>, columns = fullHeader): RowOutc
 
 const codes = (outcome: RowOutcome) => outcome.issues?.map((issue) => [issue.code, issue.field]);
 
-describe('a row that is loaded', () => {
-  it('has its values trimmed of Unicode white space, and null where nothing is left', () => {
+describe('a valid row', () => {
+  it('trims Unicode white space and stores an empty value as null', () => {
     const { values } = transform({
       sku: ' \u00a00042\u3000',
       product_name: '\tTent\u0085',
@@ -47,11 +47,11 @@ describe('a row that is loaded', () => {
     ['backorder', 'backorder'],
     ['Only A Few Left', 'only_a_few_left'],
     ['constructor', 'constructor'],
-  ])('has the availability %j as %j', (given, stored) => {
+  ])('normalizes the availability %j to %j', (given, stored) => {
     expect(transform({ availability: given }).values?.availability).toBe(stored);
   });
 
-  it('has its currency in upper case', () => {
+  it('converts its currency to upper case', () => {
     expect(transform({ currency: ' eur ' }).values?.currency).toBe('EUR');
   });
 
@@ -66,7 +66,7 @@ describe('a row that is loaded', () => {
       'CAD',
     ],
     ['not from a sign', { price: '€5' }, fullHeader, null],
-  ])('has its currency %s', (_, cells, columns, currency) => {
+  ])('takes its currency %s', (_, cells, columns, currency) => {
     expect(transform(cells, columns).values?.currency).toBe(currency);
   });
 
@@ -96,7 +96,7 @@ describe('a row that is loaded', () => {
   });
 });
 
-describe('a row that is loaded with a warning', () => {
+describe('a valid row with a warning', () => {
   it.each([
     'in_stock',
     'Available',
@@ -112,7 +112,7 @@ describe('a row that is loaded with a warning', () => {
     'OutOfStock',
     'pre-order',
     'back order',
-  ])('is not one whose availability is %s', (availability) => {
+  ])('does not include the known availability %s', (availability) => {
     expect(transform({ availability }).issues).toBeUndefined();
   });
 
@@ -155,11 +155,11 @@ describe('a row that is loaded with a warning', () => {
     ]);
   });
 
-  it.each(['0.0001', '10', '100.00'])('is not one whose price is %s', (price) => {
+  it.each(['0.0001', '10', '100.00'])('does not include the price %s', (price) => {
     expect(transform({ price }).issues).toBeUndefined();
   });
 
-  it('has all of them, and keeps them when it is skipped for something else', () => {
+  it('has all its warnings, also when it is skipped for an error', () => {
     const cells = { price: '0', availability: 'ask us' };
 
     expect(codes(transform(cells))).toEqual([
@@ -175,7 +175,7 @@ describe('a row that is loaded with a warning', () => {
   });
 });
 
-describe('a row that is skipped', () => {
+describe('a skipped row', () => {
   it.each([
     ['sku', { sku: ' \u00a0' }, [['missing_required', 'sku']]],
     ['product_name', { product_name: '' }, [['missing_required', 'product_name']]],
@@ -204,11 +204,11 @@ describe('a row that is skipped', () => {
         ['invalid_price', 'price'],
       ],
     ],
-  ])('for its %s gives every reason with its column', (_, cells, expected) => {
+  ])('reports every issue with its column: %s', (_, cells, expected) => {
     expect(codes(transform(cells))).toEqual(expected);
   });
 
-  it('shows the offending cell as it came, trimmed, with the place where it stands', () => {
+  it('reports the raw cell, trimmed, with its column number', () => {
     const columns = 'price,x,currency,sku,product_name';
     const { issues } = transform({ price: ' 1e3 ', currency: '\u00a0euro\t', sku: ' a ' }, columns);
 
@@ -218,7 +218,7 @@ describe('a row that is skipped', () => {
     ]);
   });
 
-  it('has a place also for a cell that it is too short to have', () => {
+  it('reports column_number for a missing cell', () => {
     const header = readHeader(Buffer.from('product_name,x,sku\n')) as FeedHeader;
 
     const { issues } = transformRecord(recordOf(['Tent'], { ...place, lastLine: 4 }), header);
@@ -239,7 +239,7 @@ describe('a row that is skipped', () => {
     ]);
   });
 
-  it('shows the offending value as it came, shortened, and without NUL', () => {
+  it('reports the raw value, shortened and without NUL', () => {
     const [tooLong] = transform({ product_name: '𝔸'.repeat(1_001) }).issues!;
     const [nul] = transform({ sku: 'a\0b' }).issues!;
 
@@ -298,7 +298,7 @@ describe('parsePrice', () => {
     ['1,000,000', '1000000'],
     ['1,000', '1000'],
     ['0.0000', '0.0000'],
-  ])('reads %j as %s', (text, amount) => {
+  ])('parses %j as %s', (text, amount) => {
     expect(parsePrice(text)).toEqual({ amount, currency: undefined });
   });
 
@@ -307,7 +307,7 @@ describe('parsePrice', () => {
     ['usd5', '5', 'USD'],
     ['5.00 eur', '5.00', 'EUR'],
     ['1,000EUR', '1000', 'EUR'],
-  ])('reads %j as %s %s', (text, amount, currency) => {
+  ])('parses %j as %s %s', (text, amount, currency) => {
     expect(parsePrice(text)).toEqual({ amount, currency });
   });
 
@@ -351,7 +351,7 @@ describe('parsePrice', () => {
     '0x10',
     'Infinity',
     '19.99.99',
-  ])('does not guess at %j', (text) => {
+  ])('rejects %j', (text) => {
     expect(parsePrice(text)).toBeUndefined();
   });
 });

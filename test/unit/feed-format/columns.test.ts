@@ -9,7 +9,7 @@ import { feedProfile } from '../../../src/feeds/profile';
 const profile = feedProfile(1);
 const column = (name: string) => profile.columns.find((each) => each.name === name)!;
 
-describe('what GET /feeds/profile says agrees with the code for any text:', () => {
+describe('the feed profile agrees with the transform for any text:', () => {
   const seeded = { seed: 20261121, numRuns: 2_000 };
   const price = fc.stringMatching(/^[$€£¥A-Z]{0,3} ?[\d,.]{1,18} ?[a-zA-Z€]{0,3}$/);
   const currency = fc.oneof(fc.constantFrom('EUR', 'usd', 'THB', 'DEM', 'XXQ', 'EURO', 'ÉUR'), fc.string());
@@ -31,7 +31,7 @@ describe('what GET /feeds/profile says agrees with the code for any text:', () =
     return transformRecord(record, header).issues ?? [];
   };
 
-  it.each(productColumns)('a cell of %s raises no codes but those that it lists', (name) => {
+  it.each(productColumns)('a cell of %s raises only the codes that it lists', (name) => {
     const { codes } = column(name);
     fc.assert(
       fc.property(text, fc.constantFrom('', 'EUR', 'x'), (cell, other) => {
@@ -50,13 +50,13 @@ describe('what GET /feeds/profile says agrees with the code for any text:', () =
         .filter(({ field }) => field === name)
         .map(({ code }) => code),
     );
-    // That needs another row.
+    // Needs a second row.
     if (name === 'sku') raised.push('duplicate_sku');
 
     expect([...new Set(raised)].sort()).toEqual([...column(name).codes].sort());
   });
 
-  it('what fits no grammar is no price, and what fits it is one, unless its code or size is wrong', () => {
+  it('a price is valid exactly if it matches the grammar, unless its code or size is invalid', () => {
     const grammar = new RegExp(column('price').grammar!);
     fc.assert(
       fc.property(fc.oneof(price, fc.string({ unit: 'binary', maxLength: 12 })), (cell) => {
@@ -70,7 +70,7 @@ describe('what GET /feeds/profile says agrees with the code for any text:', () =
     );
   });
 
-  it('a price that fits the grammar is read for what it says', () => {
+  it('a price that matches the grammar is parsed exactly', () => {
     const amount = fc.tuple(fc.bigInt({ min: 0n, max: 999_999_999_999n }), fc.stringMatching(/^\d{0,4}$/));
     const units = fc.constantFrom('', '$', '$ ', 'EUR', 'eur ', '¥');
     fc.assert(
@@ -91,7 +91,7 @@ describe('what GET /feeds/profile says agrees with the code for any text:', () =
     );
   });
 
-  it('a currency that is taken fits its grammar', () => {
+  it('an accepted currency matches its grammar', () => {
     fc.assert(
       fc.property(currency, (cell) => {
         const wrong = codesOf({ sku: 'S', product_name: 'N', currency: cell }).length > 0;

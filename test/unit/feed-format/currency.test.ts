@@ -8,7 +8,7 @@ describe('a currency is active', () => {
     },
   );
 
-  it.each(['CHE', 'CLF', 'UYW'])('also as the code of a fund: %s', (code) => {
+  it.each(['CHE', 'CLF', 'UYW'])('as the code of a fund: %s', (code) => {
     expect(isActiveCurrency(code)).toBe(true);
   });
 });
@@ -28,14 +28,14 @@ describe('a currency is not active', () => {
     },
   );
 
-  it.each(['', 'usd', 'US', 'USDX', 'ABC', 'BTC'])('when it never was one: %j', (code) => {
+  it.each(['', 'usd', 'US', 'USDX', 'ABC', 'BTC'])('if it never was an ISO code: %j', (code) => {
     expect(isActiveCurrency(code)).toBe(false);
   });
 });
 
-it('the list differs from that of the platform, whichever version it has, by known codes only', () => {
+it('the list differs from that of the platform by known codes only', () => {
   const platform = new Set(Intl.supportedValuesOf('currency'));
-  /** Funds, and what ISO 4217 has added since some platform's list was made. */
+  /** Funds, and codes that a platform's list may not have yet. */
   const onlyHere = [
     'BOV',
     'CHE',
@@ -51,7 +51,7 @@ it('the list differs from that of the platform, whichever version it has, by kno
     'XCG',
     'ZWG',
   ];
-  /** Withdrawn ones, and what is no money. */
+  /** Withdrawn codes, and codes that are not money. */
   const onlyThere = [
     ...['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL'],
     ...['XAG', 'XAU', 'XBA', 'XBB', 'XBC', 'XBD', 'XDR', 'XPD', 'XPT', 'XSU', 'XTS', 'XUA', 'XXX'],

@@ -3,7 +3,7 @@ import { readHeader } from '../../../src/feed-format/header';
 const read = (text: string) => readHeader(Buffer.from(text));
 
 describe('readHeader', () => {
-  it('finds our columns in any order, trimmed and in any case, and ignores others', () => {
+  it('finds product columns in any order, trimmed and case-insensitive, and ignores others', () => {
     expect(read('Colour, PRODUCT_NAME ,"SKU",,Colour,price\n1,2,3,4,5,6\n')).toEqual({
       delimiter: ',',
       names: ['Colour', 'PRODUCT_NAME', 'SKU', '', 'Colour', 'price'],
@@ -17,7 +17,7 @@ describe('readHeader', () => {
     [';', 'sku;product_name;"a,b"\n'],
     ['\t', 'sku\tproduct_name\n'],
     [',', 'sku,product_name,a;b;c\n'],
-  ])('sees the delimiter %j where the header row shows it', (delimiter, text) => {
+  ])('detects the delimiter %j from the header row', (delimiter, text) => {
     expect(read(text)).toMatchObject({ delimiter });
   });
 
@@ -42,13 +42,13 @@ describe('readHeader', () => {
     ['a quote is never closed', '"sku,product_name\na,b\n'],
     ['text follows a closing quote', '"sku"x,product_name\n'],
     ['a required column is missing and another comes twice', 'sku,sku\n'],
-  ])('has one text for a header in which %s', (_, text) => {
+  ])('reports the same error for a header in which %s', (_, text) => {
     expect(read(text)).toEqual({
       problem: 'Invalid CSV file: Missing required CSV headers: product_name, sku',
     });
   });
 
-  it('refuses one of our columns twice, and names the first', () => {
+  it('rejects a repeated product column and names the first', () => {
     expect(read('sku,product_name,Price,SKU,price\n')).toEqual({
       problem: 'Invalid CSV file: Duplicate header: sku',
     });
@@ -57,13 +57,13 @@ describe('readHeader', () => {
   it.each([
     ['has no end', (size: number) => 'x,'.repeat(size / 2)],
     ['has a quote that is not closed', (size: number) => `"${'x'.repeat(size)}`],
-  ])('refuses a header row that %s within the limit', (_, make) => {
+  ])('rejects a header row that %s within the limit', (_, make) => {
     expect(read(make(300 * 1024))).toEqual({
       problem: 'Invalid CSV file: The header row is longer than 262144 bytes.',
     });
   });
 
-  it('accepts a header row that just fits, and not one that is a byte longer', () => {
+  it('accepts a header row of the maximum size and rejects one byte more', () => {
     const header = (bytes: number) => `sku,product_name,${'x'.repeat(bytes - 18)}\n`;
 
     expect(read(`${header(262_144)}a,b\n`)).toMatchObject({ fieldCount: 3 });

@@ -5,7 +5,7 @@ import { FileStore } from '../../../src/storage/file-store';
 import { StorageError } from '../../../src/storage/object-store';
 import { inChunks, mebibyte, randomContent, sha256, createTestFolder } from '../../support/harness';
 
-/** A store of the test's own, and the folder in which it keeps what is being written. */
+/** Creates a store, and returns its folder of unfinished files. */
 async function createStore() {
   const dataDir = createTestFolder();
   const store = new FileStore(dataDir);
@@ -22,7 +22,7 @@ function filesBelow(folder: string): string[] {
 }
 
 describe('FileStore', () => {
-  it('is known as the bucket "local", and keeps an object below its data folder under its key', async () => {
+  it('names its bucket "local" and stores an object as a file below the data folder', async () => {
     const { store, dataDir } = await createStore();
 
     await store.put('raw/partners/acme/feeds/FD00001/feed.csv', inChunks(Buffer.from('sku')));
@@ -31,7 +31,7 @@ describe('FileStore', () => {
     expect(filesBelow(dataDir)).toEqual(['objects/local/raw/partners/acme/feeds/FD00001/feed.csv']);
   });
 
-  it('finds what an earlier process has stored', async () => {
+  it('reads objects that an earlier process stored', async () => {
     const { store, dataDir } = await createStore();
     await store.put('a.csv', inChunks(Buffer.from('yesterday')));
 
@@ -41,7 +41,7 @@ describe('FileStore', () => {
     expect((await (await next.get('a.csv')).toArray()).join('')).toBe('yesterday');
   });
 
-  it('lists the objects of any number of folders', async () => {
+  it('lists the objects of all folders', async () => {
     const { store, dataDir } = await createStore();
     const keys = Array.from({ length: 1_000 }, (_, i) => `${i % 50}/${i % 500}/${i}.csv`).sort();
     for (const key of keys) {
@@ -55,7 +55,7 @@ describe('FileStore', () => {
     expect(listed.sort()).toEqual(keys);
   });
 
-  it('shows what was begun to be put, and removes it when it is asked to', async () => {
+  it('lists an unfinished put and removes it on request', async () => {
     const { store, unfinished } = await createStore();
     writeFileSync(join(unfinished, 'left'), 'sku');
     const begun = new Date('2026-01-02T03:04:05Z');
@@ -70,7 +70,7 @@ describe('FileStore', () => {
     expect(readdirSync(unfinished)).toEqual([]);
   });
 
-  it('of several puts to one key at once, lets one win whole', async () => {
+  it('concurrent puts to one key leave one complete object', async () => {
     const { store } = await createStore();
     const contents = [3 * mebibyte, 100, 6 * mebibyte, 70_000].map(randomContent);
 
@@ -80,7 +80,7 @@ describe('FileStore', () => {
     expect(known).toContain(await sha256(await store.get('a.csv')));
   });
 
-  describe('what is being written', () => {
+  describe('an unfinished file', () => {
     it.each([
       ['at the start', 0],
       ['later', 3 * mebibyte],
@@ -94,7 +94,7 @@ describe('FileStore', () => {
       expect(filesBelow(dataDir)).toEqual([]);
     });
 
-    it('is removed when it cannot be put in its place', async () => {
+    it('is removed when it cannot be renamed to its key', async () => {
       const { store, unfinished } = await createStore();
       await store.put('taken', inChunks(Buffer.from('a file where the key needs a folder')));
 
@@ -103,7 +103,7 @@ describe('FileStore', () => {
       expect(readdirSync(unfinished)).toEqual([]);
     });
 
-    it('is gone when it is complete', async () => {
+    it('no longer exists once the put is complete', async () => {
       const { store, unfinished } = await createStore();
 
       await store.put('a.csv', inChunks(randomContent(mebibyte)));
@@ -112,8 +112,8 @@ describe('FileStore', () => {
     });
 
     it.each([
-      ['is removed when nobody has written to it for two days', 48, []],
-      ['stays when somebody has written to it an hour ago', 1, ['left-over']],
+      ['is removed two days after its last write', 48, []],
+      ['remains an hour after its last write', 1, ['left-over']],
     ])('%s', async (_rule, hours, left) => {
       const { store, unfinished } = await createStore();
       const file = join(unfinished, 'left-over');
@@ -127,7 +127,7 @@ describe('FileStore', () => {
     });
   });
 
-  it('leaves objects alone when it is prepared, however old', async () => {
+  it('does not delete objects of any age during prepare', async () => {
     const { store, dataDir } = await createStore();
     await store.put('a.csv', inChunks(Buffer.from('old')));
     utimesSync(join(dataDir, 'objects', 'local', 'a.csv'), 0, 0);
@@ -137,7 +137,7 @@ describe('FileStore', () => {
     expect((await (await store.get('a.csv')).toArray()).join('')).toBe('old');
   });
 
-  describe('with a folder that cannot be used', () => {
+  describe('with an unusable folder', () => {
     it.each(['objects', 'objects/local', 'objects/unfinished'])(
       'is not prepared when a file is in the place of %s',
       async (path) => {
@@ -153,7 +153,7 @@ describe('FileStore', () => {
       ['put', (store) => store.put('b.csv', inChunks(Buffer.from('sku')))],
       ['get', (store) => store.get('a.csv')],
       ['move', (store) => store.move('a.csv', 'b.csv')],
-    ])('%s fails as a store that is broken, not as an object that is missing', async (_method, call) => {
+    ])('%s reports a broken store, not a missing object', async (_method, call) => {
       const { store, dataDir } = await createStore();
       await store.put('a.csv', inChunks(Buffer.from('sku')));
       rmSync(join(dataDir, 'objects'), { recursive: true });

@@ -9,7 +9,7 @@ describe('rawFileKey', () => {
     expect(rawFileKey(partnerName, feedId, fileName)).toBe(key);
   });
 
-  it('is another one for another feed of the same partner and file name', () => {
+  it('differs between feeds of the same partner and file name', () => {
     expect(rawFileKey('Acme', 'FD00001', 'feed.csv')).not.toBe(rawFileKey('Acme', 'FD00002', 'feed.csv'));
   });
 });
@@ -30,12 +30,15 @@ describe('partnerSlug', () => {
     expect(partnerSlug(partnerName)).toBe(slug);
   });
 
-  it.each(['日本商店', 'Магазин', '!!!', '🙂'])('of %j is a short hash, for nothing else remains', (name) => {
-    expect(partnerSlug(name)).toMatch(/^[0-9a-f]{8,16}$/);
-    expect(partnerSlug(name)).toBe(partnerSlug(name));
-  });
+  it.each(['日本商店', 'Магазин', '!!!', '🙂'])(
+    'of %j is a short hash, because no letter or digit remains',
+    (name) => {
+      expect(partnerSlug(name)).toMatch(/^[0-9a-f]{8,16}$/);
+      expect(partnerSlug(name)).toBe(partnerSlug(name));
+    },
+  );
 
-  it('tells partners apart of whose names nothing remains', () => {
+  it('differs between partners whose names have no usable characters', () => {
     expect(partnerSlug('日本商店')).not.toBe(partnerSlug('中国商店'));
   });
 
@@ -43,7 +46,7 @@ describe('partnerSlug', () => {
     ['plain letters', 'x'.repeat(255)],
     ['letters of which one becomes many', 'ﬃ'.repeat(255)],
     ['a hyphen at the cut', `${'x'.repeat(199)} ${'y'.repeat(55)}`],
-  ])('of a name of the greatest length fits a file system: %s', (_what, name) => {
+  ])('of a name of maximum length fits a file system: %s', (_what, name) => {
     const slug = partnerSlug(name);
 
     expect(slug).toMatch(/^[a-z0-9](.*[a-z0-9])?$/);
@@ -81,7 +84,7 @@ describe('safeFileName', () => {
     ['characters beyond the basic plane', `${'🙂'.repeat(250)}.csv`],
     ['a long ending', `feed.${'x'.repeat(300)}`],
     ['a dot where a long name is cut', `${'x'.repeat(195)}.${'y'.repeat(50)}.csv`],
-  ])('is safe as the last part of a key, and of a path: %s', (_what, name) => {
+  ])('is safe as the last segment of a key and of a path: %s', (_what, name) => {
     const safe = safeFileName(name);
 
     expect(safe).not.toMatch(/[/\\\p{Cc}]/u);
@@ -91,13 +94,13 @@ describe('safeFileName', () => {
     expect(Buffer.byteLength(safe)).toBeLessThanOrEqual(255);
   });
 
-  it('cuts a long name before its ending', () => {
+  it('shortens a long name before its extension', () => {
     expect(safeFileName(`${'ü'.repeat(250)}.csv`)).toMatch(/^ü+\.csv$/);
   });
 });
 
 describe('stagingKey', () => {
-  it('is never the same, and lies apart from the raw files', () => {
+  it('is unique and has another prefix than raw files', () => {
     expect(stagingKey()).not.toBe(stagingKey());
     expect(stagingKey()).toMatch(/^staging\/[0-9a-f-]{36}$/);
   });

@@ -18,21 +18,21 @@ interface Issue {
 
 const list = (jobId: string) => service.api.get(`/jobs/${jobId}/issues`);
 
-/** A feed with this many bad rows, on the lines from 2 on. */
+/** A feed with this many invalid rows, from line 2. */
 const badRows = (count: number) =>
   'sku,product_name,price\n' + Array.from({ length: count }, (_, n) => `S${n},Product,NA\n`).join('');
 const none = { count: 0, items: [], issue_counts: [] };
 
 describe('GET /jobs/{job_id}/issues', () => {
   describe('200, after another run:', () => {
-    /** Changes the raw file, and runs the job again. */
+    /** Replaces the raw file, and runs the job again. */
     async function rerun({ feedId, jobId }: { feedId: string; jobId: string }, csv: string | null) {
       if (csv === null) await rm(await rawFilePath(service, feedId));
       else await replaceRawFile(service, feedId, csv);
       return (await service.api.post(`/jobs/${jobId}/run`)).body;
     }
 
-    it('lists the reasons of that run alone', async () => {
+    it('lists the issues of that run only', async () => {
       const feed = await service.api.loadFeed(badRows(3));
 
       await rerun(feed, 'sku,product_name\n1,Tent\n,Lamp\n');
@@ -73,7 +73,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(feed.jobId)).body).toEqual(none);
     });
 
-    it('lists the same once more when nothing has changed', async () => {
+    it('lists the same issues when nothing has changed', async () => {
       const { job: _job, ...feed } = await service.api.loadFeed(badRows(3));
       const before = (await list(feed.jobId)).body;
 
@@ -82,7 +82,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(feed.jobId)).body).toEqual(before);
     });
 
-    it('lists what a run that failed had skipped until then', async () => {
+    it('lists the rows that a failed run had skipped', async () => {
       const feed = await service.api.loadFeed(badRows(3));
 
       const job = await rerun(feed, 'sku,product_name\n,Tent\n1,"Lamp\n');
@@ -133,7 +133,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(feed.jobId)).body).toEqual(none);
     });
 
-    it('keeps its issues when it ends between the look for interrupted runs and the claim on its job', async () => {
+    it('keeps its issues when it ends between the scan for orphaned runs and the lock on its job', async () => {
       const feed = await service.api.loadFeed(badRows(3), 'Ends meanwhile');
       const before = (await list(feed.jobId)).body;
       const jobBefore = (await service.api.get(`/jobs/${feed.jobId}`)).body;
@@ -142,7 +142,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       const ended = await jobs().first([...columns, 'unchanged', 'skipped']);
       await leaveRunning(service, feed);
 
-      // The end of the run is written, and not committed yet: the look still sees it running, and the claim is free.
+      // The end of the run is not committed yet: the scan sees it running, and its lock is free.
       const run = await service.db.transaction();
       await run('validation_jobs')
         .where('job_id', Number(feed.jobId.slice(2)))
@@ -161,7 +161,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(feed.jobId)).body).toEqual(before);
     });
 
-    it('takes nothing from a job that ended, while another one was interrupted', async () => {
+    it('does not affect a finished job while another run is orphaned', async () => {
       const ended = await service.api.loadFeed(badRows(2), 'Ended');
       const interrupted = await service.api.loadFeed(badRows(3), 'Interrupted');
       const before = (await list(ended.jobId)).body;
@@ -173,7 +173,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(interrupted.jobId)).body).toEqual(none);
     });
 
-    it('lists the reasons of the last run that ended while that one goes on', async () => {
+    it('lists the issues of the last finished run while another one is in progress', async () => {
       const { job: _job, ...feed } = await service.api.loadFeed(badRows(3));
       const before = (await list(feed.jobId)).body;
 

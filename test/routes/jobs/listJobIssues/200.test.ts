@@ -27,7 +27,7 @@ interface IssueCount {
 
 const list = (jobId: string, query = '') => service.api.get(`/jobs/${jobId}/issues${query}`);
 
-/** Follows `next_cursor` to the end. @param filter - begins with `&` @returns the pages */
+/** Gets all pages. @param filter - begins with `&` */
 async function listAll(jobId: string, limit: number, filter = ''): Promise<ApiResponse['body'][]> {
   const pages: ApiResponse['body'][] = [];
   for (let query = `?limit=${limit}${filter}`; ;) {
@@ -39,10 +39,10 @@ async function listAll(jobId: string, limit: number, filter = ''): Promise<ApiRe
   }
 }
 
-/** How often each code is said to have occurred. */
+/** Counts per code. */
 const countsOf = (counts: IssueCount[]) => counts.map(({ code, severity, count }) => [code, severity, count]);
 
-/** A feed with this many bad rows, on the lines from 2 on. */
+/** A feed with this many invalid rows, from line 2. */
 const badRows = (count: number) =>
   'sku,product_name,price\n' + Array.from({ length: count }, (_, n) => `S${n},Product,NA\n`).join('');
 const none = { count: 0, items: [], issue_counts: [] };
@@ -50,7 +50,7 @@ const anyText = expect.stringMatching(/\S/) as unknown as string;
 
 describe('GET /jobs/{job_id}/issues', () => {
   describe('200', () => {
-    it('says of every skipped row where it is and why, in the order of the file', async () => {
+    it('lists every skipped row with its place and reason, in the order of the file', async () => {
       const { jobId } = await service.api.loadFeed(
         [
           'sku,product_name,price,currency,brand',
@@ -126,7 +126,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       );
     });
 
-    it('has an entry for each fault of a row, which counts as one row skipped', async () => {
+    it('has an entry for each fault of a row, which counts as one skipped row', async () => {
       const { jobId, job } = await service.api.loadFeed('sku,product_name,price,currency\n,,NA,XXQ\n');
 
       const { body } = await list(jobId);
@@ -209,7 +209,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(jobId)).body).toEqual(none);
     });
 
-    it('shows the reasons of its own job only', async () => {
+    it('lists the issues of its own job only', async () => {
       const first = await service.api.loadFeed(badRows(1));
       const second = await service.api.loadFeed(badRows(2));
 
@@ -217,7 +217,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(second.jobId)).body.count).toBe(2);
     });
 
-    it('goes through the pages without a gap or a repeat', async () => {
+    it('pages without gaps or repetitions', async () => {
       const { jobId } = await service.api.loadFeed(badRows(7));
       const lines = [2, 3, 4, 5, 6, 7, 8];
 
@@ -233,7 +233,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       }
     });
 
-    it('goes from page to page amid the faults of one row', async () => {
+    it('continues a page within the faults of one row', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name,price\n,,NA\n,,NA\n');
       const whole = (await list(jobId)).body.items as Issue[];
 
@@ -243,7 +243,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect(pages.flatMap(({ items }) => items as Issue[])).toEqual(whole);
     });
 
-    it('has 100 entries a page where no limit is given', async () => {
+    it('has 100 entries per page by default', async () => {
       const { jobId } = await service.api.loadFeed(badRows(101));
 
       const first = await list(jobId);
@@ -255,7 +255,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect(second.body).not.toHaveProperty('next_cursor');
     });
 
-    it('takes an empty cursor for none, and ignores parameters that it does not know', async () => {
+    it('treats an empty cursor as absent, and ignores unknown parameters', async () => {
       const { jobId } = await service.api.loadFeed(badRows(3));
 
       const { status, body } = await list(jobId, '?limit=2&cursor=&offset=1&sort_by=nothing');
@@ -264,8 +264,8 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect(body.items.map((item: Issue) => item.line)).toEqual([2, 3]);
     });
 
-    it('keeps 10,000 entries in full, the first of the file, and counts them all', async () => {
-      // A good row that a later one replaces is found last, and stands first in the file.
+    it('keeps the first 10,000 entries in full, and counts all', async () => {
+      // A superseded row is found last, and is first in the file.
       const rows = badRows(10_050).replace('\n', '\nDOUBLE,First,1\n') + 'DOUBLE,Second,1\n';
       const { jobId, job } = await service.api.loadFeed(rows, 'Ten thousand');
 
@@ -295,7 +295,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect(pages[0].items[0].code).toBe('duplicate_sku');
     });
 
-    it('keeps errors before warnings, though the warnings come first in the file', async () => {
+    it('keeps errors in preference to earlier warnings', async () => {
       const warnings = Array.from({ length: 10_000 }, (_, n) => `W${n},W,0,1\n`).join('');
       const errors = Array.from({ length: 9_997 }, (_, n) => `E${n},E,NA,1\n`).join('');
       const { jobId, job } = await service.api.loadFeed(
@@ -311,7 +311,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         ['zero_price', 'warning', 10_000],
         ['unknown_column', 'warning', 1],
       ]);
-      // What is left of the room goes to the first warnings, and all stand in the order of the file.
+      // The first warnings fill the rest; all are in the order of the file.
       expect(items.map(({ line }) => line)).toEqual([
         ...[1, 2, 3],
         ...Array.from({ length: 9_997 }, (_, n) => 10_002 + n),
@@ -338,7 +338,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         all = (await list(jobId)).body.items;
       });
 
-      it('lists everything without one', () => {
+      it('lists everything without a filter', () => {
         expect(all.map(({ line, code, severity }) => [line, code, severity])).toEqual([
           [1, 'unknown_column', 'warning'],
           [2, 'duplicate_sku', 'error'],
@@ -364,7 +364,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         'unknown_availability',
         'unknown_column',
         'older_feed',
-      ])('lists the entries with the code %s alone, and counts all the same', async (code) => {
+      ])('lists only entries with the code %s, with counts of all', async (code) => {
         const { status, body } = await list(jobId, `?code=${code}`);
 
         const expected = all.filter((item) => item.code === code);
@@ -381,7 +381,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         ]);
       });
 
-      it.each(['error', 'warning'])('lists the entries with the severity %s alone', async (severity) => {
+      it.each(['error', 'warning'])('lists only entries with the severity %s', async (severity) => {
         const { body } = await list(jobId, `?severity=${severity}`);
 
         expect(body.items).toEqual(all.filter((item) => item.severity === severity));
@@ -391,7 +391,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       it.each([
         ['code=zero_price&severity=warning', 3],
         ['severity=error&code=zero_price', 0],
-      ])('lists what passes both of %s', async (query, count) => {
+      ])('lists entries that match both of %s', async (query, count) => {
         const { body } = await list(jobId, `?${query}`);
 
         expect(body.count).toBe(count);
@@ -410,7 +410,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         '&severity=error',
         '&code=zero_price',
         '&code=missing_required&severity=error',
-      ])('goes through the pages of %s without a gap or a repeat', async (filter) => {
+      ])('pages through %s without gaps or repetitions', async (filter) => {
         const whole = (await list(jobId, `?${filter}`)).body.items as Issue[];
 
         for (const limit of [1, 2, 5, 6]) {
@@ -435,7 +435,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         ...fields,
       });
 
-      it('names each column that is none of ours once, at the header', async () => {
+      it('reports each unknown column once, at the header', async () => {
         const { jobId, job } = await service.api.loadFeed(
           '\n"size\nin cm", sku,Titel,product_name,TITEL\n1,A,x,A,y\n2,B,x,B,y\n',
           'Unknown columns',
@@ -452,7 +452,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         expect(body.issue_counts).toMatchObject([{ code: 'unknown_column', severity: 'warning', count: 3 }]);
       });
 
-      it('says nothing of columns without a name, or whose name begins with an underscore', async () => {
+      it('does not report columns without a name or with a leading underscore', async () => {
         const { jobId } = await service.api.loadFeed(
           '_line,_codes,_,_price,sku,,product_name, \n1,2,3,4,A,6,A,8\n',
           'Silent columns',
@@ -470,7 +470,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         expect((await list(jobId)).body.items[0].value).toMatch(/^n{200}(?!n).{1,3}$/);
       });
 
-      it('says when a price is 0 or an availability unknown, of a row that is loaded', async () => {
+      it('warns of a price of 0 and an unknown availability of a loaded row', async () => {
         const { jobId, job } = await service.api.loadFeed(
           'sku,product_name,price,availability\nA,"A\nA",$0.00, Ask Us \nB,B,1,in stock\n',
           'Suspicious',
@@ -490,7 +490,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         ]);
       });
 
-      it('says when a newer feed was loaded before, and which was the newest', async () => {
+      it('warns of the newest feed that was loaded before', async () => {
         const csv = 'sku,product_name\nA,A\n';
         const old = await service.api.uploadFeed(csv, 'Older feed');
         await service.api.loadFeed(csv, 'Older feed');
@@ -511,14 +511,14 @@ describe('GET /jobs/{job_id}/issues', () => {
             first_rows: [{ line: 1, row: 0, sku: null, value: newest.feedId }],
           },
         ]);
-        // The newest itself has none, nor has the first run of a feed that is newer still.
+        // Neither the newest feed nor the first run of a newer one has a warning.
         for (const { jobId } of [newest, notRun]) {
           await service.api.post(`/jobs/${jobId}/run`);
           expect((await list(jobId)).body).toEqual(none);
         }
       });
 
-      it('says nothing of a newer feed that failed', async () => {
+      it('does not warn of a newer feed that failed', async () => {
         const old = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Newer failed');
         await service.api.loadFeed('sku,product_name\nA,"A\n', 'Newer failed');
         await service.api.post(`/jobs/${old.jobId}/run`);

@@ -7,7 +7,7 @@ beforeAll(async () => {
 
 const list = (jobId: string, query = '') => service.api.get(`/jobs/${jobId}/issues${query}`);
 
-/** A feed with this many bad rows, on the lines from 2 on. */
+/** A feed with this many invalid rows, from line 2. */
 const badRows = (count: number) =>
   'sku,product_name,price\n' + Array.from({ length: count }, (_, n) => `S${n},Product,NA\n`).join('');
 const anyText = expect.stringMatching(/\S/) as unknown as string;
@@ -30,7 +30,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       '99999999999999999999',
     ];
 
-    it.each(cursors)('refuses the cursor %s', async (cursor) => {
+    it.each(cursors)('rejects the cursor %s', async (cursor) => {
       const { jobId } = await service.api.loadFeed(badRows(2));
 
       const { status, body } = await list(jobId, `?cursor=${cursor}`);
@@ -53,7 +53,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       },
     );
 
-    it('refuses a cursor that is sent twice', async () => {
+    it('rejects a cursor that is sent twice', async () => {
       const { jobId } = await service.api.loadFeed(badRows(2));
 
       const { status, body } = await list(jobId, '?cursor=1&cursor=1');
@@ -62,14 +62,14 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect(body).toEqual(invalidCursor);
     });
 
-    it('looks at the cursor before the job', async () => {
+    it('checks the cursor before the job', async () => {
       const { status, body } = await list('JV99999', '?cursor=x');
 
       expect(status).toBe(400);
       expect(body).toEqual(invalidCursor);
     });
 
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await list('%E0%A4%A');
 
       expect(status).toBe(400);
@@ -78,7 +78,7 @@ describe('GET /jobs/{job_id}/issues', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('refuses the key %j before anything else', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j before anything else', async (key) => {
       const { jobId } = await service.api.uploadFeed(badRows(1));
 
       for (const path of [`/jobs/${jobId}/issues`, '/jobs/JV99999/issues?cursor=x&limit=0']) {
@@ -92,7 +92,7 @@ describe('GET /jobs/{job_id}/issues', () => {
 
   describe('404', () => {
     it.each(['JV99999', 'JS99999', 'JV1', 'jv00001', 'FD00001', 'JV00001%00'])(
-      'knows no job %s',
+      'does not find the job %s',
       async (id) => {
         const jobId = decodeURIComponent(id);
 
@@ -112,10 +112,10 @@ describe('GET /jobs/{job_id}/issues', () => {
     const refusal = (type: string, msg: string, input: string, ctx?: object) => ({
       detail: [{ type, loc: ['query', 'limit'], msg, input, ...(ctx && { ctx }) }],
     });
-    const refuses = async (limit: string, expected: unknown) => {
+    const rejects = async (limit: string, expected: unknown) => {
       const { jobId } = await service.api.uploadFeed(badRows(1));
 
-      // Whether there is such a job is of no account.
+      // Independent of whether the job exists.
       for (const id of [jobId, 'JV99999']) {
         const { status, body } = await list(id, `?limit=${encodeURIComponent(limit)}`);
 
@@ -125,9 +125,9 @@ describe('GET /jobs/{job_id}/issues', () => {
     };
 
     it.each(['', ' ', 'ten', '1.5', '1e2', '0x10', '+5', ' 5', '5 ', '１'])(
-      'refuses the limit %j: no integer',
+      'rejects the limit %j: no integer',
       (limit) =>
-        refuses(
+        rejects(
           limit,
           refusal(
             'int_parsing',
@@ -149,7 +149,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       ['severity', 'fatal', "'error' or 'warning'"],
       ['severity', 'Error', "'error' or 'warning'"],
       ['severity', 'error ', "'error' or 'warning'"],
-    ])('refuses the %s %j', async (filter, input, expected) => {
+    ])('rejects the %s %j', async (filter, input, expected) => {
       const { jobId } = await service.api.uploadFeed(badRows(1));
 
       for (const id of [jobId, 'JV99999']) {
@@ -170,7 +170,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       }
     });
 
-    it('reports everything that is wrong at once', async () => {
+    it('reports all errors at once', async () => {
       const { jobId } = await service.api.uploadFeed(badRows(1));
 
       const { status, body } = await list(jobId, '?severity=x&limit=0&code=y');
@@ -183,7 +183,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       ]);
     });
 
-    it.each(['code', 'severity'])('refuses a %s that is sent twice', async (filter) => {
+    it.each(['code', 'severity'])('rejects a %s that is sent twice', async (filter) => {
       const { jobId } = await service.api.uploadFeed(badRows(1));
 
       const { status, body } = await list(jobId, `?${filter}=a&${filter}=b`);
@@ -194,7 +194,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       );
     });
 
-    it('refuses a limit that is sent twice', async () => {
+    it('rejects a limit that is sent twice', async () => {
       const { jobId } = await service.api.uploadFeed(badRows(1));
 
       const { status, body } = await list(jobId, '?limit=1&limit=2');
@@ -205,15 +205,15 @@ describe('GET /jobs/{job_id}/issues', () => {
       });
     });
 
-    it.each(['0', '-1', '-99999999999999999999'])('refuses the limit %s: below 1', (limit) =>
-      refuses(
+    it.each(['0', '-1', '-99999999999999999999'])('rejects the limit %s: below 1', (limit) =>
+      rejects(
         limit,
         refusal('greater_than_equal', 'Input should be greater than or equal to 1', limit, { ge: 1 }),
       ),
     );
 
-    it.each(['1001', '5000', '99999999999999999999'])('refuses the limit %s: above 1000', (limit) =>
-      refuses(
+    it.each(['1001', '5000', '99999999999999999999'])('rejects the limit %s: above 1000', (limit) =>
+      rejects(
         limit,
         refusal('less_than_equal', 'Input should be less than or equal to 1000', limit, { le: 1000 }),
       ),

@@ -21,7 +21,7 @@ const missing = 'The raw file is missing from object storage.';
 const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
 const products = () => service.db('products').orderBy('product_id').select('*', service.db.raw('xmin::text'));
 
-/** What job and feed show once the run has failed for this reason; `reason` may be a pattern of one. */
+/** Expects job and feed to be failed for this reason (text or pattern). */
 async function expectFailed(
   feed: UploadedFeed,
   response: { status: number; body: unknown },
@@ -57,14 +57,14 @@ async function expectFailed(
 
 const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Uploads a feed and puts other bytes in the place of its raw file, as no upload would let them in. */
+/** Uploads a feed and replaces its raw file by bytes that no upload accepts. */
 async function uploadBroken(content: string | Buffer, partnerName: string): Promise<UploadedFeed> {
   const feed = await service.api.uploadFeed(csv, partnerName);
   await replaceRawFile(service, feed.feedId, content);
   return feed;
 }
 
-/** Runs the job while the database executes this for each product that is written. */
+/** Runs the job with this trigger code for each product write. */
 const runWhileProducts = (statement: string, { jobId }: UploadedFeed, when?: 'deferred') =>
   whileWritesDo(service, 'products', statement, () => run(jobId), when);
 
@@ -93,7 +93,7 @@ describe('POST /jobs/{job_id}/run', () => {
       await expectFailed(feed, await run(feed.jobId), /[^.]*could not be read[^.]*\./);
     });
 
-    it('the raw file cannot be reached', async () => {
+    it('the object store is unreachable', async () => {
       const feed = await service.api.uploadFeed(csv, 'Unreachable');
       const folder = dirname(await rawFilePath(service, feed.feedId));
       await rm(folder, { recursive: true });
@@ -111,7 +111,7 @@ describe('POST /jobs/{job_id}/run', () => {
       ['after blank lines', 6, 0, `${csv}\n\nROPE,"Rope\n`],
       ['after CRLF', 4, 0, `${csv}ROPE,"Rope,1\n`.replaceAll('\n', '\r\n')],
       ['after a megabyte', 10_004, 0, `${csv}${`A,${'a'.repeat(100)},1\n`.repeat(10_000)}B,"B\n`],
-    ])('a quote is never closed, %s: the message names line %d', async (what, line, skipped, content) => {
+    ])('an unclosed quote, %s: the message names line %d', async (what, line, skipped, content) => {
       const feed = await service.api.uploadFeed(content, what);
 
       const response = await run(feed.jobId);
@@ -123,7 +123,7 @@ describe('POST /jobs/{job_id}/run', () => {
     it.each<[string, string | Buffer]>([
       ['has no header', '1,Tent\n'],
       ['has a header twice', 'sku,sku,product_name\n1,1,Tent\n'],
-    ])('the raw file is another by now, and %s', async (what, content) => {
+    ])('the raw file was replaced, and %s', async (what, content) => {
       const feed = await uploadBroken(content, what);
 
       await expectFailed(feed, await run(feed.jobId), /[^.]+?\.?/);
@@ -151,7 +151,7 @@ describe('POST /jobs/{job_id}/run', () => {
         (content) => Buffer.from(content.toString().replace('24.50', '24.51')),
         /its SHA-256 is another/,
       ],
-    ])('the raw file in object storage is %s: nothing of it is loaded', async (what, change, reason) => {
+    ])('the raw file in object storage is %s: no row is loaded', async (what, change, reason) => {
       const feed = await service.api.uploadFeed(csv, `Raw file ${what}`);
       const path = await rawFilePath(service, feed.feedId);
       await writeFile(path, change(await readFile(path)));
@@ -167,7 +167,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect(await products()).toEqual(before);
     });
 
-    it('shows a failure in the run that it was, not in the upload', async () => {
+    it('reports a failure of the run in the validation job, not in the submission job', async () => {
       const feed = await service.api.uploadFeed(`${csv}"`, 'Upload is fine');
       await run(feed.jobId);
 
@@ -176,7 +176,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect(body.status).toBe('completed');
     });
 
-    it('the database refuses the products: the reason says nothing of its inside', async () => {
+    it('the database rejects the products: the reason says nothing of its inside', async () => {
       const feed = await service.api.uploadFeed(csv, 'Refused');
 
       const response = await runWhileProducts("raise exception 'secret of the database';", feed);
@@ -194,7 +194,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect(JSON.stringify(response.body)).not.toContain('secret');
     });
 
-    it('counts the rows that it had skipped, also when the products cannot be committed', async () => {
+    it('counts skipped rows, also when the products cannot be committed', async () => {
       const feed = await service.api.uploadFeed(`${csv},No sku,1\nROPE,Rope,NA\n`, 'Skipped until then');
 
       const response = await runWhileProducts("raise exception 'no';", feed, 'deferred');
@@ -202,7 +202,7 @@ describe('POST /jobs/{job_id}/run', () => {
       await expectFailed(feed, response, /[^.]+\./, 2);
     });
 
-    it('the connection to the database is lost amid the load', async () => {
+    it('the connection to the database is lost during the load', async () => {
       const feed = await service.api.uploadFeed(csv, 'Lost connection');
 
       const response = await runWhileProducts(cutConnection, feed);
@@ -238,7 +238,7 @@ describe('POST /jobs/{job_id}/run', () => {
   });
 
   describe('200, after a failure:', () => {
-    it('loads the feed once its raw file is back', async () => {
+    it('loads the feed once its raw file is restored', async () => {
       const feed = await service.api.uploadFeed(csv, 'Back again');
       const path = await rawFilePath(service, feed.feedId);
       await rename(path, `${path}.away`);
@@ -262,7 +262,7 @@ describe('POST /jobs/{job_id}/run', () => {
       });
     });
 
-    it('loads the feed once its data is right', async () => {
+    it('loads the feed once its data is correct', async () => {
       const feed = await service.api.uploadFeed(`${csv}MAT,"Mat\n`, 'Mended');
       await run(feed.jobId);
       await replaceRawFile(service, feed.feedId, `${csv}MAT,Mat\n`);
@@ -270,7 +270,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await run(feed.jobId)).body.summary).toEqual({ ...nothing, processed: 3, inserted: 3 });
     });
 
-    it('finds the products of the run before unchanged', async () => {
+    it('counts the products of the previous run as unchanged', async () => {
       const feed = await service.api.loadFeed(csv, 'Fails between');
       const path = await rawFilePath(service, feed.feedId);
       const content = await readFile(path);
@@ -282,8 +282,8 @@ describe('POST /jobs/{job_id}/run', () => {
     });
   });
 
-  describe('200, after a process that died amid a run:', () => {
-    it('takes over at once', async () => {
+  describe('200, after a process died during a run:', () => {
+    it('replaces the orphaned run at once', async () => {
       const feed = await service.api.uploadFeed(csv, 'Taken over');
       await leaveRunning(service, feed);
       expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('running');
@@ -295,7 +295,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await service.api.get(`/feeds/${feed.feedId}`)).body.status).toBe('processed');
     });
 
-    it('is marked as failed by the next start, and can be run then', async () => {
+    it('is marked as failed at the next startup, and can be run again', async () => {
       const feed = await service.api.uploadFeed(csv, 'Marked');
       await leaveRunning(service, feed);
 
@@ -308,8 +308,8 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await recoverRuns(service.db)).failed).toEqual([]);
     });
 
-    it('does not take a run that goes on for one that was interrupted', async () => {
-      const feed = await service.api.uploadFeed(csv, 'Goes on');
+    it('does not treat a run in progress as orphaned', async () => {
+      const feed = await service.api.uploadFeed(csv, 'In progress');
 
       for (const hold of [whileReading, whileLoading]) {
         const { body } = await hold(service, feed, async () => {
@@ -320,7 +320,7 @@ describe('POST /jobs/{job_id}/run', () => {
       }
     });
 
-    it('leaves jobs alone that are not running', async () => {
+    it('does not change jobs that are not running', async () => {
       const queued = await service.api.uploadFeed(csv, 'Queued');
       const completed = await service.api.loadFeed(csv, 'Completed');
       const failed = await service.api.loadFeed(`${csv}"`, 'Failed');

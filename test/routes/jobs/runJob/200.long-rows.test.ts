@@ -5,7 +5,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** The most that a row has, its line end included. */
+/** Maximum size of a row, line end included. */
 const rowBytes = 524_288;
 const head = 'sku,product_name,price\n';
 /** On two lines. */
@@ -27,7 +27,7 @@ const longRowIssue = {
 const counters = { processed: 4, inserted: 2, updated: 0, unchanged: 0, skipped: 2 };
 
 describe('a row of more than 512 KiB whose quotes close', () => {
-  it('is one skipped row, which the plan says too; all others are loaded', async () => {
+  it('is one skipped row in run and plan; all others are loaded', async () => {
     const { jobId } = await service.api.uploadFeed(csv, 'Loaded');
 
     const plan = await service.api.post(`/jobs/${jobId}/plan`);
@@ -49,7 +49,7 @@ describe('a row of more than 512 KiB whose quotes close', () => {
     expect(skus).toEqual(['LAMP-2', 'TENT-2']);
   });
 
-  it('has one issue with its lines and its sku, and the numbers of the rows behind it stay right', async () => {
+  it('has one issue with its lines and sku; later rows keep their numbers', async () => {
     const { jobId } = await service.api.loadFeed(csv, 'Issues');
 
     const { body } = await service.api.get(`/jobs/${jobId}/issues`);
@@ -60,7 +60,7 @@ describe('a row of more than 512 KiB whose quotes close', () => {
     ]);
   });
 
-  it('is left out of the rejects, which have all other skipped rows', async () => {
+  it('is not in the rejects, which contain all other skipped rows', async () => {
     const { jobId } = await service.api.loadFeed(csv, 'Rejects');
 
     const { status, body } = await service.api.get(`/jobs/${jobId}/rejects.csv`);
@@ -71,7 +71,7 @@ describe('a row of more than 512 KiB whose quotes close', () => {
     expect(lines.slice(1)).toEqual([expect.stringMatching(/^5,invalid_price,.*,LAMP-1,Lamp,NA$/), '']);
   });
 
-  it('is the same in a run that changes nothing', async () => {
+  it('is skipped alike in a run that changes nothing', async () => {
     const { jobId } = await service.api.loadFeed(csv, 'Again');
 
     const { body } = await service.api.post(`/jobs/${jobId}/run`);
@@ -79,7 +79,7 @@ describe('a row of more than 512 KiB whose quotes close', () => {
     expect(body.summary).toEqual({ ...counters, inserted: 0, unchanged: 2 });
   });
 
-  it('is no fault that an inspection reports: it ends behind the part that is looked at', async () => {
+  it('is not reported by an inspection if it ends beyond the inspected part', async () => {
     const { status, body } = await service.api.inspect({ csv, partnerName: 'Inspected' });
 
     expect(status).toBe(200);
@@ -93,7 +93,7 @@ describe('a quote that never closes', () => {
     'ETL processing failed: The quote that opens in the record at line 3 is never closed. ' +
     'Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.';
 
-  it('fails the run, and the plan says so, however much follows it', async () => {
+  it('fails run and plan, for any size of the rest', async () => {
     const { jobId } = await service.api.uploadFeed(openQuote, 'Open quote');
 
     const plan = await service.api.post(`/jobs/${jobId}/plan`);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\nROPE,Rope,NA\n';
 const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
 
-/** The partner's products with all their columns, and the version of each row: a row that is written gets another. */
+/** The partner's products with all columns and row versions, which change with every write. */
 async function products(partnerName: string): Promise<Record<string, unknown>[]> {
   return service
     .db('products')
@@ -28,7 +28,7 @@ const lastProductId = async () =>
 
 describe('POST /jobs/{job_id}/run', () => {
   describe('200', () => {
-    it('answers with the job, completed, and its counters', async () => {
+    it('returns the completed job with its counters', async () => {
       const { feedId, jobId } = await service.api.uploadFeed(csv, 'First run');
 
       const { status, body } = await run(jobId);
@@ -58,7 +58,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await service.api.get(`/jobs/${jobId}`)).body).toEqual(body);
     });
 
-    it('loads the products, and shows the feed as processed', async () => {
+    it('loads the products and marks the feed as processed', async () => {
       const { feedId } = await service.api.loadFeed(csv, 'Loaded');
 
       const feed_id = Number(feedId.slice(2));
@@ -74,7 +74,7 @@ describe('POST /jobs/{job_id}/run', () => {
       });
     });
 
-    it('writes nothing anew when it is run again, and counts the products as unchanged', async () => {
+    it('writes no row when it is run again, and counts the products as unchanged', async () => {
       const { feedId, jobId, job } = await service.api.loadFeed(csv, 'Again');
       const before = await products('Again');
       const numbers = await lastProductId();
@@ -101,7 +101,7 @@ describe('POST /jobs/{job_id}/run', () => {
       }
     });
 
-    it('counts what a later feed of the partner inserts, updates and leaves alone', async () => {
+    it('counts what a later feed of the partner inserts, updates and leaves unchanged', async () => {
       const first = await service.api.loadFeed(csv, 'Later');
       const before = await products('Later');
       const numbers = await lastProductId();
@@ -124,7 +124,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await service.api.get(`/jobs/${first.jobId}`)).body).toEqual(first.job);
     });
 
-    it('sets the products back when the older feed is run once more', async () => {
+    it('restores the old values when the older feed is run again', async () => {
       const first = await service.api.loadFeed('sku,product_name,price\nA,A,1\nB,B,1\n', 'Set back');
       await service.api.loadFeed('sku,product_name,price\nA,A,2\nB,B,1\nC,C,3\n', 'Set back');
 
@@ -138,7 +138,7 @@ describe('POST /jobs/{job_id}/run', () => {
       ]);
     });
 
-    it('keeps the products of partners apart', async () => {
+    it('separates the products of partners', async () => {
       await service.api.loadFeed(csv, 'One');
       const before = await products('One');
 
@@ -164,7 +164,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect(job).toMatchObject({ status: 'completed', summary: { ...counters, updated: 0, unchanged: 0 } });
     });
 
-    it('needs no body, and does not look at one', async () => {
+    it('needs no body and ignores one', async () => {
       const { jobId } = await service.api.uploadFeed(csv);
 
       for (const init of [
@@ -180,7 +180,7 @@ describe('POST /jobs/{job_id}/run', () => {
       }
     });
 
-    describe('while it goes on', () => {
+    describe('while it is in progress', () => {
       const stateOf = async ({ feedId, jobId }: { feedId: string; jobId: string }) => {
         const [feed, job] = await Promise.all([
           service.api.get(`/feeds/${feedId}`),
@@ -189,7 +189,7 @@ describe('POST /jobs/{job_id}/run', () => {
         return [feed.body.status, feed.body.validation_status, job.body.status];
       };
 
-      it('shows the feed as validating while the file is read', async () => {
+      it('returns the feed as validating while the file is read', async () => {
         const feed = await service.api.uploadFeed(csv, 'Reading');
         expect(await stateOf(feed)).toEqual(['processing', 'queued', 'queued']);
 
@@ -202,7 +202,7 @@ describe('POST /jobs/{job_id}/run', () => {
         expect(await stateOf(feed)).toEqual(['processed', 'completed', 'completed']);
       });
 
-      it('shows the feed as validated while the products are loaded, and none of them before the end', async () => {
+      it('returns the feed as validated while products load, which are invisible until the end', async () => {
         const feed = await service.api.uploadFeed(csv, 'Locked');
 
         const { status } = await whileLoading(service, feed, async () => {
@@ -215,7 +215,7 @@ describe('POST /jobs/{job_id}/run', () => {
         expect((await products('Locked')).length).toBe(2);
       });
 
-      it('goes through the same states when it is run again', async () => {
+      it('has the same states when it is run again', async () => {
         const { job: _job, ...feed } = await service.api.loadFeed(csv, 'Same states');
 
         await whileReading(service, feed, async () => {
@@ -228,7 +228,7 @@ describe('POST /jobs/{job_id}/run', () => {
         expect(await stateOf(feed)).toEqual(['processed', 'completed', 'completed']);
       });
 
-      it('leaves other feeds of the partner alone', async () => {
+      it('does not affect other feeds of the partner', async () => {
         const held = await service.api.uploadFeed(csv, 'Held');
         const other = await service.api.uploadFeed(csv, 'Held');
 
@@ -241,12 +241,12 @@ describe('POST /jobs/{job_id}/run', () => {
       });
     });
 
-    describe('two feeds of one partner at once', () => {
+    describe('two concurrent feeds of one partner', () => {
       const skus = Array.from({ length: 500 }, (_, n) => `S${n}`);
       const feedOf = (price: number, order: string[]) =>
         `sku,product_name,price\n${order.map((sku) => `${sku},Product ${sku},${price}\n`).join('')}`;
 
-      it('load each product once, whatever the order of their rows; the last to commit wins', async () => {
+      it('load each product once for any order of rows; the last commit wins', async () => {
         const feeds = await Promise.all([
           service.api.uploadFeed(feedOf(1, skus), 'At once'),
           service.api.uploadFeed(feedOf(2, [...skus].reverse()), 'At once'),
@@ -272,7 +272,7 @@ describe('POST /jobs/{job_id}/run', () => {
         );
       });
 
-      it('both complete when they are about to load at the same moment', async () => {
+      it('both complete when they start to load at the same time', async () => {
         const held = await service.api.uploadFeed(feedOf(1, skus), 'Both loading');
         const other = await service.api.uploadFeed(feedOf(2, skus), 'Both loading');
         const runs: ReturnType<typeof run>[] = [];

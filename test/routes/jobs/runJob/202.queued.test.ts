@@ -16,7 +16,7 @@ const runWith = (api: ApiClient, { jobId }: Pick<UploadedFeed, 'jobId'>, prefer:
 
 const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
 
-/** The jobs with a run that waits or is in progress, by their places. */
+/** Jobs with a queued or running run, by position. */
 const inQueue = ({ db }: TestService) =>
   db('validation_jobs')
     .whereNotNull('run_requested_at')
@@ -24,13 +24,13 @@ const inQueue = ({ db }: TestService) =>
     .pluck<number[]>('job_id');
 
 describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
-  describe('where somebody works on the queue', () => {
+  describe('with a queue worker', () => {
     let service: TestService;
     beforeAll(async () => {
       service = await startTestService({ queuedRuns: 2 });
     });
 
-    it('answers 202 at once and says where the run can be followed; the run comes by itself', async () => {
+    it('returns 202 at once with the location of the job; the run starts automatically', async () => {
       const feed = await service.api.uploadFeed(csv, 'Queued');
 
       const { status, headers, body } = await runWith(service.api, feed, 'respond-async');
@@ -47,7 +47,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect(await inQueue(service)).toEqual([]);
     });
 
-    it('waits for the end, and answers as without the header', async () => {
+    it('waits for the end and responds as without the header', async () => {
       const feed = await service.api.uploadFeed(csv, 'Waited for');
 
       const { status, headers, body } = await runWith(service.api, feed, 'respond-async, wait=30');
@@ -77,7 +77,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, body.status]).toEqual([200, 'completed']);
     });
 
-    it('says that a run has failed, as without the header', async () => {
+    it('reports a failed run as without the header', async () => {
       const feed = await service.api.uploadFeed(`${csv}"`, 'Broken');
 
       const { status, body } = await runWith(service.api, feed, 'respond-async, wait=30');
@@ -114,7 +114,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect(body.items).toMatchObject([{ product_name: 'Tent 5' }]);
     });
 
-    it('is 409 while a run goes on, queued or not', async () => {
+    it('is 409 while a run is in progress, queued or not', async () => {
       const feed = await service.api.uploadFeed(csv, 'Running');
 
       await whileLoading(service, feed, async () => {
@@ -124,7 +124,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
     });
   });
 
-  describe('where nobody does yet', () => {
+  describe('without a queue worker', () => {
     let service: TestService;
     beforeAll(async () => {
       service = await startTestService();
@@ -132,7 +132,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
 
     afterEach(() => jest.restoreAllMocks());
 
-    it('shows the job and its feed as queued, once however often it is asked for', async () => {
+    it('queues the job and its feed once for repeated requests', async () => {
       const feed = await service.api.uploadFeed(csv, 'Patient');
       await runWith(service.api, feed, 'respond-async');
 
@@ -154,7 +154,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect(await inQueue(service)).toEqual([jobNumber(feed)]);
     });
 
-    it('leaves a job that is run without waiting for the queue nothing to do there', async () => {
+    it('dequeues a job that is run synchronously', async () => {
       const feed = await service.api.uploadFeed(csv, 'Impatient');
       await runWith(service.api, feed, 'respond-async');
 
@@ -170,7 +170,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       ['wait=1', 'a wait alone'],
       ['', 'none'],
       [',;=,', 'nonsense'],
-    ])('runs it in the request when asked for %j: %s', async (prefer) => {
+    ])('runs the job in the request for %j: %s', async (prefer) => {
       const feed = await service.api.uploadFeed(csv, `Prefers ${prefer}`);
 
       const { status, body } = await runWith(service.api, feed, prefer);
@@ -194,7 +194,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, headers.get('preference-applied')]).toEqual([202, applied]);
     });
 
-    it('waits no longer than it says', async () => {
+    it('waits no longer than preferred', async () => {
       jest.replaceProperty(jobsHandlersModule, 'jobWaitSecondsMax', 1 as never);
       const feed = await service.api.uploadFeed(csv, 'Very patient');
 
@@ -203,13 +203,13 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect([status, headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
     });
 
-    it('waits for nobody who has gone', async () => {
+    it('stops waiting when the client disconnects', async () => {
       const feed = await service.api.uploadFeed(csv, 'Leaves');
       const client = new AbortController();
       let looks = 0;
       const count = ({ sql }: { sql: string }) => (looks += Number(/where job_id = any/.test(sql)));
       service.pool.on('query', count);
-      const answer = fetch(`${service.url}/jobs/${feed.jobId}/run`, {
+      const response = fetch(`${service.url}/jobs/${feed.jobId}/run`, {
         method: 'POST',
         headers: { 'x-api-key': testKey, prefer: 'respond-async, wait=50' },
         signal: client.signal,
@@ -217,7 +217,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       await eventually('it waits', () => looks > 3);
 
       client.abort();
-      await answer;
+      await response;
 
       await eventually('it looks no more', async () => {
         const before = looks;
@@ -227,7 +227,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       service.pool.off('query', count);
     });
 
-    it('is not begun by a worker that has taken it, when it was cancelled or run meanwhile', async () => {
+    it('does not start a claimed run that was cancelled or run meanwhile', async () => {
       for (const meanwhile of ['cancel', 'run']) {
         const feed = await service.api.uploadFeed(csv, `Taken and ${meanwhile}`);
         await runWith(service.api, feed, 'respond-async');
@@ -239,7 +239,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       }
     });
 
-    it('keeps its place when it is asked for again', async () => {
+    it('keeps its position when it is requested again', async () => {
       const [first, second] = [
         await service.api.uploadFeed(csv, 'Keeps its place'),
         await service.api.uploadFeed(csv, 'Keeps its place'),
@@ -256,13 +256,13 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       expect((await runWith(service.api, { jobId: feed.submissionJobId }, 'respond-async')).status).toBe(400);
     });
 
-    describe('and the process of a run has died', () => {
+    describe('and an orphaned run', () => {
       const stateOf = async ({ jobId, feedId }: UploadedFeed) => [
         (await service.api.get(`/jobs/${jobId}`)).body.status as string,
         (await service.api.get(`/feeds/${feedId}`)).body.status as string,
       ];
 
-      it('waits again in its place, which the job and its feed show', async () => {
+      it('is requeued at its position, as job and feed show', async () => {
         const feed = await service.api.uploadFeed(csv, 'Interrupted');
         const next = await service.api.uploadFeed(csv, 'Interrupted');
         await runWith(service.api, feed, 'respond-async');
@@ -281,7 +281,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
         expect((await inQueue(service)).slice(-2)).toEqual([feed, next].map(jobNumber));
       });
 
-      it('has failed when it may not be begun any more, and can be queued again', async () => {
+      it('fails without attempts left, and can be queued again', async () => {
         const feed = await service.api.loadFeed(`${csv},No sku,1\n`, 'Poisoned');
         await runWith(service.api, feed, 'respond-async');
         await leaveRunning(service, feed, 0);
@@ -304,7 +304,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       it.each([
         ['is queued again', 'respond-async', 202, 'queued'],
         ['is run while its client waits', '', 200, 'completed'],
-      ])('and the job %s before it is recovered', async (what, prefer, status, end) => {
+      ])('and the job %s before its recovery', async (what, prefer, status, end) => {
         const feed = await service.api.uploadFeed(csv, what);
         await runWith(service.api, feed, 'respond-async');
         await leaveRunning(service, feed, 4);

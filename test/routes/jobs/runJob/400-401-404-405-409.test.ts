@@ -10,7 +10,7 @@ beforeAll(async () => {
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\nROPE,Rope,NA\n';
 const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
 
-/** The partner's products with all their columns, and the version of each row: a row that is written gets another. */
+/** The partner's products with all columns and row versions, which change with every write. */
 async function products(partnerName: string): Promise<Record<string, unknown>[]> {
   return service
     .db('products')
@@ -22,7 +22,7 @@ async function products(partnerName: string): Promise<Record<string, unknown>[]>
 
 describe('POST /jobs/{job_id}/run', () => {
   describe('400', () => {
-    it('runs no submission job', async () => {
+    it('rejects a submission job', async () => {
       const { submissionJobId, jobId } = await service.api.uploadFeed(csv);
       const before = (await service.api.get(`/jobs/${submissionJobId}`)).body;
 
@@ -34,7 +34,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await service.api.get(`/jobs/${jobId}`)).body.status).toBe('queued');
     });
 
-    it('refuses a path that cannot be decoded', async () => {
+    it('rejects a path that cannot be decoded', async () => {
       const { status, body } = await run('%E0%A4%A');
 
       expect(status).toBe(400);
@@ -43,7 +43,7 @@ describe('POST /jobs/{job_id}/run', () => {
   });
 
   describe('401', () => {
-    it.each([undefined, 'wrong'])('does nothing with the key %j', async (key) => {
+    it.each([undefined, 'wrong'])('rejects the key %j', async (key) => {
       const { submissionJobId, jobId } = await service.api.uploadFeed(csv);
 
       for (const id of [jobId, submissionJobId, 'JV99999']) {
@@ -58,9 +58,9 @@ describe('POST /jobs/{job_id}/run', () => {
 
   describe('404', () => {
     it.each(['JV99999', 'JS99999', 'JV00000', 'JV1', 'jv00001', 'JV000001', 'FD00001', '%20', 'JV00001%00'])(
-      'knows no job %s',
+      'does not find the job %s',
       async (id) => {
-        // A job with the number 1 there is.
+        // A job with the number 1 exists.
         await service.api.uploadFeed(csv);
 
         const { status, body } = await run(id);
@@ -72,7 +72,7 @@ describe('POST /jobs/{job_id}/run', () => {
   });
 
   describe('405', () => {
-    it.each(['GET', 'HEAD', 'PUT', 'DELETE'])('does not know %s, with or without a key', async (method) => {
+    it.each(['GET', 'HEAD', 'PUT', 'DELETE'])('rejects %s, with or without a key', async (method) => {
       for (const api of [service.api, service.api.withKey(undefined)]) {
         const { status, headers } = await api.send(method, '/jobs/JV00001/run');
 
@@ -83,12 +83,12 @@ describe('POST /jobs/{job_id}/run', () => {
   });
 
   describe('409', () => {
-    it('does not run a job that is running, neither while it reads nor while it loads', async () => {
+    it('rejects a running job, both while it reads and while it loads', async () => {
       const feed = await service.api.uploadFeed(csv, 'Running');
 
       for (const hold of [whileReading, whileLoading]) {
         const { status, body } = await hold(service, feed, async () => {
-          // Its progress appears meanwhile.
+          // Progress may appear meanwhile.
           const job = async () => ({
             ...(await service.api.get(`/jobs/${feed.jobId}`)).body,
             progress: undefined,
@@ -107,7 +107,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect((await products('Running')).length).toBe(2);
     });
 
-    it('lets one of many runs at once go on', async () => {
+    it('accepts one of many concurrent runs', async () => {
       const { jobId } = await service.api.uploadFeed(csv, 'Many at once');
 
       const responses = await Promise.all(Array.from({ length: 8 }, () => run(jobId)));
