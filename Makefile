@@ -12,6 +12,10 @@ last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 # The tests that make up their input for as long as they are told.
 fuzzed := test/hostile/fuzz-csv test/hostile/fuzz-multipart test/etl/manual-changes test/etl/unchanged/record-digests
 
+# Words that have a standard term; the account `nobody` may be named in quotes.
+refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
+worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
+
 .PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-release fuzz schemathesis mock bench bench-release load audit clean-objects clean
 
 help: ## list the targets
@@ -66,6 +70,8 @@ lint-code: node_modules/.installed-all
 	$(BIN)/eslint --max-warnings 0 .
 	$(BIN)/depcruise --output-type err-long src
 	$(BIN)/prettier --check --log-level warn .
+	@if git grep --no-index --exclude-standard -nIiE '$(refused_words)' -- $(worded); then \
+		echo 'Use the standard term instead: docs/reference/glossary.md' >&2; exit 1; fi
 
 lint-document: node_modules/.installed-all
 	$(REDOCLY) lint spec/openapi.yaml

@@ -22,7 +22,7 @@ const as = ({ address }: TestServer, user: string): DatabaseAddress => ({ ...add
 
 /** Reads on the primary, and says in its log why. */
 async function expectDisabled(watched: WatchedReplica, reason: string): Promise<void> {
-  await eventually('the log says so', () => watched.said.at(-1) === disabled(reason), 60);
+  await eventually('the log says so', () => watched.said.at(-1) === disabled(reason));
   expect(watched.replica.age()).toBe(Infinity);
   expect(await watched.reads(Infinity, placeOf)).toBe('primary');
 }

@@ -39,7 +39,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
         .pluck<number[]>('run_count')
     )[0];
   const hasStatus = (feed: UploadedFeed, status: string) =>
-    eventually(`${feed.jobId} is ${status}`, async () => (await job(feed)).status === status, 60);
+    eventually(`${feed.jobId} is ${status}`, async () => (await job(feed)).status === status);
   /** One request to one, the next to the other, and so on, all at once. */
   const atBoth = <T>(count: number, send: (api: ApiClient) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => send(at % 2 === 0 ? one : other)));
@@ -258,7 +258,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
       const held = await HeldProducts.of(all.address);
       await queue(one, feed);
       const isBegun = (runs: number) =>
-        eventually(`run ${runs} has begun`, async () => (await runCount(feed)) === runs, 60);
+        eventually(`run ${runs} has begun`, async () => (await runCount(feed)) === runs);
 
       const killed: number[] = [];
       for (const runs of [1, 2]) {
@@ -284,7 +284,7 @@ describe.each(ways)('two API processes and two workers, %s', (way) => {
 
     await all.db('api_keys').update({ revoked_at: all.db.fn.now() });
 
-    await eventually('both refuse it', async () => expect(statuses(await ask())).toEqual([401, 401]), 20);
+    await eventually('both refuse it', async () => expect(statuses(await ask())).toEqual([401, 401]));
   });
 
   if (way === 'through PgBouncer') {

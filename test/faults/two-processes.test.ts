@@ -135,7 +135,7 @@ describe.each(ways)('two processes, %s', (way) => {
       const load = await Load.start(() => [...alive][turn++ % alive.size]?.api);
       const moreWork = async () => {
         const before = load.done;
-        await eventually('work is done', () => load.done > before + 20, 20);
+        await eventually('work is done', () => load.done > before + 20);
       };
       await moreWork();
 

@@ -51,7 +51,7 @@ afterEach(() => load.stop());
 
 async function someWorkIsDone(much: number): Promise<void> {
   const before = load.done;
-  await eventually('work is done', () => load.done >= before + much, 20);
+  await eventually('work is done', () => load.done >= before + much);
 }
 
 const health = async () => (await service.api.get('/health')).body.database as string;
@@ -62,7 +62,7 @@ async function expectIntact(): Promise<void> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   try {
     expect(await load.findBroken(db)).toEqual([]);
-    await eventually('no run is in progress', () => nothingRuns(db), 15);
+    await eventually('no run is in progress', () => nothingRuns(db));
     const apis = service.isRunning ? [service.api] : [];
     const system = { db, objectStore: new FileStore(folder), apis };
     expect(await findBroken(system, { orphans: true })).toEqual([]);

@@ -44,7 +44,7 @@ export function createTestFolder(): string {
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | false> | T | false,
-  seconds = 10,
+  seconds = 60,
 ): Promise<T> {
   for (const deadline = performance.now() + seconds * 1000; ;) {
     let failure: unknown = new Error(`Still not so after ${seconds} s: ${what}.`);

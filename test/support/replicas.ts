@@ -79,7 +79,7 @@ export class TestServer {
   }
 
   async start(): Promise<void> {
-    await eventually('nothing of it is left', () => databaseProcesses(this.dataDir).length === 0, 60);
+    await eventually('nothing of it is left', () => databaseProcesses(this.dataDir).length === 0);
     // A killed one may still stand in the process table.
     const killed = await readPidFile(this.cluster);
     if (killed) await declareDead(this.cluster, killed);
@@ -233,7 +233,7 @@ export function watchReplica(
 }
 
 export const used = ({ replica }: WatchedReplica) =>
-  eventually('the replica is used', () => replica.age() < Infinity, 60);
+  eventually('the replica is used', () => replica.age() < Infinity);
 
 export const unused = ({ replica }: WatchedReplica) =>
   eventually('the replica is not used', () => replica.age() === Infinity, 60);
