@@ -1,7 +1,10 @@
 /** An error skips the row; a warning does not. */
 export type IssueSeverity = 'error' | 'warning';
 
-/** Meaning and remedy of a code. `RowIssueCode` in the contract has the same text; a test compares. */
+/**
+ * Meaning and remedy of a code. `RowIssueCode` in the contract has the same text; a test compares. The message of a single
+ * issue, which may contain its values, is in `etl/row-issues.ts`.
+ */
 export interface IssueCode {
   severity: IssueSeverity;
   description: string;

@@ -42,6 +42,13 @@ const breaks: Break[] = [
     apply: ({ paths }) => delete paths['/orders'].get.responses['401'],
   },
   {
+    rule: 'operation-400',
+    at: ['paths', '/products/{product_id}', 'get', 'responses'],
+    message:
+      "400 is missing, though the path has a parameter. Add `'400': { $ref: '#/components/responses/MalformedPath' }`, or declare it with an example.",
+    apply: ({ paths }) => delete paths['/products/{product_id}'].get.responses['400'],
+  },
+  {
     rule: 'operation-404',
     at: ['paths', '/orders/{order_id}', 'get', 'responses'],
     message: '404 is missing, though the path has an id. Declare it with an example of its text.',

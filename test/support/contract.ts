@@ -183,7 +183,7 @@ function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3
       .map(resolve)
       .find((candidate) => candidate.in === 'path' && candidate.name === name);
     if (typeof parameter?.example !== 'string') throw new Error(`${path}: ${name} has no example`);
-    return parameter.example;
+    return encodeURIComponent(parameter.example);
   });
 }
 
