@@ -30,7 +30,7 @@ COPY package.json ./
 COPY spec/openapi.yaml spec/openapi.yaml
 # Metrics and probes stay within the container unless METRICS_HOST says otherwise. Where there is no S3 store, raw files are
 # kept in /data. Memory of chunks returns to the system at once, as with npm start.
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464 DATA_DIR=/data MALLOC_MMAP_THRESHOLD_=65536
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464 DATA_DIR=/data MALLOC_MMAP_THRESHOLD_=131072
 # The account `node` of the base image, by number: Kubernetes cannot tell otherwise that it is not root.
 USER 1000:1000
 EXPOSE 8080
