@@ -223,14 +223,28 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Kills the PostgreSQL of a data folder, and removes its data. */
+/**
+ * Kills the PostgreSQL of a data folder, and removes its data. Repeats both: a service that was killed while it started
+ * PostgreSQL leaves a child that becomes a database process a moment later.
+ */
 export async function removeDatabaseServer(dataDir: string): Promise<void> {
   await eventually('its PostgreSQL is gone', () => {
     signalDatabase(dataDir, 'SIGKILL');
-    return databaseProcesses(dataDir).length === 0;
+    return databaseProcesses(dataDir).length === 0 && removeData(dataDir);
   });
+}
+
+/** Removes the data of a PostgreSQL. @returns false if a process still writes to them */
+function removeData(dataDir: string): boolean {
   // As root, the data may lie below a public folder instead.
-  if (existsSync(join(dataDir, 'postgres'))) rmSync(clusterOf(dataDir), { recursive: true, force: true });
+  if (!existsSync(join(dataDir, 'postgres'))) return true;
+  try {
+    rmSync(clusterOf(dataDir), { recursive: true, force: true });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
+    return false;
+  }
 }
 
 /** How to reach the running embedded PostgreSQL of a data folder. */
