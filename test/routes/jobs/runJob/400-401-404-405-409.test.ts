@@ -1,24 +1,6 @@
 import { whileLoading, whileReading } from '../../../support/held-runs';
-import { startTestService, type TestService } from '../../../support/service';
 import { storedFeed } from '../../../support/stored';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-
-const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\nROPE,Rope,NA\n';
-const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
-
-/** The partner's products with all columns and row versions, which change with every write. */
-async function products(partnerName: string): Promise<Record<string, unknown>[]> {
-  return service
-    .db('products')
-    .join('partners', 'partners.partner_id', 'products.partner_id')
-    .where({ partner_name: partnerName })
-    .orderBy('product_id')
-    .select('products.*', service.db.raw('products.xmin::text as version'));
-}
+import { csv, products, run, service } from './requests';
 
 describe('POST /jobs/{job_id}/run', () => {
   describe('400', () => {

@@ -1,63 +1,7 @@
 import { aTimestamp } from '../../../support/expectations';
-import type { ApiResponse } from '../../../support/api-client';
 import { loadProducts } from '../../../support/catalog';
-import { sendRaw } from '../../../support/requests';
-import { startTestService, testKey, type TestService } from '../../../support/service';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-
-/** Every product of these tests has a sku of its own. */
-let products = 0;
-async function load(
-  price: string,
-  values: { currency?: string; availability?: string } = {},
-): Promise<string> {
-  const { productIds } = await loadProducts(service, [{ sku: `SKU-${++products}`, price, ...values }]);
-  return productIds[0];
-}
-
-/** Loads a product for each of the values, all by one feed. @returns their ids by value */
-async function loadEach<T extends string | undefined>(
-  column: 'price' | 'availability',
-  values: readonly T[],
-): Promise<Map<T, string>> {
-  const rows = values.map((value) => ({ sku: `SKU-${++products}`, price: '1', [column]: value ?? '' }));
-  const { productIds } = await loadProducts(service, rows);
-  return new Map(values.map((value, index) => [value, productIds[index]!]));
-}
-
-type Items = { product_id: string; quantity: number }[];
-const orderOf = (items: Items) => ({ partner_name: 'Acme Outdoor', items });
-const order = (items: Items) => service.api.post('/orders', orderOf(items));
-
-/** Orders what must be accepted. */
-async function ordered(items: Items): Promise<ApiResponse['body']> {
-  const { status, body } = await order(items);
-  expect({ status, body }).toEqual({ status: 201, body: expect.anything() });
-  return body;
-}
-
-/** Sends a text as it is. */
-function sendText(text: string | Uint8Array, contentType: string | null = 'application/json') {
-  const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType };
-  // A typed array brings no media type of its own.
-  const body = typeof text === 'string' ? new TextEncoder().encode(text) : text;
-  return service.api.send('POST', '/orders', { headers, body });
-}
-
-/** Sends a body in chunks, without its length. */
-async function sendChunked(chunks: string[]) {
-  const { status, text } = await sendRaw(service.url, {
-    method: 'POST',
-    path: '/orders',
-    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
-    chunks,
-  });
-  return { status, body: JSON.parse(text) as unknown };
-}
+import { startTestService } from '../../../support/service';
+import { service, load, loadEach, orderOf, ordered, products, sendText, sendChunked } from './requests';
 
 describe('POST /orders', () => {
   describe('201', () => {

@@ -1,64 +1,6 @@
-import { loadProducts } from '../../../support/catalog';
 import { sendRaw } from '../../../support/requests';
-import { startTestService, testKey, type TestService } from '../../../support/service';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-
-/** Every product of these tests has a sku of its own. */
-let products = 0;
-async function load(
-  price: string,
-  values: { currency?: string; availability?: string } = {},
-): Promise<string> {
-  const { productIds } = await loadProducts(service, [{ sku: `SKU-${++products}`, price, ...values }]);
-  return productIds[0];
-}
-
-type Items = { product_id: string; quantity: number }[];
-const orderOf = (items: Items) => ({ partner_name: 'Acme Outdoor', items });
-const order = (items: Items) => service.api.post('/orders', orderOf(items));
-
-/** How many orders and lines there are, and the last of them. */
-async function storedRows(): Promise<unknown> {
-  const { rows } = await service.db.raw<{ rows: unknown[] }>(
-    `select * from (select count(*) as orders, max(order_id) as last_order from orders) as orders,
-       (select count(*) as items, max(order_item_id) as last_item from order_items) as items`,
-  );
-  return rows[0];
-}
-
-/** Sends what must be refused: checks the answer to the letter, and that nothing of it was stored. */
-async function expectRefusal(
-  send: () => Promise<{ status: number; body: unknown }>,
-  expected: { status: number; body: unknown },
-): Promise<void> {
-  const before = await storedRows();
-  const { status, body } = await send();
-  expect({ status, body }).toEqual(expected);
-  expect(await storedRows()).toEqual(before);
-}
-
-/** Sends a text as it is. */
-function sendText(text: string | Uint8Array, contentType: string | null = 'application/json') {
-  const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType };
-  // A typed array brings no media type of its own.
-  const body = typeof text === 'string' ? new TextEncoder().encode(text) : text;
-  return service.api.send('POST', '/orders', { headers, body });
-}
-
-/** Sends a body in chunks, without its length. */
-async function sendChunked(chunks: string[]) {
-  const { status, text } = await sendRaw(service.url, {
-    method: 'POST',
-    path: '/orders',
-    headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
-    chunks,
-  });
-  return { status, body: JSON.parse(text) as unknown };
-}
+import { testKey } from '../../../support/service';
+import { service, load, orderOf, order, sendText, sendChunked, storedRows, expectRefusal } from './requests';
 
 describe('POST /orders', () => {
   describe('400', () => {
