@@ -124,19 +124,23 @@ create table products (
   currency text collate "C",
   availability text collate "C",
   created_at timestamp with time zone not null default now(),
+  withdrawn_at timestamp with time zone,
+  run_id bigint,
+  record_offset bigint,
+  collection text collate "C" not null default 'main'::text,
   constraint products_price_not_negative CHECK ((price >= (0)::numeric)),
-  constraint products_pkey PRIMARY KEY (product_id),
-  constraint products_sku_partner_id_key UNIQUE (sku, partner_id)
+  constraint products_pkey PRIMARY KEY (partner_id, product_id)
 );
-CREATE INDEX products_availability ON public.products USING btree (availability);
-CREATE INDEX products_brand ON public.products USING btree (brand, product_id);
-CREATE INDEX products_category ON public.products USING btree ("left"(category, 600), product_id);
-CREATE INDEX products_created_at ON public.products USING btree (created_at, product_id);
-CREATE INDEX products_feed_id ON public.products USING btree (feed_id, product_id);
-CREATE INDEX products_partner_id ON public.products USING btree (partner_id, product_id);
-CREATE INDEX products_partner_id_created_at ON public.products USING btree (partner_id, created_at, product_id);
-CREATE INDEX products_price ON public.products USING btree (price, product_id);
-CREATE INDEX products_product_name ON public.products USING btree ("left"(product_name, 600), product_id);
+CREATE INDEX products_active_availability ON public.products USING btree (partner_id, availability) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_brand ON public.products USING btree (partner_id, brand) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_category ON public.products USING btree (partner_id, "left"(category, 600)) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_created_at ON public.products USING btree (created_at, product_id) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_feed_id ON public.products USING btree (feed_id) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_partner_id_created_at ON public.products USING btree (partner_id, created_at, product_id) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_price ON public.products USING btree (partner_id, (((price * (10000)::numeric))::bigint)) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_active_product_name ON public.products USING btree (partner_id, "left"(product_name, 24)) WHERE (withdrawn_at IS NULL);
+CREATE UNIQUE INDEX products_partner_id_sku ON public.products USING btree (partner_id, sku);
+CREATE UNIQUE INDEX products_product_id ON public.products USING btree (product_id);
 
 create table record_digests (
   partner_id bigint not null,
