@@ -86,6 +86,8 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
     if (!(await takeLock(lock))) return undefined;
     signal?.throwIfAborted();
     const { newer } = await readSchema(lock, known);
+    // A statement with parameters keeps its snapshot until the next one: `create index concurrently` would wait for it.
+    await lock.raw('set local idle_in_transaction_session_timeout = 0');
     const afterEach = (trx: Knex, names: unknown[]) =>
       recordContract(trx, known.migrations[names[0] as string]!);
     for (const config of migratorConfigs(known)) {

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import * as prepareProducts from '../../migrations/20261123010000_prepare_products';
 import { contract, expand, migrations, type MarkedMigration } from '../../migrations';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import {
@@ -99,6 +100,20 @@ describe('migrateToLatest', () => {
     expect(await schema(db)).toEqual(before);
     expect(await migrationsRun(db)).toEqual(Object.keys(migrations));
     expect(await db('partners').pluck('partner_name')).toEqual(['Acme']);
+  });
+
+  it('builds the indexes of a table with products concurrently, without a wait for its own lock', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+    await prepareProducts.down(db);
+    await db('schema_migrations').where({ name: '20261123010000_prepare_products' }).delete();
+    const before = await missingMigrations(db);
+    await db('products').insert({ feed_id: 1, partner_id: 1, sku: 'A', product_name: 'Tent' });
+
+    await migrateToLatest(db);
+
+    expect(before).toEqual(['20261123010000_prepare_products']);
+    expect(await missingMigrations(db)).toEqual([]);
   });
 
   it('is safe to call concurrently from several processes', async () => {
