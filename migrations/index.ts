@@ -20,6 +20,7 @@ import * as queueRunsInTheirJobs from './20261122120100_queue_runs_in_their_jobs
 import * as limitApiKeys from './20261122130000_limit_api_keys';
 import * as keepWebhookOutcomes from './20261122230000_keep_webhook_outcomes';
 import * as prepareProducts from './20261123010000_prepare_products';
+import * as searchProducts from './20261123020000_search_products';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -74,4 +75,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261122130000_limit_api_keys': expand(limitApiKeys),
   '20261122230000_keep_webhook_outcomes': expand(keepWebhookOutcomes),
   '20261123010000_prepare_products': expand(prepareProducts),
+  '20261123020000_search_products': expand(searchProducts),
 };

@@ -9,8 +9,8 @@ type Settings = Pick<
   'apiProcesses' | 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue' | 'replica'
 >;
 
-/** Connections per port: one for the sales roll-up, one for `/readyz`. */
-const connectionsPerPort = 2;
+/** Connections per port: one for the sales roll-up, one for the search index, one for `/readyz`. */
+const connectionsPerPort = 3;
 
 /** Returns the maximum number of connections of the API; docs/reference/database-connections.md lists them. */
 export function connectionsOfApi(settings: Settings): number {

@@ -4,6 +4,7 @@ import { openDatabase, type Database, type DatabaseAddress } from '../db/databas
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { refuseShortKeys } from '../keys/short-keys';
 import type { Log } from '../shared/log';
+import { startSearchIndexer } from '../products/search-index';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
 import { Readiness } from '../telemetry/readiness';
@@ -97,6 +98,8 @@ async function startMaintenance(
   await reportNamesOutsideNfc(db, log);
   const salesRollup = startSalesRollup(address, log);
   cleanups.push({ what: 'sales roll-up', dispose: () => closeWithin(salesRollup.stop()) });
+  const searchIndexer = startSearchIndexer(address, log);
+  cleanups.push({ what: 'search index', dispose: () => closeWithin(searchIndexer.stop()) });
 }
 
 function watchBacklog(metrics: Metrics, db: Database, log: Log, cleanups: Cleanup[]): void {

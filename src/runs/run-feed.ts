@@ -130,6 +130,10 @@ async function loadFeed(
       counters = await mergeStaged(trx, staged, stats);
     }
     await stats.timed('digests', () => digests.save());
+    if (counters.inserted + counters.updated > 0) {
+      // The search index is updated after the run.
+      await trx('search_backlog').insert({ partner_id: feed.partnerId, feed_id: feed.feedId });
+    }
     await replaceRowIssues(trx, feed.jobId, stats.issues.kept);
     if (await completeRun(trx, feed, counters, stats.issues.countsByCode)) return counters;
     throw new FeedFailure(cancelledReason);

@@ -1,0 +1,168 @@
+import type { Knex } from 'knex';
+import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import type { Log } from '../shared/log';
+import { startPeriodicTask } from '../shared/periodic-task';
+
+/** Interval in which the backlog is read: a load is found within 5 s of its commit. */
+const indexMilliseconds = 1_000;
+
+/** Maximum number of products of a transaction, which takes about 0.2 s. */
+const batchProducts = 2_000;
+
+/** Rows of the backlog that are considered for one batch: manual changes have hardly more than one product each. */
+const batchRows = 500;
+
+/** Partners of a round: each gets one batch, so that a large load delays the others by hardly more than a batch. */
+const roundPartners = 100;
+
+/** A row of `search_backlog`. */
+interface BacklogRow {
+  search_backlog_id: number;
+  feed_id: number | null;
+  /** Number of its products; null: the feed's or all of the partner. */
+  products: number | null;
+}
+
+/**
+ * Starts the periodic indexer of the products that runs and manual changes have logged. It has a connection of its own, as
+ * the split of a large load exceeds the statement timeout of requests.
+ */
+export function startSearchIndexer(address: DatabaseAddress, log: Log): { stop(): Promise<void> } {
+  const db = openDatabase(address, { applicationName: 'search index', connectionsMax: 1 });
+  const task = startPeriodicTask({
+    milliseconds: indexMilliseconds,
+    run: (signal) => indexBacklog(db, signal),
+    onError: (error) => log.warn({ err: error }, 'failed to index products for search'),
+  });
+  return {
+    async stop() {
+      await task.stop();
+      await db.destroy();
+    },
+  };
+}
+
+/**
+ * Indexes all logged products, in small transactions. Several processes may do so at the same time; a transaction that is
+ * interrupted leaves its part of the backlog to the next.
+ * @throws the error of a partner, after a round through the others
+ */
+export async function indexBacklog(db: Database, signal?: AbortSignal): Promise<void> {
+  for (let hasProgress = true; hasProgress;) {
+    hasProgress = false;
+    const errors: unknown[] = [];
+    for (const partnerId of await listPartners(db)) {
+      if (signal?.aborted) return;
+      try {
+        if (await indexBatch(db, partnerId)) hasProgress = true;
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
+  }
+}
+
+/** Lists the partners of the backlog; the one that waits longest comes first. */
+async function listPartners(db: Database): Promise<number[]> {
+  const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
+    'select partner_id from search_backlog group by partner_id order by min(logged_at) limit ?',
+    [roundPartners],
+  );
+  return rows.map(({ partner_id }) => partner_id);
+}
+
+/**
+ * Indexes some of the partner's products, unless another process does.
+ *
+ * The lock comes before the statement that reads the products: of two processes that index a product, the later one reads
+ * the newer state.
+ * @returns whether there was something to do
+ */
+function indexBatch(db: Database, partnerId: number): Promise<boolean> {
+  return inTransaction(db, 'bulk', async (trx) => {
+    const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
+      `select pg_try_advisory_xact_lock(hashtextextended('index products of partner ' || ?, 0)) as "isLocked"`,
+      [partnerId],
+    );
+    if (!locks[0].isLocked) return false;
+    const { rows } = await trx.raw<{ rows: BacklogRow[] }>(
+      `select search_backlog_id, feed_id, cardinality(product_ids) as products
+       from search_backlog where partner_id = ? order by search_backlog_id limit ?`,
+      [partnerId, batchRows],
+    );
+    const [first] = rows;
+    if (!first) return false;
+    if (first.products === null) await split(trx, partnerId, first);
+    else await index(trx, partnerId, batchOf(rows));
+    return true;
+  });
+}
+
+/** Takes rows that name their products, up to the size of a batch, but at least one. */
+function batchOf(rows: BacklogRow[]): number[] {
+  let count = 0;
+  const isWithin = ({ products }: BacklogRow, at: number) => {
+    count += products ?? Infinity;
+    return at === 0 || count <= batchProducts;
+  };
+  const end = rows.findIndex((row, at) => !isWithin(row, at));
+  return rows.slice(0, end === -1 ? undefined : end).map(({ search_backlog_id }) => search_backlog_id);
+}
+
+/**
+ * Replaces a row by ones that name its products. One for all products replaces every row of the partner, and names products
+ * that are gone too.
+ */
+async function split(trx: Knex.Transaction, partnerId: number, row: BacklogRow): Promise<void> {
+  const isFeed = row.feed_id !== null;
+  const products = isFeed
+    ? 'select product_id from products where partner_id = :partnerId and feed_id = :feedId and withdrawn_at is null'
+    : `select product_id from products where partner_id = :partnerId
+       union select product_id from product_words where partner_id = :partnerId`;
+  await trx.raw(
+    `with replaced as (
+       delete from search_backlog where partner_id = :partnerId ${isFeed ? 'and search_backlog_id = :id' : ''}
+       returning logged_at
+     )
+     insert into search_backlog (partner_id, product_ids, logged_at)
+     select :partnerId, array_agg(product_id), (select min(logged_at) from replaced)
+     from (
+       select product_id, (row_number() over (order by product_id) - 1) / :batchProducts as batch
+       from (${products}) as found
+     ) as numbered
+     group by batch
+     order by batch`,
+    { partnerId, feedId: row.feed_id, id: row.search_backlog_id, batchProducts } as never,
+  );
+}
+
+/** Indexes the products that the rows of the backlog name. */
+async function index(trx: Knex.Transaction, partnerId: number, backlogIds: number[]): Promise<void> {
+  const { rows } = await trx.raw<{ rows: { product_ids: string[] }[] }>(
+    `delete from search_backlog where partner_id = :partnerId and search_backlog_id = any(:backlogIds)
+     returning product_ids`,
+    { partnerId, backlogIds } as never,
+  );
+  const productIds = [...new Set(rows.flatMap(({ product_ids }) => product_ids))];
+  // A manual change can store texts of any length; a tsvector has at most 1 MB.
+  await trx.raw(
+    `insert into product_words (partner_id, product_id, words)
+     select partner_id, product_id, array_to_tsvector(search_words(left(concat_ws(' ', product_name, brand, sku), 20000)))
+     from products
+     where partner_id = :partnerId and product_id = any(:productIds::bigint[])
+     on conflict (partner_id, product_id) do update set words = excluded.words
+     where product_words.words <> excluded.words`,
+    { partnerId, productIds } as never,
+  );
+  await trx.raw(
+    `delete from product_words
+     where partner_id = :partnerId and product_id = any(:productIds::bigint[])
+       and not exists (
+         select from products
+         where products.partner_id = :partnerId and products.product_id = product_words.product_id
+       )`,
+    { partnerId, productIds } as never,
+  );
+}
