@@ -185,12 +185,14 @@ describe('merging partners', () => {
       'orders.partner_name',
       'partners.partner_id',
       'partners.partner_name',
+      'product_words.partner_id',
       'products.partner_id',
       'record_digests.partner_id',
       // Follow from orders.
       'sales_by_partner.partner_name',
       'sales_by_partner_and_day.partner_name',
       'sales_changes.partner_name',
+      'search_backlog.partner_id',
       'validation_jobs.run_partner_id',
       'webhook_endpoints.partner_name',
     ]);
