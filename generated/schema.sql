@@ -139,14 +139,14 @@ create table products (
   constraint products_price_not_negative CHECK ((price >= (0)::numeric)),
   constraint products_pkey PRIMARY KEY (partner_id, product_id)
 );
-CREATE INDEX products_active_availability ON public.products USING btree (partner_id, availability) WHERE (withdrawn_at IS NULL);
-CREATE INDEX products_active_brand ON public.products USING btree (partner_id, brand) WHERE (withdrawn_at IS NULL);
-CREATE INDEX products_active_category ON public.products USING btree (partner_id, "left"(category, 600)) WHERE (withdrawn_at IS NULL);
 CREATE INDEX products_active_created_at ON public.products USING btree (created_at, product_id) WHERE (withdrawn_at IS NULL);
-CREATE INDEX products_active_feed_id ON public.products USING btree (feed_id) WHERE (withdrawn_at IS NULL);
 CREATE INDEX products_active_partner_id_created_at ON public.products USING btree (partner_id, created_at, product_id) WHERE (withdrawn_at IS NULL);
-CREATE INDEX products_active_price ON public.products USING btree (partner_id, (((price * (10000)::numeric))::bigint)) WHERE (withdrawn_at IS NULL);
-CREATE INDEX products_active_product_name ON public.products USING btree (partner_id, "left"(product_name, 24)) WHERE (withdrawn_at IS NULL);
+CREATE INDEX products_partner_id_availability ON public.products USING btree (partner_id, availability);
+CREATE INDEX products_partner_id_brand ON public.products USING btree (partner_id, brand);
+CREATE INDEX products_partner_id_category ON public.products USING btree (partner_id, "left"(category, 600));
+CREATE INDEX products_partner_id_feed_id ON public.products USING btree (partner_id, feed_id, product_id);
+CREATE INDEX products_partner_id_price ON public.products USING btree (partner_id, (((price * (10000)::numeric))::bigint));
+CREATE INDEX products_partner_id_product_name ON public.products USING btree (partner_id, "left"(product_name, 24));
 CREATE UNIQUE INDEX products_partner_id_sku ON public.products USING btree (partner_id, sku);
 CREATE UNIQUE INDEX products_product_id ON public.products USING btree (product_id);
 

@@ -82,11 +82,18 @@ export function inTransaction<T>(
   });
 }
 
-/** Runs `work`, which only reads, in a transaction of a request with one snapshot. */
-export function inSnapshot<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+/**
+ * Runs `work`, which only reads, in a transaction of a request with one snapshot.
+ * @param settingsSql - further settings, as `set local` statements
+ */
+export function inSnapshot<T>(
+  db: Database,
+  work: (trx: Knex.Transaction) => Promise<T>,
+  settingsSql = '',
+): Promise<T> {
   return db.transaction(
     async (trx) => {
-      await trx.raw(timeoutSql('request'));
+      await trx.raw(timeoutSql('request') + settingsSql);
       return work(trx);
     },
     { isolationLevel: 'repeatable read', readOnly: true },

@@ -1,299 +1,314 @@
+import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import { raw, sql, type Sql } from '../db/sql';
+import { beginTransaction, inSnapshot } from '../db/transaction';
 import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
 import { productColumns, type ProductListing, type ProductRow } from './products.repository';
-import { indexedCharacters, indexedKey, toSearch, type Condition, type Search } from './products.search';
+import {
+  afterCursor,
+  filterRange,
+  isActive,
+  isWholeKey,
+  keyedRange,
+  keySql,
+  matches,
+  ofPartners,
+  partnersSql,
+  rowRange,
+  toSearch,
+  withKey,
+  type KeyedField,
+  type Search,
+} from './products.search';
 
 /**
- * Reads a page of the catalog. Each order has an index, and two orders have one within some filters: such a page is an
- * index scan (`readInOrder`). For other filters, `findIdRange` first bounds the product numbers, which are close together
- * if one load inserted them. Then there are two ways:
+ * Reads a page of the catalog. Most pages are one statement, whose plan follows from its shape and not from estimates: each
+ * part reads a bounded number of rows from a range of one index.
  *
- * - `indexScan` scans the index of the order and filters a bounded number of rows: fast if many match;
- * - `bitmapSort` finds matching rows by bitmap scans and sorts them: fast if few match.
+ * - By time or number without filters: the first rows of the index of that order (`readInOrder`).
+ * - With filters: if few products have the value of the first filter, they are sorted; otherwise the order is scanned for
+ *   matches (`readFewOrScan`).
+ * - By price, brand, category or name: each partner has an index of that order; their beginnings are merged (`readKeys`).
+ *   Equal keys are in no order there. A group that is longer than the part that was read is listed like a filter.
  *
- * The scan comes first; the sort follows if the scan does not fill the page. The planner's own choice scans the whole
- * catalog if filters exclude each other or the beginning of the order (a brand that is never out of stock, a category of
- * low prices only): statistics do not cover every combination. Slow case: a filter that matches many products, but few at
- * the beginning of the order.
+ * What is not found this way is sorted as a whole (`sortMatches`): slow if very many products match filters whose
+ * matches are not at the beginning of the order.
  */
-
-/** A range of an index, in the requested order. */
-interface IndexRange {
-  where: Condition;
-  orderBy: string;
-}
-
-interface IdRange {
-  from: number;
-  to: number;
-}
-
-/** With fewer products than this, sorting needs no comparison with a scan. */
-const fewProducts = 5_000;
-
-/**
- * Bounds a filtered scan: enough rows for a page if 1 % match, or half of the estimated matches, as a sort of those takes
- * longer. Rows are stored by time and number: in these orders a row costs a tenth.
- */
-function scannedRowsMax({ sort: { field }, limit }: Search, matching: number): number {
-  const isStorageOrder = field === 'created_at' || field === 'product_id';
-  return Math.max((isStorageOrder ? 4 : 1) * (2_000 + 100 * limit), Math.ceil(matching / 2));
-}
 
 /** Lists one page of products. Nulls come last in both directions; ties are by product number. */
 export async function listProducts(db: Database, listing: ProductListing): Promise<Page<ProductRow>> {
   // One more row shows whether there is a next page.
-  const rows = await readProducts(db, { ...listing, limit: listing.limit + 1 });
+  const search = toSearch({ ...listing, limit: listing.limit + 1 });
+  const rows = search ? await readProducts(db, search) : [];
   return toPage(rows, listing.limit, ({ product_id }) => formatId('PR', product_id));
 }
 
-async function readProducts(db: Database, listing: ProductListing): Promise<ProductRow[]> {
-  const search = await toSearch(db, listing);
-  if (!search) return [];
-  if (search.isFew) return bitmapSort(db, search);
-  const read = (isCut: boolean) =>
-    search.rest.length === 0
-      ? readInOrder(db, search, indexRanges(search, isCut))
-      : inTransaction(db, 'request', (trx) => readFiltered(trx, search, isCut));
-  const rows = await read(false);
-  // The index contains only the beginning of long texts, which do not determine the order.
-  const mayBeCut = ({ [search.sort.field]: value }: ProductRow) =>
-    typeof value === 'string' && value.length >= indexedCharacters;
-  return rows.some(mayBeCut) ? read(true) : rows;
-}
-
-/** Reads a page with filters that the index of the order does not contain. */
-async function readFiltered(trx: Database, search: Search, isCut: boolean): Promise<ProductRow[]> {
-  await trx.raw(indexScanSettingsSql(isCut));
-  const idRange = await findIdRange(trx, search);
-  if (!idRange) return [];
-  if (idRange.to - idRange.from >= fewProducts) {
-    const rowsMax = scannedRowsMax(search, await estimate(trx, search));
-    const page = await indexScan(trx, search, indexRanges(search, isCut, idRange), rowsMax);
-    if (page) return page;
-  }
-  await trx.raw(bitmapSortSettingsSql);
-  return bitmapSort(trx, search, idRange.to - idRange.from < fewProducts ? idRange : undefined);
-}
-
-/** Bounds the numbers of matching products; undefined if none matches. */
-async function findIdRange(trx: Database, { numbered }: Search): Promise<IdRange | undefined> {
-  if (numbered.length === 0) return { from: 0, to: Number.MAX_SAFE_INTEGER };
-  const ends = numbered.map(({ key }, at) => {
-    const end = (order: string) => `(
-      select product_id from products where ${key} >= :value${at} and ${key} <= :value${at}
-      order by ${key} ${order}, product_id ${order} limit 1
-    )`;
-    return `select ${end('asc')} as first, ${end('desc')} as last`;
-  });
-  const { rows } = await trx.raw<{ rows: [{ from: number | null; to: number | null; all: boolean }] }>(
-    `select max(first) as from, min(last) as to, bool_and(first is not null) as all
-     from (${ends.join(' union all ')}) as each_filter`,
-    Object.fromEntries(numbered.map(({ value }, at) => [`value${at}`, value])) as never,
+async function readProducts(db: Database, search: Search): Promise<ProductRow[]> {
+  if (isRange(search)) return readInOrder(db, search);
+  const { field } = search.sort;
+  const page = await inSnapshot(
+    db,
+    (trx) =>
+      field === 'created_at' || field === 'product_id'
+        ? readMatches(trx, search)
+        : readByKey(trx, search, field),
+    indexScanSettingsSql,
   );
-  const [{ from, to, all }] = rows;
-  return all && from! <= to! ? { from: from!, to: to! } : undefined;
-}
-
-/** Estimates the matches from statistics: about right for one filter, unreliable for several. */
-async function estimate(trx: Database, search: Search): Promise<number> {
-  const { sql, bindings } = conjunction(search.filters);
-  const [row] = await select<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
-    trx,
-    `explain (format json) select from products where ${sql}`,
-    bindings,
-  );
-  return row!['QUERY PLAN'][0].Plan['Plan Rows'];
+  return page ?? sortMatches(db, search);
 }
 
 /**
- * Conditions and order as in the index, where nulls are last: a backward scan reads them first.
- * @param isCut - whether the index contains only the beginning of a value
+ * Allows index scans only. The planner knows the average size of partners and of values: it would sort all products of a
+ * large partner for one page.
  */
-function indexRanges(search: Search, isCut: boolean, idRange?: IdRange): IndexRange[] {
-  const { range, sort } = search;
-  const { field, order } = sort;
-  const key = indexedKey(field);
-  const fields = [range?.key, key, isCut ? field : undefined, 'product_id'].filter(
-    (each) => each !== undefined,
-  );
-  const orderBy = [...new Set(fields)].map((each) => `${each} ${order}`).join(', ');
-  const within = conjunction([
-    ...rangeBounds(search),
-    ...afterCursor(search),
-    ...inIdRange(idRange),
-    ...belowVisibilityWatermark(search),
-  ]);
-  const isNullable = field === 'price' || field === 'brand' || field === 'category';
-  if (order === 'asc' || !isNullable) return [{ where: within, orderBy }];
-  return ['is not null', 'is null'].map((presence) => ({
-    where: { sql: `${within.sql} and ${key} ${presence}`, bindings: within.bindings },
-    orderBy,
-  }));
-}
-
-/**
- * Bounds of the range. With `key = ?` the planner drops the key from the order, and may scan all products instead of the
- * range.
- */
-function rangeBounds({ range, sort: { order }, afterProductId }: Search): Condition[] {
-  if (!range) return [];
-  const bindings = [range.value];
-  const [end, begin] = order === 'asc' ? ['<=', '>='] : ['>=', '<='];
-  const conditions = [{ sql: `${range.key} ${end} ?`, bindings }];
-  if (afterProductId === undefined) conditions.push({ sql: `${range.key} ${begin} ?`, bindings });
-  return conditions;
-}
-
-/** Starts after the cursor's product, by one row comparison on all index columns. */
-function afterCursor({ range, sort: { field, order }, afterProductId }: Search): Condition[] {
-  if (afterProductId === undefined) return [];
-  const last = '(select created_at from products as last where last.product_id = ?)';
-  const parts = [
-    range && { column: range.key, sql: '?', bindings: [range.value] },
-    field === 'created_at' && { column: 'created_at', sql: last, bindings: [afterProductId] },
-    { column: 'product_id', sql: '?', bindings: [afterProductId] },
-  ].filter((each) => !!each);
-  const list = (of: 'column' | 'sql') => parts.map((part) => part[of]).join(', ');
-  return [
-    {
-      sql: `(${list('column')}) ${order === 'asc' ? '>' : '<'} (${list('sql')})`,
-      bindings: parts.flatMap(({ bindings }) => bindings),
-    },
-  ];
-}
-
-function inIdRange(idRange: IdRange | undefined): Condition[] {
-  return idRange ? [{ sql: 'product_id between ? and ?', bindings: [idRange.from, idRange.to] }] : [];
-}
-
-/** Starts the scan below the products of loads in progress. Has no effect if a load that began later has committed. */
-function belowVisibilityWatermark({ sort: { field } }: Search): Condition[] {
-  if (field !== 'created_at') return [];
-  return [{ sql: 'created_at <= (select max(created_at) from product_horizons)', bindings: [] }];
-}
-
-/** Page sizes, plus one row: the default and the maximum. */
-const usualLimits = [11, 101];
-
-async function readInOrder(
-  db: Database,
-  { limit, range }: Search,
-  order: IndexRange[],
-): Promise<ProductRow[]> {
-  const rows: ProductRow[] = [];
-  for (const { where, orderBy } of order) {
-    const rowsMax = limit - rows.length;
-    const sql = `select ${productColumns} from products where ${where.sql} order by ${orderBy} limit`;
-    // Prepared statements get a generic plan: it assumes that an unknown limit is a tenth of all rows.
-    const next =
-      range === undefined && usualLimits.includes(rowsMax)
-        ? await queryRows<ProductRow>(db, `${sql} ${rowsMax}`, where.bindings, true)
-        : await select(db, `${sql} ?`, [...where.bindings, rowsMax]);
-    rows.push(...next);
-    if (rows.length === limit) break;
-  }
-  return rows;
-}
-
-/**
- * Allows index scans only.
- * @param isCut - whether rows with equal beginnings must be sorted
- */
-const indexScanSettingsSql = (isCut: boolean) => `
+const indexScanSettingsSql = `
   set local enable_sort = off;
-  set local enable_incremental_sort = ${isCut ? 'on' : 'off'};
+  set local enable_incremental_sort = off;
   set local enable_seqscan = off;
   set local enable_bitmapscan = off;
   set local max_parallel_workers_per_gather = 0;
   set local jit = off;
 `;
 
-/** @returns undefined if the page is not full and more rows may match */
-async function indexScan(
-  trx: Database,
-  search: Search,
-  order: IndexRange[],
-  rowsMax: number,
-): Promise<ProductRow[] | undefined> {
-  const rows: ProductRow[] = [];
-  for (const indexRange of order) {
-    const { found, isWhole } = await scanFiltered(trx, search.rest, indexRange, {
-      limit: search.limit - rows.length,
-      rowsMax,
-    });
-    rows.push(...found);
-    if (rows.length === search.limit) return rows;
-    if (!isWhole) return undefined;
-  }
-  return rows;
+/** Whether an index contains just the products of the listing, in its order. */
+function isRange({ filters, sort: { field } }: Search): boolean {
+  if (field !== 'created_at' && field !== 'product_id') return false;
+  return (
+    filters.length === 0 || (filters.length === 1 && filters[0]!.key === 'feed_id' && field === 'product_id')
+  );
 }
 
-/** Filters the first rows of a range. `isWhole`: the range has no more rows. */
-async function scanFiltered(
-  trx: Database,
-  rest: Condition[],
-  { where, orderBy }: IndexRange,
-  { limit, rowsMax }: { limit: number; rowsMax: number },
-): Promise<{ found: ProductRow[]; isWhole: boolean }> {
-  const match = conjunction(rest);
-  const rows = await select<ProductRow & { is_match: boolean | null; is_last: boolean }>(
-    trx,
-    `select ${productColumns}, is_match, is_last
-     from (
-       select *, ${match.sql} as is_match, row_number() over () = ? as is_last
-       from (select * from products where ${where.sql} order by ${orderBy} limit ?) as scanned
-     ) as products
-     where is_match or is_last
-     limit ?`,
-    [...match.bindings, rowsMax, ...where.bindings, rowsMax, limit],
-  );
-  return {
-    found: rows.filter(({ is_match }) => is_match).map(({ is_match: _, is_last: __, ...row }) => row),
-    isWhole: rows.length < limit && !rows.some(({ is_last }) => is_last),
-  };
+/** A product beside a state of the statement, or the state alone. */
+type Joined<State> = State & (ProductRow | { product_id: null });
+
+function isFound<State>(row: Joined<State>): row is State & ProductRow {
+  return row.product_id !== null;
+}
+
+/** Page sizes, plus one row: the default and the maximum. */
+const usualLimits = [11, 101];
+
+/** A statement with a literal limit: a prepared one has a plan for a tenth of all rows otherwise. */
+function read<Row>(db: Database, { limit, filters }: Search, statement: Sql): Promise<Row[]> {
+  const isUsual = usualLimits.includes(limit) && filters.length <= 1;
+  return queryRows<Row>(db, statement.sql, statement.bindings, isUsual);
+}
+
+function readInOrder(db: Database, search: Search): Promise<ProductRow[]> {
+  const { where, orderBy } = rowRange(search);
+  const statement = sql`
+    select ${raw(productColumns)} from products where ${where} and ${raw(isActive)}
+    order by ${orderBy} limit ${raw(search.limit)}`;
+  return read(db, search, statement);
+}
+
+/** @returns undefined if all matches must be sorted */
+async function readMatches(trx: Database, search: Search): Promise<ProductRow[] | undefined> {
+  const page = await readFewOrScan(trx, search, scannedRows(search.limit));
+  // Of several filters, a sort uses all indexes.
+  if (page || search.filters.length > 1 || (await isSortable(trx, search))) return page;
+  return readFewOrScan(trx, search, longScanRows);
+}
+
+/**
+ * Maximum number of candidates that are sorted rather than found by a scan of the order. A scan by time or number is quick if
+ * there are more; at most one product of each partner has a sku.
+ */
+function fewProducts({ sort: { field }, filters }: Search): number {
+  if (filters[0]!.key === 'sku') return 1_000_000;
+  return field === 'created_at' || field === 'product_id' ? 500 : 8_000;
+}
+
+/** Rows of a scan by time or number, in which rows are stored: enough for a page if a quarter of a percent matches. */
+const scannedRows = (limit: number) => 4 * (2_000 + 100 * limit);
+
+/** Rows of a second scan, and the number of candidates from which on it is quicker than to sort them. */
+const longScanRows = 150_000;
+const sortableRows = 30_000;
+
+/** Whether few enough products have the value of the first filter. */
+async function isSortable(db: Database, search: Search): Promise<boolean> {
+  const { where, orderBy } = filterRange(search.filters[0]!);
+  const statement = sql`
+    select count(*) <= ${raw(sortableRows)} as is_sortable
+    from (
+      select from (${partnersSql(search)}) as partner cross join lateral (
+        select from products where ${where} and ${raw(isActive)}
+        order by ${orderBy} limit ${raw(sortableRows + 1)}
+      ) as candidate
+      limit ${raw(sortableRows + 1)}
+    ) as candidates`;
+  const [row] = await read<{ is_sortable: boolean }>(db, search, statement);
+  return row!.is_sortable;
+}
+
+/**
+ * Sorts the products with the value of the first filter if they are few; otherwise scans the order, if it is by time or number.
+ * @returns undefined if the page is not full and more rows may match
+ */
+async function readFewOrScan(db: Database, search: Search, scanned = 0): Promise<ProductRow[] | undefined> {
+  const { filters, sort, limit } = search;
+  const { field, order } = sort;
+  const few = fewProducts(search);
+  const candidates = filterRange(filters[0]!);
+  const match = matches(search);
+  const isByRow = field === 'created_at' || field === 'product_id';
+  const range = isByRow ? rowRange(search) : undefined;
+  const scan = range
+    ? sql`
+      union all (
+        select * from (
+          select * from products where ${range.where} and ${raw(isActive)}
+          order by ${range.orderBy} limit ${raw(scanned)}
+        ) as products
+        where not is_few and ${match} limit ${raw(limit)}
+      )`
+    : raw('');
+  const after = isByRow ? afterCursor(search) : raw('true');
+  const orderBy = raw(`${field} ${order} nulls last, product_id ${order}`);
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), candidate as materialized (
+      select candidate.*
+      from partner cross join lateral (
+        select * from products where ${candidates.where} and ${raw(isActive)}
+        order by ${candidates.orderBy} limit ${raw(few + 1)}
+      ) as candidate
+      limit ${raw(few + 1)}
+    )
+    select is_few, ${raw(productColumns)}
+    from (select count(*) <= ${raw(few)} as is_few from candidate) as state left join lateral (
+      (select * from candidate as products where is_few and ${match} and ${after} order by ${orderBy} limit ${raw(limit)})
+      ${scan}
+    ) as products on true
+    order by ${orderBy}`;
+  const rows = await read<Joined<{ is_few: boolean }>>(db, search, statement);
+  const [first] = rows;
+  const page = rows.filter(isFound).map(({ is_few: _, ...row }) => row);
+  return first!.is_few || page.length === limit ? page : undefined;
 }
 
 /** Makes the planner use every index that saves table pages, whatever it estimates for combined filters. */
-const bitmapSortSettingsSql = `
-  set local enable_sort = on;
-  set local enable_bitmapscan = on;
+const sortSettingsSql = `
   set local enable_indexscan = off;
   set local seq_page_cost = 1000;
   set local random_page_cost = 1000;
   set local work_mem = '16MB';
+  set local jit = off;
 `;
 
-function bitmapSort(db: Database, search: Search, idRange?: IdRange): Promise<ProductRow[]> {
+/** Sorts all matches, which bitmap scans find. */
+async function sortMatches(db: Database, search: Search): Promise<ProductRow[]> {
   const { field, order } = search.sort;
-  const filters = conjunction([...search.filters, ...inIdRange(idRange)]);
-  const after = conjunction(afterCursor({ ...search, range: undefined }));
+  const after = field === 'created_at' || field === 'product_id' ? afterCursor(search) : raw('true');
   // `offset 0` makes the filters alone decide how rows are found.
-  return select(
-    db,
-    `select ${productColumns}
-     from (select * from products where ${filters.sql} offset 0) as products
-     where ${after.sql}
-     order by ${field} ${order} nulls last, product_id ${order}
-     limit ?`,
-    [...filters.bindings, ...after.bindings, search.limit],
-  );
+  const statement = sql`
+    select ${raw(productColumns)}
+    from (
+      select * from products where ${ofPartners(search)} and ${matches(search)} and ${raw(isActive)} offset 0
+    ) as products
+    where ${after}
+    order by ${raw(`${field} ${order} nulls last, product_id ${order}`)}
+    limit ${raw(search.limit)}`;
+  const trx = await beginTransaction(db, 'request');
+  try {
+    await trx.raw(sortSettingsSql);
+    return await queryRows<ProductRow>(trx, statement.sql, statement.bindings);
+  } finally {
+    // Also of a savepoint: the settings end with it.
+    await trx.rollback();
+  }
 }
 
-function conjunction(conditions: Condition[]): Condition {
-  if (conditions.length === 0) return { sql: 'true', bindings: [] };
-  return {
-    sql: conditions.map(({ sql }) => `(${sql})`).join(' and '),
-    bindings: conditions.flatMap(({ bindings }) => bindings),
-  };
+/** Pages by price, brand, category or name. @returns undefined if all matches must be sorted */
+async function readByKey(
+  trx: Database,
+  search: Search,
+  field: KeyedField,
+): Promise<ProductRow[] | undefined> {
+  if (search.filters.length > 0) {
+    const rows = await readFewOrScan(trx, search);
+    if (rows) return rows;
+  }
+  return readGroups(trx, search, field);
 }
 
-function select<Row = ProductRow>(
+/** Maximum number of groups of equal keys in one page that are longer than what `readKeys` reads. */
+const groupsMax = 3;
+
+/** @returns undefined after too many groups */
+async function readGroups(
+  trx: Database,
+  search: Search,
+  field: KeyedField,
+): Promise<ProductRow[] | undefined> {
+  const rows: ProductRow[] = [];
+  const rest = () => ({ ...search, limit: search.limit - rows.length });
+  const group = (value: Knex.Value): Search => ({
+    ...rest(),
+    filters: [withKey(field, value), ...search.filters],
+    sort: { field: isWholeKey(field, value) ? 'product_id' : field, order: search.sort.order },
+  });
+  const readGroup = async (value: Knex.Value) =>
+    (await readMatches(trx, group(value))) ?? (await sortMatches(trx, group(value)));
+  let after: Knex.Value | undefined;
+  for (let groups = 0; rows.length < search.limit; groups++) {
+    const { page, boundary } = await readKeys(trx, rest(), field, after);
+    rows.push(...page);
+    if (boundary === null || rows.length >= search.limit) break;
+    if (groups === (search.filters.length > 0 ? 1 : groupsMax)) return undefined;
+    rows.push(...(await readGroup(boundary)));
+    after = boundary;
+  }
+  if (rows.length < search.limit && field !== 'product_name') {
+    rows.push(...(await readGroup(null)));
+  }
+  return rows;
+}
+
+/** Rows of each partner's index that `readKeys` reads. Without filters, more than a page only for the last group. */
+function keysOfPartner({ partner, filters, limit }: Search): number {
+  if (filters.length === 0) return limit + 40;
+  return partner ? 2_000 + 100 * limit : 100 + 8 * limit;
+}
+
+/**
+ * Merges the beginnings of the partners' indexes after a key.
+ * @returns the products before the boundary, a key from which on something is missing; null if nothing is
+ */
+async function readKeys(
   db: Database,
-  sql: string,
-  bindings: Condition['bindings'],
-): Promise<Row[]> {
-  return queryRows<Row>(db, sql, bindings);
+  search: Search,
+  field: KeyedField,
+  after?: Knex.Value,
+): Promise<{ page: ProductRow[]; boundary: string | null }> {
+  const { order } = search.sort;
+  const { where, orderBy } = keyedRange({ field, order }, after);
+  const keys = keysOfPartner(search);
+  const [last, first, before] = order === 'asc' ? ['max', 'min', '<'] : ['min', 'max', '>'];
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), read as materialized (
+      select read.*
+      from partner cross join lateral (
+        select partner_id, product_id, ${raw(keySql(field))} as key, ${raw(field)} as value, ${matches(search)} as is_match
+        from products where ${where} and ${raw(isActive)}
+        order by ${orderBy} limit ${raw(keys)}
+      ) as read
+    ), boundary as materialized (
+      select ${raw(first)}(key) as boundary
+      from (select ${raw(last)}(key) as key from read group by partner_id having count(*) = ${raw(keys)}) as last
+    ), page as materialized (
+      select partner_id, product_id
+      from read cross join boundary
+      where is_match and (boundary is null or key ${raw(before)} boundary)
+      order by value ${raw(order)}, product_id ${raw(order)} limit ${raw(search.limit)}
+    )
+    select cast(boundary as text) as boundary, ${raw(productColumns)}
+    from boundary left join (page join products using (partner_id, product_id)) on true
+    order by ${raw(`${field} ${order} nulls last, product_id ${order}`)}`;
+  const rows = await read<Joined<{ boundary: string | null }>>(db, search, statement);
+  return {
+    page: rows.filter(isFound).map(({ boundary: _, ...row }) => row),
+    boundary: rows[0]!.boundary,
+  };
 }

@@ -1,118 +1,226 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { allOf, raw, sql, type Sql } from '../db/sql';
 import { parseId } from '../shared/ids';
-import type { ProductListing } from './products.repository';
+import type { ProductListing, SortField, SortOrder } from './products.repository';
 
-export interface Condition {
-  sql: string;
-  bindings: Knex.Value[];
-}
+/** Column or expression with an index of its own, in which it follows the partner. */
+type Key = 'sku' | 'feed_id' | 'price' | 'brand' | 'category' | 'product_name' | 'availability';
 
-interface IndexedValue {
-  key: string;
+/** Characters of the beginning of a long text that the index contains. */
+const indexedCharacters = { category: 600, product_name: 24 };
+
+/** The expressions of the indexes. Prices are compared as integers, ten-thousandths of the currency. */
+const indexedSql: Record<Key, string> = {
+  sku: 'sku',
+  feed_id: 'feed_id',
+  price: 'cast(price * 10000 as bigint)',
+  brand: 'brand',
+  category: `left(category, ${indexedCharacters.category})`,
+  product_name: `left(product_name, ${indexedCharacters.product_name})`,
+  availability: 'availability',
+};
+
+/** Products with one value of a key. */
+export interface Filter {
+  key: Key;
+  /** As the index has it; null selects products without one. */
   value: Knex.Value;
+  /** Further condition, if the index contains only the beginning of the value. */
+  exact?: Sql;
 }
 
 /** A listing in terms of the indexes. */
 export interface Search {
-  sort: ProductListing['sort'];
+  /** The only partner, as a scalar subquery; absent: all of them. */
+  partner?: Sql;
+  /** The first one finds candidates: the others are less selective, as a rule. */
+  filters: readonly Filter[];
+  sort: { field: SortField; order: SortOrder };
   afterProductId?: number;
   limit: number;
-  /** The index contains the order within this value. */
-  range?: IndexedValue;
-  /** Filters that this index does not contain. */
-  rest: Condition[];
-  filters: Condition[];
-  /** Filters whose index continues with the product number. */
-  numbered: IndexedValue[];
-  /** Few enough matches to sort. */
-  isFew: boolean;
 }
 
-type Filter = 'partner' | 'feed' | 'sku' | 'brand' | 'category' | 'availability';
+export const isActive = 'withdrawn_at is null';
 
-/** Filters within which an index has an order, the most selective first. */
-const ranges: Partial<Record<ProductListing['sort']['field'], readonly Filter[]>> = {
-  created_at: ['partner'],
-  product_id: ['feed', 'category', 'brand', 'partner'],
-};
+/** The latest creation of products that can be seen, or a later moment: see migration 20261122050000. */
+const horizon = '(select max(created_at) from product_horizons)';
 
-/** Indexes contain only the beginning of longer texts. */
-export const indexedCharacters = 600;
-
-export const indexedKey = (field: string) =>
-  field === 'product_name' || field === 'category' ? `left(${field}, ${indexedCharacters})` : field;
+/**
+ * Excludes products of loads in progress, unless a load that began later has committed. With a lower bound, the planner prefers
+ * indexes that contain the time.
+ */
+const beforeHorizon = `created_at >= (select timestamptz '-infinity') and created_at <= ${horizon}`;
 
 /** Translates a listing; undefined if nothing can match. */
-export async function toSearch(
-  db: Database,
-  { scope, filter, sort, afterProductId, limit }: ProductListing,
-): Promise<Search | undefined> {
+export function toSearch({ scope, filter, sort, afterProductId, limit }: ProductListing): Search | undefined {
   const partnerName = scope ?? filter.partner_name;
   if (filter.partner_name !== undefined && filter.partner_name !== partnerName) return undefined;
   const feedId = filter.feed_id === undefined ? undefined : parseId('FD', filter.feed_id);
   if (filter.feed_id !== undefined && feedId === undefined) return undefined;
-  const partnerId = await findPartner(db, partnerName, feedId);
-  if (partnerId === null) return undefined;
+
+  const filters: Filter[] = [];
+  if (filter.sku !== undefined) filters.push({ key: 'sku', value: filter.sku });
+  if (feedId !== undefined) filters.push({ key: 'feed_id', value: feedId });
+  if (filter.category !== undefined) filters.push(categoryFilter(filter.category));
+  if (filter.brand !== undefined) filters.push({ key: 'brand', value: filter.brand });
+  if (filter.availability !== undefined) filters.push({ key: 'availability', value: filter.availability });
 
   // Within one brand or category, that order is the order by number.
   const isOneValue =
     (sort.field === 'brand' || sort.field === 'category') && filter[sort.field] !== undefined;
-  const field = isOneValue ? 'product_id' : sort.field;
-
-  const filters = new Map<Filter, IndexedValue>();
-  if (filter.sku !== undefined) filters.set('sku', { key: 'sku', value: filter.sku });
-  if (feedId !== undefined) filters.set('feed', { key: 'feed_id', value: feedId });
-  // The partner of a feed is no further filter, but only indexes by partner contain the order by time.
-  if (partnerId !== undefined && (feedId === undefined || field === 'created_at')) {
-    filters.set('partner', { key: 'partner_id', value: partnerId });
-  }
-  for (const name of ['brand', 'category', 'availability'] as const) {
-    const value = filter[name];
-    if (value === undefined) continue;
-    const indexed = name === 'category' ? [...value].slice(0, indexedCharacters).join('') : value;
-    filters.set(name, { key: indexedKey(name), value: indexed });
-  }
-
-  const isLong = filter.category !== undefined && filter.category.length >= indexedCharacters;
-  const more = isLong ? [equal({ key: 'category', value: filter.category! })] : [];
-  const range = ranges[field]?.find((name) => filters.has(name));
   return {
-    sort: { field, order: sort.order },
+    partner: partnerOf(partnerName, feedId),
+    filters,
+    sort: { field: isOneValue ? 'product_id' : sort.field, order: sort.order },
     afterProductId,
     limit,
-    range: range && filters.get(range),
-    rest: [...filters]
-      .filter(([name]) => name !== range)
-      .map(([, value]) => equal(value))
-      .concat(more),
-    filters: [...filters.values()].map(equal).concat(more),
-    numbered: ranges.product_id!.flatMap((name) => filters.get(name) ?? []),
-    // At most one product per partner has a sku.
-    isFew: filters.has('sku'),
   };
 }
 
-function equal({ key, value }: IndexedValue): Condition {
-  return { sql: `${key} = ?`, bindings: [value] };
+function partnerOf(partnerName: string | undefined, feedId: number | undefined): Sql | undefined {
+  if (partnerName !== undefined)
+    return sql`(select partner_id from partners where partner_name = ${partnerName})`;
+  return feedId === undefined ? undefined : sql`(select partner_id from feeds where feed_id = ${feedId})`;
+}
+
+function categoryFilter(category: string): Filter {
+  const value = [...category].slice(0, indexedCharacters.category).join('');
+  return { key: 'category', value, ...(isCut(category) && { exact: sql`category = ${category}` }) };
+}
+
+const isCut = (category: string) => [...category].length >= indexedCharacters.category;
+
+/** The conditions of all filters. */
+export function matches({ filters }: Search): Sql {
+  return allOf(filters.map((filter) => allOf([ofValue(filter), ...(filter.exact ? [filter.exact] : [])])));
+}
+
+const ofValue = ({ key, value }: Filter) =>
+  value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;
+
+/** The partners to look into: name `partner`, column `partner_id`. Without products that can be seen, there is nothing to find. */
+export function partnersSql({ partner }: Search): Sql {
+  if (partner) return sql`select ${partner} as partner_id`;
+  return raw(`
+    select partner_id from partners
+    where exists (
+      select from products as any_product
+      where any_product.partner_id = partners.partner_id and any_product.created_at <= ${horizon} and ${isActive}
+      order by created_at limit 1
+    )
+  `);
+}
+
+/** Whether products are of the partners to look into. */
+export function ofPartners({ partner }: Search): Sql {
+  return partner
+    ? sql`partner_id = ${partner}`
+    : raw('partner_id = any (array(select partner_id from partners))');
 }
 
 /**
- * Finds the partner by name or feed.
- * @returns null if there is none, or if they differ; undefined if neither is given
+ * A range of an index, in its order. The conditions of `filterRange` are inequalities: with `key = ?` the planner drops the
+ * key from the order, and may read the whole table for matches.
  */
-async function findPartner(
-  db: Database,
-  partnerName: string | undefined,
-  feedId: number | undefined,
-): Promise<number | null | undefined> {
-  if (partnerName === undefined && feedId === undefined) return undefined;
-  const { rows } = await db.raw<{ rows: [{ by_name: number | null; by_feed: number | null }] }>(
-    `select (select partner_id from partners where partner_name = :partnerName) as by_name,
-       (select partner_id from feeds where feed_id = :feedId) as by_feed`,
-    { partnerName: partnerName ?? null, feedId: feedId ?? null },
-  );
-  const [{ by_name, by_feed }] = rows;
-  if (partnerName === undefined) return by_feed;
-  return feedId === undefined || by_feed === by_name ? by_name : null;
+export interface IndexRange {
+  where: Sql;
+  orderBy: Sql;
+}
+
+/** The products of table `partner` with the value of a filter. */
+export function filterRange({ key, value }: Filter): IndexRange {
+  const indexed = raw(indexedSql[key]);
+  const isValue =
+    value === null ? sql`${indexed} is null` : sql`${indexed} >= ${value} and ${indexed} <= ${value}`;
+  return { where: sql`${ofPartnerRow} and ${isValue}`, orderBy: sql`partner_id, ${indexed}` };
+}
+
+const ofPartnerRow = raw(
+  'products.partner_id >= partner.partner_id and products.partner_id <= partner.partner_id',
+);
+
+/** A field whose order an index contains within a partner. */
+export type KeyedField = 'price' | 'brand' | 'category' | 'product_name';
+
+export const keySql = (field: KeyedField) => indexedSql[field];
+
+/** The products of table `partner` that have a value, in its order, after the key `after`. */
+export function keyedRange(
+  { field, order }: { field: KeyedField; order: SortOrder },
+  after?: Knex.Value,
+): IndexRange {
+  const key = raw(indexedSql[field]);
+  const begin =
+    after === undefined ? sql`${key} is not null` : sql`${key} ${raw(order === 'asc' ? '>' : '<')} ${after}`;
+  return {
+    where: sql`${ofPartnerRow} and ${begin}`,
+    orderBy: sql`partner_id ${raw(order)}, ${key} ${raw(order)}`,
+  };
+}
+
+/** Products with this value of an index: those that `keyedRange` left to a listing of their own. */
+export const withKey = (field: KeyedField, value: Knex.Value): Filter => ({ key: field, value });
+
+/** Whether products with the same key have the same value. */
+export function isWholeKey(field: KeyedField, value: unknown): boolean {
+  if (field === 'category') return value === null || !isCut(value as string);
+  return field !== 'product_name';
+}
+
+/** The orders that have cursors, by time and by number. */
+export function rowRange(search: Search): IndexRange {
+  const { partner, sort } = search;
+  const { field, order } = sort;
+  // The first page begins at an end of the partner's range; an inequality keeps the planner from another index of the partner.
+  const isFirst = search.afterProductId === undefined;
+  const ofPartner = !partner
+    ? raw('true')
+    : isFirst
+      ? sql`partner_id >= ${partner} and partner_id <= ${partner}`
+      : sql`partner_id = ${partner}`;
+  const byPartner = partner && isFirst ? `partner_id ${order}, ` : '';
+  const feedId = search.filters.find(({ key }) => key === 'feed_id')?.value;
+  if (field === 'created_at') {
+    return {
+      where: allOf([
+        ofPartner,
+        raw(beforeHorizon),
+        ...(feedId === undefined ? [] : [numbersOfFeed(search, feedId)]),
+        afterCursor(search),
+      ]),
+      orderBy: raw(`${byPartner}created_at ${order}, product_id ${order}`),
+    };
+  }
+  if (feedId === undefined) {
+    return {
+      where: allOf([ofPartner, afterCursor(search)]),
+      orderBy: raw(`${byPartner}product_id ${order}`),
+    };
+  }
+  return {
+    where: allOf([ofPartner, sql`feed_id >= ${feedId} and feed_id <= ${feedId}`, afterCursor(search)]),
+    orderBy: raw(`${byPartner}feed_id ${order}, product_id ${order}`),
+  };
+}
+
+/** Bounds the numbers of a feed's products: most of them follow each other, and the index by time has the number. */
+function numbersOfFeed({ partner }: Search, feedId: Knex.Value): Sql {
+  const end = (order: SortOrder) => sql`(
+    select product_id from products as of_feed
+    where of_feed.partner_id = ${partner!} and of_feed.feed_id >= ${feedId} and of_feed.feed_id <= ${feedId} and ${raw(isActive)}
+    order by feed_id ${raw(order)}, product_id ${raw(order)} limit 1
+  )`;
+  return sql`product_id between ${end('asc')} and ${end('desc')}`;
+}
+
+/** Starts after the cursor's product. */
+export function afterCursor({ partner, sort: { field, order }, afterProductId }: Search): Sql {
+  if (afterProductId === undefined) return raw('true');
+  const compare = raw(order === 'asc' ? '>' : '<');
+  if (field === 'product_id') return sql`product_id ${compare} ${afterProductId}`;
+  const last = sql`(
+    select created_at from products as last
+    where last.product_id = ${afterProductId} and ${partner ? sql`last.partner_id = ${partner}` : raw('true')}
+  )`;
+  return sql`(created_at, product_id) ${compare} (${last}, ${afterProductId})`;
 }

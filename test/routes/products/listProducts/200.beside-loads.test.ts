@@ -27,6 +27,17 @@ async function beginLoad(skus: string, count: number): Promise<Client> {
   return client;
 }
 
+/** Commits products of another partner. */
+async function addProductsOfAnother(count: number): Promise<void> {
+  await service.db.raw("insert into partners (partner_name) values ('Another')");
+  await service.db.raw(
+    `insert into products (feed_id, partner_id, sku, product_name)
+     select ?, partner_id, 'OTHER-' || n, 'Product'
+     from partners, generate_series(1, ?::integer) as n where partner_name = 'Another'`,
+    [feedId, count],
+  );
+}
+
 const listed = async (query = ''): Promise<string[]> => {
   const { status, body } = await service.api.get(`/products?${query}`);
   expect(status).toBe(200);
@@ -58,6 +69,8 @@ describe('GET /products during loads', () => {
   it.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
     'does not scan uncommitted products: "%s"',
     async (query) => {
+      // A partner-led index of another order is as good for the planner while the table is nearly empty.
+      if (query.startsWith('partner_name')) await addProductsOfAnother(5_000);
       const load = await beginLoad('NEW-', 20_000);
       // As autovacuum would: the plan is that of a table of this size.
       await service.db.raw('analyze products');
