@@ -402,6 +402,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/products/facets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the most frequent values of a field
+         * @description The 50 most frequent values of a field among the products that match all given filters, the same as those of
+         *     `listProducts`, with the number of those products. Products without a value are left out. Of equal counts, the
+         *     smaller value by code point comes first.
+         */
+        get: operations["listProductFacets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/products/{product_id}": {
         parameters: {
             query?: never;
@@ -1675,6 +1697,55 @@ export interface components {
          */
         FilterText: string;
         /**
+         * @description The beginnings of words to search for. It must not contain a NUL character, and is well-formed Unicode (else 422). Empty counts as absent.
+         * @example two pers
+         */
+        SearchText: string;
+        /**
+         * @description A field whose most frequent values can be listed.
+         *
+         *     - `brand`: brands.
+         *     - `category`: categories, compared as a whole.
+         *     - `availability`: availabilities.
+         * @default brand
+         * @example brand
+         * @enum {string}
+         */
+        ProductFacetField: "brand" | "category" | "availability";
+        /** @description The most frequent values of a field. */
+        ProductFacets: {
+            field: components["schemas"]["ProductFacetField"];
+            /**
+             * @description At most 50 values, the most frequent first.
+             * @example [
+             *       {
+             *         "value": "Acme",
+             *         "count": 2,
+             *         "is_exact": true
+             *       }
+             *     ]
+             */
+            values: components["schemas"]["ProductFacet"][];
+        };
+        /** @description A value, and how many products have it. */
+        ProductFacet: {
+            /**
+             * @description The value, as in the products.
+             * @example Acme
+             */
+            value: string;
+            /**
+             * @description The number of products, at most 10000.
+             * @example 2
+             */
+            count: number;
+            /**
+             * @description Whether `count` is the number of all products; false if there are more.
+             * @example true
+             */
+            is_exact: boolean;
+        };
+        /**
          * @description A field by which products can be sorted.
          *
          *     - `product_id`: the product's number
@@ -2460,6 +2531,16 @@ export interface components {
         };
         /** @description The limit is out of range or not an integer, or a filter contains a NUL character. */
         InvalidListQuery: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
+        /** @description The limit is out of range or not an integer, the search text has too many words or too short ones, or a filter contains a NUL character. */
+        InvalidProductQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 [name: string]: unknown;
@@ -3708,6 +3789,11 @@ export interface operations {
                  * @example desc
                  */
                 order?: components["schemas"]["SortOrder"];
+                /**
+                 * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
+                 * @example two pers
+                 */
+                q?: components["schemas"]["SearchText"];
             };
             header?: {
                 /**
@@ -3742,7 +3828,89 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            422: components["responses"]["InvalidListQuery"];
+            422: components["responses"]["InvalidProductQuery"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listProductFacets: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The field whose values are counted.
+                 * @example brand
+                 */
+                field?: components["schemas"]["ProductFacetField"];
+                /**
+                 * @description Only products of this partner.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only products that this feed wrote last.
+                 * @example FD00001
+                 */
+                feed_id?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only products with this sku, of any partner.
+                 * @example TENT-2
+                 */
+                sku?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only products of this brand.
+                 * @example Acme
+                 */
+                brand?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only products of this category.
+                 * @example Camping/Tents
+                 */
+                category?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only products with this availability.
+                 * @example in_stock
+                 */
+                availability?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
+                 * @example two pers
+                 */
+                q?: components["schemas"]["SearchText"];
+            };
+            header?: {
+                /**
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The most frequent values. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductFacets"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description The field is none of those listed, the search text has too many words or too short ones, or a filter contains a NUL character. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];

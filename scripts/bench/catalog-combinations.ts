@@ -20,9 +20,9 @@ const names = parameters.map(({ name }) => name);
 const filters = Object.keys(filterValues.frequent!) as Filter[];
 const { ProductSortField, SortOrder } = document.components.schemas;
 
-/** Parameters of `GET /products` that no combination uses: must be empty. */
+/** Parameters of `GET /products` but the search that no combination uses: must be empty. */
 export const unknownParameters = names.filter(
-  (name) => ![...filters, 'limit', 'cursor', 'sort_by', 'order'].includes(name),
+  (name) => ![...filters, 'limit', 'cursor', 'sort_by', 'order', 'q'].includes(name),
 );
 
 /**

@@ -1,4 +1,5 @@
 import type { components } from '../../generated/openapi';
+import type { Database } from '../db/database';
 import type { Reads } from '../db/reads';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf } from '../http/caching';
@@ -8,24 +9,34 @@ import { exactNumber } from '../shared/exact-json';
 import type { Page } from '../shared/pagination';
 import { parseProductCursor, requireProduct } from './products.checks';
 import { listProducts } from './products.listing';
-import { getProduct, type ProductRow } from './products.repository';
+import { listFacets } from './facets.repository';
+import { getProduct, type ProductListing, type ProductRow } from './products.repository';
+import { searchWords } from './search-words.repository';
 
 type Product = components['schemas']['Product'];
 
 export function productHandlers(
   reads: Reads,
-): Pick<Handlers, 'listProducts' | 'getProduct' | 'listProductsByFeed'> {
+): Pick<Handlers, 'listProducts' | 'listProductFacets' | 'getProduct' | 'listProductsByFeed'> {
   return {
     async listProducts({ query, headers, checked, caller, reply }) {
-      const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filter } = query;
+      const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filters } = query;
       const scope = caller.partnerName;
       const page = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
         if (isReplica) await requireProduct(db, checked.afterProductId, scope);
-        const { partner_name } = filter;
-        if (partner_name) filter.partner_name = await storedPartnerName(db, partner_name);
+        const filter = await resolveFilters(db, filters);
         return listProducts(db, { scope, filter, ...checked, limit: defaulted(limit) });
       });
       return reply(200, toBodyPage(page));
+    },
+
+    async listProductFacets({ query, headers, caller, reply }) {
+      const { field: sentField, ...filters } = query;
+      const field = defaulted(sentField);
+      const values = await reads(ageSecondsMaxOf(headers), async (db) =>
+        listFacets(db, field, await resolveFilters(db, filters), caller.partnerName),
+      );
+      return reply(200, { field, values });
     },
 
     async getProduct({ path, headers, caller, reply }) {
@@ -51,6 +62,21 @@ export function productHandlers(
       return reply(200, toBodyPage(products));
     },
   };
+}
+
+/** Filters as sent. */
+interface SentFilters extends Omit<ProductListing['filter'], 'words'> {
+  q?: string;
+}
+
+/** @throws invalid_shape for words that cannot be searched for */
+async function resolveFilters(
+  db: Database,
+  { q, ...filters }: SentFilters,
+): Promise<ProductListing['filter']> {
+  const { partner_name } = filters;
+  if (partner_name) filters.partner_name = await storedPartnerName(db, partner_name);
+  return { ...filters, words: await searchWords(db, q) };
 }
 
 function toBodyPage({ items, nextCursor }: Page<ProductRow>): components['schemas']['ProductList'] {

@@ -5,6 +5,7 @@ import { beginTransaction, inSnapshot } from '../db/transaction';
 import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
 import { productColumns, type ProductListing, type ProductRow } from './products.repository';
+import { findByWords, isAmong } from './search-words.repository';
 import {
   afterCursor,
   filterRange,
@@ -40,13 +41,26 @@ import {
 export async function listProducts(db: Database, listing: ProductListing): Promise<Page<ProductRow>> {
   // One more row shows whether there is a next page.
   const search = toSearch({ ...listing, limit: listing.limit + 1 });
-  const rows = search ? await readProducts(db, search) : [];
+  const rows = search ? await readProducts(db, search, listing.filter.words) : [];
   return toPage(rows, listing.limit, ({ product_id }) => formatId('PR', product_id));
 }
 
-async function readProducts(db: Database, search: Search): Promise<ProductRow[]> {
+async function readProducts(db: Database, search: Search, words?: readonly string[]): Promise<ProductRow[]> {
   if (isRange(search)) return readInOrder(db, search);
   const { field } = search.sort;
+  if (words) {
+    const found = await findByWords(
+      db,
+      words,
+      search.partner ? ofPartners(search) : raw('true'),
+      sortedWords,
+    );
+    if (found) return sortFound(db, { ...search, hasWords: isAmong(found) });
+    // Words that many products have.
+    if (search.filters.length === 0 && (field === 'created_at' || field === 'product_id')) {
+      return readInOrder(db, search);
+    }
+  }
   const page = await inSnapshot(
     db,
     (trx) =>
@@ -72,7 +86,8 @@ const indexScanSettingsSql = `
 `;
 
 /** Whether an index contains just the products of the listing, in its order. */
-function isRange({ filters, sort: { field } }: Search): boolean {
+function isRange({ filters, hasWords, sort: { field } }: Search): boolean {
+  if (hasWords) return false;
   if (field !== 'created_at' && field !== 'product_id') return false;
   return (
     filters.length === 0 || (filters.length === 1 && filters[0]!.key === 'feed_id' && field === 'product_id')
@@ -98,9 +113,27 @@ function read<Row>(db: Database, { limit, filters }: Search, statement: Sql): Pr
 function readInOrder(db: Database, search: Search): Promise<ProductRow[]> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
-    select ${raw(productColumns)} from products where ${where} and ${raw(isActive)}
+    select ${raw(productColumns)} from products where ${where} and ${matchesWords(search)} and ${raw(isActive)}
     order by ${orderBy} limit ${raw(search.limit)}`;
   return read(db, search, statement);
+}
+
+const matchesWords = ({ hasWords }: Search) => hasWords ?? raw('true');
+
+/** Maximum number of products with the words of a search that are read by their keys and sorted, in about 20 ms. */
+const sortedWords = 5_000;
+
+/** Sorts the matches among the products with the words of a search. */
+function sortFound(db: Database, search: Search): Promise<ProductRow[]> {
+  const { field, order } = search.sort;
+  const after = field === 'created_at' || field === 'product_id' ? afterCursor(search) : raw('true');
+  const statement = sql`
+    select ${raw(productColumns)}
+    from (select * from products where ${matches(search)} and ${raw(isActive)} offset 0) as products
+    where ${after}
+    order by ${raw(`${field} ${order} nulls last, product_id ${order}`)}
+    limit ${raw(search.limit)}`;
+  return queryRows<ProductRow>(db, statement.sql, statement.bindings);
 }
 
 /** @returns undefined if all matches must be sorted */

@@ -35,6 +35,8 @@ export interface ProductListing {
     brand?: string;
     category?: string;
     availability?: string;
+    /** Beginnings of words, as `searchWords` returns them. */
+    words?: string[];
   };
   sort: { field: SortField; order: SortOrder };
   /** Start of the page; only for `product_id` and `created_at`. */

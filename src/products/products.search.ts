@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { parseId } from '../shared/ids';
 import type { ProductListing, SortField, SortOrder } from './products.repository';
+import { hasWords } from './search-words.repository';
 
 /** Column or expression with an index of its own, in which it follows the partner. */
 type Key = 'sku' | 'feed_id' | 'price' | 'brand' | 'category' | 'product_name' | 'availability';
@@ -35,6 +36,8 @@ export interface Search {
   partner?: Sql;
   /** The first one finds candidates: the others are less selective, as a rule. */
   filters: readonly Filter[];
+  /** Whether a product has the words of a search. */
+  hasWords?: Sql;
   sort: { field: SortField; order: SortOrder };
   afterProductId?: number;
   limit: number;
@@ -71,6 +74,7 @@ export function toSearch({ scope, filter, sort, afterProductId, limit }: Product
   return {
     partner: partnerOf(partnerName, feedId),
     filters,
+    hasWords: filter.words && hasWords(filter.words),
     sort: { field: isOneValue ? 'product_id' : sort.field, order: sort.order },
     afterProductId,
     limit,
@@ -91,8 +95,9 @@ function categoryFilter(category: string): Filter {
 const isCut = (category: string) => [...category].length >= indexedCharacters.category;
 
 /** The conditions of all filters. */
-export function matches({ filters }: Search): Sql {
-  return allOf(filters.map((filter) => allOf([ofValue(filter), ...(filter.exact ? [filter.exact] : [])])));
+export function matches({ filters, hasWords }: Search): Sql {
+  const conditions = filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
+  return allOf(hasWords ? [...conditions, hasWords] : conditions);
 }
 
 const ofValue = ({ key, value }: Filter) =>

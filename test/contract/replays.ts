@@ -3,6 +3,7 @@ import * as runReporterModule from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
+import { indexBacklog } from '../../src/products/search-index';
 import { lockJob } from '../../src/runs/queue.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import {
@@ -271,6 +272,10 @@ export const replays: Record<string, Replay> = {
 
   'listProducts 200 page': ({ api }) => api.get('/products?partner_name=Acme%20Outdoor'),
   'listProducts 200 more': ({ api }) => api.get('/products?sort_by=product_id&cursor=PR00003&limit=1'),
+  'listProducts 200 found': async ({ api, service }) => {
+    await indexBacklog(service.db);
+    return api.get('/products?q=two%20pers');
+  },
   'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Unknown'),
   'listProducts 400 invalid_sort_by': ({ api }) => api.get('/products?sort_by=colour'),
   'listProducts 400 invalid_order': ({ api }) => api.get('/products?order=up'),
@@ -278,6 +283,16 @@ export const replays: Record<string, Replay> = {
   'listProducts 400 invalid_cursor': ({ api }) => api.get('/products?cursor=x'),
   'listProducts 422 not_an_integer': ({ api }) => api.get('/products?limit=ten'),
   'listProducts 422 too_large': ({ api }) => api.get('/products?limit=101'),
+
+  'listProducts 422 too_many_words': ({ api }) =>
+    api.get('/products?q=one%20two%20three%20four%20five%20six%20seven%20eight%20nine'),
+  'listProducts 422 word_too_short': ({ api }) => api.get('/products?q=2%20pers'),
+
+  'listProductFacets 200 values': ({ api }) =>
+    api.get('/products/facets?field=category&partner_name=Acme%20Outdoor'),
+  'listProductFacets 200 empty': ({ api }) => api.get('/products/facets?partner_name=Unknown'),
+  'listProductFacets 422 unknown_field': ({ api }) => api.get('/products/facets?field=price'),
+  'listProductFacets 422 word_too_short': ({ api }) => api.get('/products/facets?q=2%20pers'),
 
   'getProduct 200 example': ({ api }) => api.get('/products/PR00001'),
   'getProduct 404 example': ({ api }) => api.get('/products/PR00099'),

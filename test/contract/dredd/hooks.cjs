@@ -107,6 +107,7 @@ const changes = {
   'GET /products 200': (_, transaction) => (transaction.fullPath = '/products?limit=1'),
   'GET /products 400': (_, transaction) => (transaction.fullPath = '/products?sort_by=colour'),
   'GET /products 422': (_, transaction) => (transaction.fullPath = '/products?limit=ten'),
+  'GET /products/facets 422': (_, transaction) => (transaction.fullPath = '/products/facets?field=price'),
   'GET /products/by-feed/FD00001 400': (_, transaction) =>
     (transaction.fullPath = '/products/by-feed/FD00001?cursor=x'),
   'GET /products/by-feed/FD00001 422': (_, transaction) =>

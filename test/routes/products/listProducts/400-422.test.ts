@@ -132,6 +132,17 @@ describe('GET /products', () => {
       expect(body).toEqual({ detail: [filterTwice(filter)] });
     });
 
+    it.each([
+      ['one two three four five six seven eight nine', 'too_many_words', 'Text should have at most 8 words'],
+      ['tent 2', 'word_too_short', 'Each word should have at least 2 characters'],
+      ['e\u0301', 'word_too_short', 'Each word should have at least 2 characters'],
+    ])('rejects the search text %j', async (q, type, msg) => {
+      const { status, body } = await list(service, { q });
+
+      expect(status).toBe(422);
+      expect(body).toEqual({ detail: [{ type, loc: ['query', 'q'], msg, input: q }] });
+    });
+
     it('reports all errors at once', async () => {
       const { status, body } = await list(service, 'limit=0&brand=%00&sku=a&sku=b');
 

@@ -1,0 +1,72 @@
+import { queryRows, type Database } from '../db/database';
+import { sql, type Sql } from '../db/sql';
+import { invalidShape } from '../shared/errors';
+
+const wordsMax = 8;
+const charactersMin = 2;
+
+/**
+ * Splits a text into the words to search for, by the function that splits the indexed texts; undefined without any.
+ * @throws invalid_shape for more than 8 words, or one of less than 2 characters
+ */
+export async function searchWords(db: Database, q: string | undefined): Promise<string[] | undefined> {
+  if (q === undefined) return undefined;
+  const [row] = await queryRows<{ words: string[] }>(db, 'select search_words(?) as words', [q], true);
+  const { words } = row!;
+  const error = (type: string, msg: string) => invalidShape([{ type, loc: ['query', 'q'], msg, input: q }]);
+  if (words.length > wordsMax) throw error('too_many_words', `Text should have at most ${wordsMax} words`);
+  if (words.some((word) => [...word].length < charactersMin)) {
+    throw error('word_too_short', `Each word should have at least ${charactersMin} characters`);
+  }
+  return words.length > 0 ? words : undefined;
+}
+
+/** Returns a `tsquery` for the beginnings of words, which contain only letters and digits. */
+const toQuery = (words: readonly string[]) => words.map((word) => `'${word}':*`).join(' & ');
+
+/**
+ * Returns the condition that a product has these words. It reads one row by its key: cheap for the rows of an index scan.
+ *
+ * The names of its columns make `partner_id` and `product_id` those of the query around it.
+ */
+export function hasWords(words: readonly string[]): Sql {
+  return sql`exists (
+    select from (select partner_id as of_partner, product_id as of_product, words from product_words) as indexed
+    where of_partner = partner_id and of_product = product_id and words @@ cast(${toQuery(words)} as tsquery)
+  )`;
+}
+
+/** Products that have words. */
+export interface WordMatches {
+  partnerIds: number[];
+  productIds: number[];
+}
+
+/** Finds the products with these words, by the search index; undefined if there are more than `max`. */
+export async function findByWords(
+  db: Database,
+  words: readonly string[],
+  ofPartners: Sql,
+  max: number,
+): Promise<WordMatches | undefined> {
+  const statement = sql`
+    select partner_id, product_id from product_words
+    where words @@ cast(${toQuery(words)} as tsquery) and ${ofPartners} limit ${max + 1}`;
+  const rows = await queryRows<{ partner_id: number; product_id: number }>(
+    db,
+    statement.sql,
+    statement.bindings,
+  );
+  if (rows.length > max) return undefined;
+  return {
+    partnerIds: rows.map(({ partner_id }) => partner_id),
+    productIds: rows.map(({ product_id }) => product_id),
+  };
+}
+
+/** Returns the condition that a product is one of the matches, which the planner reads by their keys. */
+export function isAmong({ partnerIds, productIds }: WordMatches): Sql {
+  return sql`(partner_id, product_id) in (
+    select * from unnest(cast(${partnerIds} as bigint[]), cast(${productIds} as bigint[]))
+  )`;
+}
