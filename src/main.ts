@@ -5,7 +5,8 @@ import { createLog, withPid } from './shared/log';
 import { startApiProcess, reportFailure } from './process/api-process';
 import { disposeOnce, type Cleanup } from './process/cleanups';
 import { addressVariable } from './process/messages';
-import { migrate, start } from './process/start';
+import { migrate } from './process/migrate';
+import { start } from './process/start';
 import { promisedStopMilliseconds, stopReserveMilliseconds } from './shared/shutdown';
 
 /** `migrate` migrates the schema and exits; see `Role` for the others. */
@@ -20,7 +21,7 @@ const isApiProcess = process.env[addressVariable] !== undefined;
 class FatalError extends Error {}
 
 async function main(): Promise<void> {
-  const [, , role = 'api'] = process.argv;
+  const [, , role = 'api', ...args] = process.argv;
   if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, migrate, or none.`);
   const config = loadConfig(process.env);
   if (role === 'worker' && config.databaseUrl === undefined) {
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
   const failure = new Promise<never>((_resolve, reject) => (fail = reject));
   failure.catch(() => undefined);
   const context = { config, log, cleanups, signal: stopping.signal, fail: fail! };
-  const begin = () => (role === 'migrate' ? migrate(context) : start(role, context));
+  const begin = () => (role === 'migrate' ? migrate(args, context) : start(role, context));
   const starting = isApiProcess ? startApiProcess(context) : begin();
   let state: 'starting' | 'working' | 'failed' = 'starting';
   const stop = once(async (reason: string) => {

@@ -135,11 +135,3 @@ async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<v
     log.warn({ err: error }, 'object store not reachable');
   }
 }
-
-/** Migrates the schema. @throws ConfigError; the signal's reason */
-export async function migrate({ config, log, cleanups, signal }: StartContext): Promise<void> {
-  if (!config.databaseUrl) ensureDataDir(config);
-  const address = await databaseAddress(config, log, cleanups, signal);
-  await prepareDatabase(address, { ...config, migratesOnStart: true }, log, signal);
-  log.info('schema is up to date');
-}
