@@ -203,6 +203,8 @@ async function writeSettings({ cluster, account }: Server, settings: Record<stri
     shared_buffers: `${Math.min(1024, Math.ceil(totalmem() / 8 / 1024 ** 2))}MB`,
     wal_buffers: '64MB',
     max_wal_size: '2GB',
+    // A statement that names no partner locks each partition of the products and its indexes: this is enough for 16.
+    max_locks_per_transaction: '128',
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`);

@@ -41,6 +41,8 @@ export async function planFeed(
   // Digests and products must come from the same snapshot: no lock prevents their change.
   const trx = await beginTransaction(db, 'bulk', 'repeatable read');
   try {
+    // Before the snapshot: in a table that has replaced this one since, it would not see the rows.
+    await trx.raw('lock table products in access share mode');
     return await planWithin(trx, jobId, page, objectStore);
   } finally {
     await trx.rollback();

@@ -3,9 +3,11 @@ import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDatabase } from '../../src/db/database';
+import { openDatabase, type Database } from '../../src/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded-postgres/server';
 import { migrateToLatest } from '../../src/db/migrate';
+import { partitionProducts } from '../../src/db/partitions/partition';
+import { createLog } from '../../src/shared/log';
 import { templateDatabase, type Shared } from './databases';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { startS3Server, type S3Server } from './s3';
@@ -34,6 +36,7 @@ export default async function setUp(): Promise<void> {
   await admin.destroy();
   const db = openDatabase(template, { applicationName: 'set-up', connectionsMax: 2 });
   await migrateToLatest(db);
+  await partitionTemplate(db);
   await db.destroy();
 
   const s3 = await startS3Server(join(folder, 's3'));
@@ -57,6 +60,13 @@ export default async function setUp(): Promise<void> {
     s3,
     proxyMaker: await startProxies(),
   };
+}
+
+/** Partitions the products of every test's own database, if TEST_PARTITIONS says so (`make test-partitioned`). */
+async function partitionTemplate(db: Database): Promise<void> {
+  const partitions = Number(process.env.TEST_PARTITIONS ?? 0);
+  const { signal } = new AbortController();
+  await partitionProducts(db, partitions, { log: createLog('warn'), signal });
 }
 
 /** Prism stands before every service, if CONTRACT_PROXY says so (`make test`). */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Log } from '../../shared/log';
 import { withShortLock } from '../../../migrations/short-lock';
+import { ConfigError } from '../../shared/settings';
 import type { Database } from '../database';
 import { createCopySql, createIndexSql, type TableDefinition } from './definition';
 import { logFunction } from './replace';
@@ -22,14 +23,17 @@ export interface CopyState {
   is_copied: boolean;
 }
 
-/** The latest commit to `products_copy`. */
-export interface LastCommit {
+/** A commit to `products_copy`. */
+export interface CopyCommit {
   transactionId: string;
   committedAt: string;
 }
 
 const reportMilliseconds = 10_000;
-const pollMilliseconds = 100;
+const pollMilliseconds = 50;
+
+/** Shorter waits are not logged. */
+const reportedPolls = 40;
 
 /** Runs `work` in a transaction as the owner of `products`. */
 export function asOwner<T>(
@@ -170,103 +174,107 @@ export async function createIndexes(context: CopyContext, partitions: number): P
 }
 
 /**
- * Applies all logged changes, so that `products_copy` is what `products` is in the transaction's snapshot.
- *
- * All of them at once: a part could have a sku that another product, changed in the rest, still has in the copy.
+ * Applies the logged changes, so that `products_copy` is what `products` is in one snapshot, and commits.
  * @param verify - also compares all rows
- * @returns the number of logged changes; undefined after a truncate, when the copy begins again
- * @throws Error when a change was not logged
+ * @returns the commit; undefined after a truncate, when the copy begins again
+ * @throws ConfigError when a change was not logged
  */
 export async function applyChanges(
   context: CopyContext,
   { verify = false } = {},
-): Promise<{ changes: number | undefined; commit: LastCommit }> {
-  const applied = await asOwner(
+): Promise<CopyCommit | undefined> {
+  const transactionId = await asOwner(
     context,
     async (trx) => {
-      await trx.raw(`
-        create temporary table changed_products on commit drop as select partner_id, product_id from products_copy_changes;
-        delete from products_copy_changes;
-        analyze changed_products;
-      `);
-      const { rows } = await trx.raw<{
-        rows: [{ changes: number; truncated: boolean; transactionId: string }];
-      }>(`
-        select count(*) as changes, coalesce(bool_or(partner_id is null), false) as truncated,
-          cast(pg_current_xact_id() as text) as "transactionId"
-        from changed_products`);
-      const { changes, truncated, transactionId } = rows[0];
-      if (truncated) {
-        await trx.raw(`
-          truncate products_copy;
-          update products_copy_state set is_copied = false, partner_id = 0, product_id = 0;
-        `);
-        return { changes: undefined, transactionId };
-      }
-      if (changes > 0) {
-        await trx.raw(`
-          delete from products_copy using changed_products as changed
-          where (products_copy.partner_id, products_copy.product_id) = (changed.partner_id, changed.product_id);
-          insert into products_copy
-          select products.* from products join (select distinct * from changed_products) as changed using (partner_id, product_id);
-        `);
-      }
-      if (verify) await verifyCopy(trx);
-      return { changes, transactionId };
+      if (!(await applyChangesWithin(trx))) return undefined;
+      if (verify) await verifyCopy(trx, context.table.partitions);
+      const { rows } = await trx.raw<{ rows: [{ id: string }] }>(
+        'select cast(pg_current_xact_id() as text) as id',
+      );
+      return rows[0].id;
     },
     'repeatable read',
   );
-  const { rows } = await context.db.raw<{ rows: [{ committedAt: string }] }>(
-    'select cast(clock_timestamp() as text) as "committedAt"',
+  if (transactionId === undefined) return undefined;
+  const { rows } = await context.db.raw<{ rows: [{ now: string }] }>(
+    'select cast(clock_timestamp() as text) as now',
   );
-  const { changes, transactionId } = applied;
-  return { changes, commit: { transactionId, committedAt: rows[0].committedAt } };
+  return { transactionId, committedAt: rows[0].now };
 }
 
-async function verifyCopy(trx: Knex.Transaction): Promise<void> {
+/**
+ * Applies all logged changes, in a transaction that has one snapshot, or that no writer can disturb.
+ *
+ * All of them at once: a part could have a sku that another product, changed in the rest, still has in the copy.
+ * @returns false after a truncate, when the copy begins again
+ */
+export async function applyChangesWithin(trx: Knex.Transaction): Promise<boolean> {
+  await trx.raw(`
+    create temporary table changed_products on commit drop as select distinct partner_id, product_id from products_copy_changes;
+    delete from products_copy_changes;
+    analyze changed_products;
+  `);
+  const { rows: truncations } = await trx.raw<{ rows: unknown[] }>(
+    'select from changed_products where partner_id is null',
+  );
+  if (truncations.length > 0) {
+    await trx.raw(`
+      truncate products_copy;
+      update products_copy_state set is_copied = false, partner_id = 0, product_id = 0;
+    `);
+    return false;
+  }
+  await trx.raw(`
+    delete from products_copy using changed_products as changed
+    where (products_copy.partner_id, products_copy.product_id) = (changed.partner_id, changed.product_id);
+    insert into products_copy
+    select products.* from products join changed_products as changed using (partner_id, product_id);
+  `);
+  return true;
+}
+
+async function verifyCopy(trx: Knex.Transaction, present: number): Promise<void> {
   const sumOf = (table: string) =>
     `(select concat_ws(' ', count(*), sum(hashtextextended(cast(${table} as text), 0))) from ${table})`;
   const { rows } = await trx.raw<{ rows: [{ is_same: boolean }] }>(
     `select ${sumOf('products')} = ${sumOf('products_copy')} as is_same`,
   );
-  if (!rows[0].is_same) {
-    throw new Error(
-      'the copy differs from products: a change was made with triggers disabled, or in a partition',
-    );
-  }
+  if (rows[0].is_same) return;
+  throw new ConfigError(
+    'The copy differs from products: rows were changed with triggers disabled, or directly in a partition. ' +
+      `Discard it with --partition ${present}, and begin again.`,
+  );
 }
 
 /**
- * Waits until nothing would keep `products` locked for long, or would not see the copied rows.
+ * Waits for transactions that would keep `products` locked for long, or would not see the copied rows.
  *
- * That is: transactions that have lasted a second and have a lock on `products`, and snapshots from before the last commit.
+ * That is: those that have lasted a second and have a lock on `products`, and those without one whose snapshot is from before
+ * the commit: a snapshot does not see rows that were committed later, although their table has replaced another.
  */
 export async function waitForTransactions(
   { db, log, signal }: CopyContext,
-  { transactionId, committedAt }: LastCommit,
+  { transactionId, committedAt }: CopyCommit,
 ): Promise<void> {
-  for (let waited = false; ; waited = true) {
+  for (let polls = 0; ; polls++) {
     const { rows } = await db.raw<{ rows: { pid: number }[] }>(
       `
-      select pid from pg_stat_activity
-      where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid() and (
-        (
-          age(backend_xmin) >= age(cast(cast(:transactionId as xid8) as xid))
-          and coalesce(xact_start < cast(:committedAt as timestamptz), true)
-        ) or (
-          xact_start < clock_timestamp() - interval '1 s'
-          and exists (
-            select from pg_locks where pg_locks.pid = pg_stat_activity.pid and granted
-              and database = (select oid from pg_database where datname = current_database())
-              and relation = cast('products' as regclass)
-          )
-        )
+      with locking as (
+        select pid from pg_locks
+        where granted and relation = cast('products' as regclass)
+          and database = (select oid from pg_database where datname = current_database())
       )
+      select pid from pg_stat_activity
+      where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+        and case when pid in (select pid from locking) then xact_start < clock_timestamp() - interval '1 s'
+          -- The start is hidden from accounts without the right to see it.
+          else age(backend_xmin) >= age(cast(cast(:transactionId as xid8) as xid))
+            and coalesce(xact_start < cast(:committedAt as timestamptz), true) end
     `,
       { transactionId, committedAt },
     );
     if (rows.length === 0) return;
-    if (!waited) log.info({ pids: rows.map(({ pid }) => pid) }, 'waiting for transactions');
+    if (polls === reportedPolls) log.info({ pids: rows.map(({ pid }) => pid) }, 'waiting for transactions');
     await sleep(pollMilliseconds, undefined, { signal });
   }
 }

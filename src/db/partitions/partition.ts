@@ -6,6 +6,7 @@ import { tryShortLock, withShortLock } from '../../../migrations/short-lock';
 import type { Database } from '../database';
 import {
   applyChanges,
+  applyChangesWithin,
   asOwner,
   copyProducts,
   createCopy,
@@ -16,7 +17,7 @@ import {
   setOwner,
   waitForTransactions,
   type CopyContext,
-  type LastCommit,
+  type CopyCommit,
 } from './copy';
 import { listDependents, readDefinition, type TableDefinition } from './definition';
 import { logFunction, replaceProducts } from './replace';
@@ -28,6 +29,9 @@ const batchSize = 10_000;
 
 /** Pause between attempts to lock `products`. */
 const pauseMilliseconds = 400;
+
+/** Changes that may be applied under the lock. */
+const lastChangesMax = 1_000;
 
 /** Key of the advisory lock of a partitioning. Not that of migrations: services must start meanwhile. */
 const partitionLock = 0x70617274;
@@ -89,61 +93,57 @@ async function partitionAlone(
   await requireLocks(db, table, partitions);
   if (!(await readCopyState(db))) await createCopy(context, partitions);
   await logChanges(context);
-  const commit = await fillCopy(context, partitions, size);
-  await replace(context, partitions, size, commit);
+  await replace(context, partitions, size);
   await dropReplaced(context);
   log.info({ partitions }, 'products partitioned');
 }
 
-/** Copies all products, and creates the indexes. Repeated from the start after a truncate. */
-async function fillCopy(context: CopyContext, partitions: number, size: number): Promise<LastCommit> {
+/** Copies all products, and creates the indexes. Begins again after a truncate. */
+async function fillCopy(context: CopyContext, partitions: number, size: number): Promise<CopyCommit> {
   const { db, log } = context;
   for (;;) {
     if (!(await readCopyState(db))!.is_copied) await copyProducts(context, size);
-    if ((await applyChanges(context)).changes === undefined) continue;
+    if (!(await applyChanges(context))) continue;
     await createIndexes(context, partitions);
     await db.raw('vacuum (analyze) products_copy');
     log.info('indexes of the copy created');
-    await applyChanges(context);
-    const { changes, commit } = await applyChanges(context, { verify: true });
-    if (changes === undefined) continue;
+    if (!(await applyChanges(context))) continue;
+    const commit = await applyChanges(context, { verify: true });
+    if (!commit) continue;
     log.info('copy of products verified');
     return commit;
   }
 }
 
-/** Replaces the table as soon as all changes are applied and it can be locked within 100 ms. */
-async function replace(
-  context: CopyContext,
-  partitions: number,
-  size: number,
-  verified: LastCommit,
-): Promise<void> {
+/** Replaces the table once few changes remain and it can be locked within 100 ms. */
+async function replace(context: CopyContext, partitions: number, size: number): Promise<void> {
   const { db, table, log, signal } = context;
-  for (let commit = verified; ;) {
+  for (let commit = await fillCopy(context, partitions, size); ; signal.throwIfAborted()) {
     await waitForTransactions(context, commit);
-    const started = performance.now();
+    let locked = 0;
     const outcome = await tryShortLock(db, async (trx) => {
       await trx.raw(`${setOwner(table)}; lock table products, products_copy in access exclusive mode`);
-      if (await hasChanges(trx)) return 'changed';
+      locked = performance.now();
+      if (await hasManyChanges(trx)) return 'many changes';
+      if (!(await applyChangesWithin(trx))) return 'truncated';
       await requireSameDefinition(trx, table);
       await replaceProducts(trx, table);
       return 'replaced';
     });
     if (outcome === 'replaced') {
-      log.info({ milliseconds: Math.round(performance.now() - started) }, 'products replaced by the copy');
-      return;
+      const milliseconds = Math.round(performance.now() - locked);
+      return log.info({ milliseconds }, 'products replaced by the copy');
     }
-    signal.throwIfAborted();
-    const applied = await applyChanges(context);
-    if (applied.changes === undefined) commit = await fillCopy(context, partitions, size);
-    else if (applied.changes > 0) commit = applied.commit;
     if (outcome === 'busy') await sleep(pauseMilliseconds, undefined, { signal });
+    const isApplied = outcome !== 'truncated' && (await applyChanges(context));
+    if (!isApplied) commit = await fillCopy(context, partitions, size);
   }
 }
 
-async function hasChanges(trx: Knex.Transaction): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: unknown[] }>('select from products_copy_changes limit 1');
+async function hasManyChanges(trx: Knex.Transaction): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: unknown[] }>('select from products_copy_changes offset ? limit 1', [
+    lastChangesMax,
+  ]);
   return rows.length > 0;
 }
 
