@@ -29,8 +29,9 @@ export function commandLinePage(): string {
     'Each command and group has a `--help`; a command is called as `npm run --silent admin -- keys list`.',
     describeProgram(adminProgram()),
     '## npm start, npm run worker, npm run migrate',
-    'They take no options. `npm start` serves the API, and works on the queue unless `QUEUE_WORKER=off`. `npm run worker` works on' +
+    '`npm start` serves the API, and works on the queue unless `QUEUE_WORKER=off`. `npm run worker` works on' +
       ' the queue only. `npm run migrate` brings the schema up to date and exits with 0, or with 1 and a line that says why not.' +
+      ' `npm run migrate -- --partition N` then [partitions the products](../how-to/partition-products.md). The others take no options.' +
       ' SIGTERM and SIGINT stop the first two, with exit code 0.',
   );
 }

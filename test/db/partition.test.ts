@@ -152,7 +152,7 @@ describe('partitionProducts', () => {
       manualChanges(),
     ]);
 
-    for (const partitions of [4, 8, 0, 4]) await partition(db, partitions);
+    for (const partitions of [4, 0]) await partition(db, partitions);
     isDone = true;
     await load;
 

@@ -496,7 +496,7 @@ describe('every operation', () => {
       const { rows } = await broken.db.raw<{ rows: { tablename: string }[] }>(
         "select tablename from pg_tables where schemaname = 'public'",
       );
-      for (const { tablename } of rows) await broken.db.raw(`drop table ${tablename} cascade`);
+      for (const { tablename } of rows) await broken.db.raw(`drop table if exists ${tablename} cascade`);
     });
 
     it.each(onDatabase)('$title exposes no detail when the tables are missing', async (operation) => {

@@ -27,6 +27,8 @@ export interface ProcessOptions {
   cwd?: string;
   /** Its argument: `worker` works on queued runs only. */
   role?: string;
+  /** Arguments after that. */
+  args?: string[];
   /** The folder of the project that was built; absent: this one. */
   root?: string;
 }
@@ -123,12 +125,13 @@ export function spawnService({
   account,
   cwd = project,
   role,
+  args = [],
   root = project,
 }: ProcessOptions = {}): ServiceProcess {
   const main = join(root, 'dist/src/main.js');
   if (!existsSync(main)) throw new Error('The service is not built: run `make dist/.built`.');
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
-  const child = spawn(process.execPath, [...thisBuild.nodeFlags, main, ...(role ? [role] : [])], {
+  const child = spawn(process.execPath, [...thisBuild.nodeFlags, main, ...(role ? [role] : []), ...args], {
     cwd,
     // A group of its own: what is sent to it does not reach the tests.
     detached: true,
