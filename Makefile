@@ -92,8 +92,8 @@ release-contract: node_modules/.installed-all ## make the document the last rele
 sdks: node_modules/.installed-all ## generate clients with five SDK generators and compile them
 	$(BIN)/tsx scripts/check-sdks.ts
 
-bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n)
-	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n, PRODUCTS=n)
+	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(PRODUCTS),--products=$(PRODUCTS))
 
 bench-release: node_modules/.installed-all dist/.built dist/last-release/.built ## measure this version beside the last release (QUICK=1, ROUNDS=n)
 	$(BIN)/tsx scripts/bench/main.ts --only=release $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds=$(ROUNDS))

@@ -14,35 +14,88 @@ export interface Feeds {
   bad: string;
 }
 
-const brands = ['Acme', 'Globex', 'Initech', 'Umbrella', 'Soylent', 'Hooli', 'Stark', 'Wayne'];
+/** Shares of rows in percent, as in the exports of several shops taken together: single ones have from none to nearly all. */
+const nonAsciiPercent = 30;
+const doubledQuotesPercent = 10;
+const lineBreakPercent = 5;
+
+const adjectives = [
+  'Wooden',
+  'Steel',
+  'Oak',
+  'Portable',
+  'Classic',
+  'Modern',
+  'Ultra',
+  'Mini',
+  'Blue',
+  'Folding',
+];
+const nouns = ['table', 'chair', 'lamp', 'tent', 'shelf', 'jacket', 'boot', 'pan', 'kettle', 'bag'];
+const nonAsciiNouns = [
+  'Bücherregal',
+  'tête-à-tête',
+  'Größe XL',
+  'lámpara',
+  'テント',
+  '折叠椅',
+  'Łóżko',
+  'чайник',
+];
 const words = ['in stock', 'out of stock', 'preorder', 'limited_stock'];
 
-/** Writes realistic feeds: unique skus in no order, texts, quoted commas, prices, words of availability. */
+/** Values that a catalog repeats; low numbers are more frequent. */
+export const brandsCount = 300;
+export const categoriesCount = 400;
+
+/** Most prices have one of these cents: 3,600 distinct prices. */
+export const priceCents = [99, 99, 99, 99, 99, 99, 99, 99, 0, 0, 0, 95, 95, 95, 90, 90, 50, 50, 49, 49];
+export const priceUnitsMax = 600;
+
+/** Writes realistic feeds: unique skus in no order, quoted and multi-line texts, usual prices, words of availability. */
 export async function writeFeeds(folder: string, rows: number): Promise<Feeds> {
-  const write = async (name: string, tenthPrice: (price: number) => string) => {
+  const write = async (name: string, tenthPrice: (cents: number) => string) => {
     const file = join(folder, name);
     await pipeline(lines(rows, tenthPrice), createWriteStream(file));
     return file;
   };
   return {
     rows,
-    base: await write('base.csv', (price) => price.toFixed(2)),
-    changed: await write('changed.csv', (price) => (price + 0.5).toFixed(2)),
+    base: await write('base.csv', formatPrice),
+    // One unit of the currency more: another price, with the same cents.
+    changed: await write('changed.csv', (cents) => formatPrice(cents + 100)),
     bad: await write('bad.csv', () => 'NA'),
   };
 }
 
-function* lines(rows: number, tenthPrice: (price: number) => string): Generator<string> {
+const formatPrice = (cents: number) => (cents / 100).toFixed(2);
+
+function* lines(rows: number, tenthPrice: (cents: number) => string): Generator<string> {
   yield `${productColumns.join(',')}\n`;
   for (let at = 0; at < rows; at++) {
     // A prime step visits every number once, in an order that no index profits from.
     const number = (at * 7_368_787) % rows;
-    const price = 1 + (number % 99_999) / 100;
+    const share = (column: number) => draw(number, column);
+    const below = (column: number, count: number) => Math.floor(share(column) * count);
+    const skewed = (column: number, count: number) => Math.floor(share(column) ** 2 * count);
+    const noun = share(0) < nonAsciiPercent / 100 ? nonAsciiNouns[below(1, 8)] : nouns[below(1, 10)];
+    const size =
+      share(2) < doubledQuotesPercent / 100 ? `${below(3, 97)}"" x ${below(4, 31)}""` : `${below(3, 97)} cm`;
+    const end = share(5) < lineBreakPercent / 100 ? '.\nAssembled' : ', assembled';
+    const cents = 100 * (1 + skewed(6, priceUnitsMax)) + priceCents[below(7, priceCents.length)]!;
     yield (
-      `SKU-${String(number).padStart(8, '0')},Product number ${number} of the large feed,` +
-      `"Made of steel and oak, ${number % 97} x ${number % 31} cm, assembled by hand in the far north of this country",` +
-      `${brands[number % brands.length]},Home & Garden / Category ${number % 200},` +
-      `${at % 10 === 0 ? tenthPrice(price) : price.toFixed(2)},USD,${words[number % words.length]}\n`
+      `SKU-${String(number).padStart(8, '0')},${adjectives[below(8, 10)]} ${noun} no. ${below(9, 1e6)} of the large feed,` +
+      `"Made of steel and oak, ${size}${end} by hand in the far north of this country",` +
+      `Brand ${skewed(10, brandsCount)},Home & Garden / Category ${skewed(11, categoriesCount)},` +
+      `${at % 10 === 0 ? tenthPrice(cents) : formatPrice(cents)},USD,${words[below(12, words.length)]}\n`
     );
   }
+}
+
+/** Returns a repeatable pseudo-random number from 0 to less than 1. */
+function draw(number: number, column: number): number {
+  let bits = Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(column + 1, 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 16), 0x7feb352d);
+  bits = Math.imul(bits ^ (bits >>> 15), 0x846ca68b);
+  return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32;
 }

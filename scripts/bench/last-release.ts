@@ -1,4 +1,4 @@
-import { openAsBlob } from 'node:fs';
+import { mkdirSync, openAsBlob, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
@@ -13,6 +13,7 @@ import {
 import { runLoad } from './catalog-throughput';
 import { writeFeeds, type Feeds } from './etl-feeds';
 import { ask, quantile, startPacedRequests, timed, withPriority } from './measure';
+import { fillNeighbors, neighborsCount } from './neighbors';
 import { sendOrders } from './order-load';
 import { randomOrder } from './orders';
 import { watchProcessors } from './processor-time';
@@ -60,11 +61,13 @@ export async function measureLastRelease({
 }: BenchContext): Promise<Measurement[]> {
   const rows = quick ? 100_000 : 400_000;
   const feeds = await writeFeeds(folder, rows);
-  const subjects = {
-    last: await startSubject(join(folder, 'last'), buildIn(lastReleaseFolder)),
-    present: await startSubject(join(folder, 'present'), thisBuild),
-  };
   const names = ['last', 'present'] as const;
+  const builds = { last: buildIn(lastReleaseFolder), present: thisBuild };
+  const firstLoads = await measureNewPartner({ quick, rounds, folder, log }, builds);
+  const subjects = {
+    last: await startSubject(join(folder, 'last'), builds.last),
+    present: await startSubject(join(folder, 'present'), builds.present),
+  };
   const results = { last: [] as Figures[], present: [] as Figures[] };
   try {
     for (const name of names) await measureRequests(subjects[name], quick ? 2_000 : 5_000);
@@ -91,7 +94,7 @@ export async function measureLastRelease({
       await service.stop();
     }
   }
-  return Object.entries(units).map(([name, unit]) => ({
+  const measured = Object.entries(units).map(([name, unit]): Measurement => ({
     part: 'release',
     name: name.replace('#', rows.toLocaleString('en')),
     unit,
@@ -99,6 +102,51 @@ export async function measureLastRelease({
     limit: { name: 'the last release', values: results.last.map((figures) => figures[name]!) },
     target: unit.endsWith('/s') ? { kind: 'at least', value: 0.9 } : { kind: 'at most', value: 1.1 },
   }));
+  return [firstLoads, ...measured];
+}
+
+/**
+ * Measures the first load of a new partner beside as many products of others, until its response: then the products and all
+ * their indexes are written. Each load has a data folder of its own, and no other load beside it.
+ */
+async function measureNewPartner(
+  { quick, rounds, folder, log }: BenchContext,
+  builds: Record<'last' | 'present', typeof thisBuild>,
+): Promise<Measurement> {
+  const rows = quick ? 100_000 : 1_000_000;
+  const dataDir = join(folder, 'first-load');
+  const feedFolder = join(folder, 'first-load-feeds');
+  mkdirSync(feedFolder);
+  const { base } = await writeFeeds(feedFolder, rows);
+  const seconds = { last: [] as number[], present: [] as number[] };
+  for (let round = 1; round <= rounds; round++) {
+    const names = ['last', 'present'] as const;
+    for (const name of round % 2 ? names : names.toReversed()) {
+      const service = await startServiceProcess(dataDir, { API_KEYS: apiKey }, builds[name]);
+      const database = await connectTo(dataDir);
+      try {
+        await fillNeighbors(database, rows);
+        const jobId = await upload(service.url, 'New partner', base);
+        await database.query('checkpoint');
+        seconds[name].push(await timed(() => run(service.url, jobId, { inserted: rows })));
+        log(`round ${round}: first load beside others, ${name}: ${seconds[name].at(-1)!.toFixed(1)} s`);
+      } finally {
+        await database.end();
+        await service.stop();
+        rmSync(dataDir, { recursive: true, force: true });
+      }
+    }
+  }
+  rmSync(feedFolder, { recursive: true });
+  const size = rows.toLocaleString('en');
+  return {
+    part: 'release',
+    name: `first load of ${size} rows beside ${size} products of ${neighborsCount} partners`,
+    unit: 's',
+    values: seconds.present,
+    limit: { name: 'the last release', values: seconds.last },
+    target: { kind: 'at most', value: 0.6 },
+  };
 }
 
 async function startSubject(dataDir: string, build: typeof thisBuild): Promise<Subject> {

@@ -13,6 +13,7 @@ import { measureAnalytics } from './analytics';
 import { measureCatalog } from './catalog';
 import { measureEtl } from './etl';
 import { measureGrowth } from './growth';
+import { measureIndexes } from './indexes';
 import { measureLastRelease } from './last-release';
 import { measureOrders } from './orders';
 import { plotResults } from './plot';
@@ -30,11 +31,12 @@ import {
 } from './report';
 import { measureWorkers } from './workers';
 
-const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n]
+const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products=n]
 
   --quick     a tenth of the size and less, to see that everything works; its figures are no proof
-  --only      only these parts of ${parts.join(', ')}; all but release by default
-  --rounds    how often each thing is measured; 3 by default`;
+  --only      only these parts of ${parts.join(', ')}; all but release and indexes by default
+  --rounds    how often each thing is measured; 3 by default
+  --products  products of the part indexes; 1,000,000 by default`;
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
@@ -45,12 +47,13 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   workers: measureWorkers,
   growth: measureGrowth,
   release: measureLastRelease,
+  indexes: measureIndexes,
 };
 
 const resultFolder = join(__dirname, '..', '..', 'bench-results');
 
 async function main(): Promise<void> {
-  const { quick, only, rounds } = readOptions();
+  const { quick, only, rounds, products } = readOptions();
   const results: Result[] = [];
   for (const part of only) {
     const folder = mkdtempSync(join(tmpdir(), `catalog-bench-${part}-`));
@@ -58,7 +61,13 @@ async function main(): Promise<void> {
     chmodSync(folder, 0o755);
     const log = (line: string) => process.stderr.write(`${part.padEnd(9)} ${line}\n`);
     try {
-      const measurements = await measures[part]({ quick, rounds, folder, log });
+      const measurements = await measures[part]({
+        quick,
+        rounds,
+        folder,
+        log,
+        ...(products && { products }),
+      });
       results.push(...measurements.map(evaluate));
     } catch (error) {
       console.error(error);
@@ -72,13 +81,17 @@ async function main(): Promise<void> {
 }
 
 /** Parses the command line; exits with the usage if it is wrong. */
-function readOptions(): { quick: boolean; only: Part[]; rounds: number } {
+function readOptions(): { quick: boolean; only: Part[]; rounds: number; products?: number } {
   try {
     const { values } = parseArgs({
       options: {
         quick: { type: 'boolean', default: false },
-        only: { type: 'string', default: parts.filter((part) => part !== 'release').join() },
+        only: {
+          type: 'string',
+          default: parts.filter((part) => part !== 'release' && part !== 'indexes').join(),
+        },
         rounds: { type: 'string', default: '3' },
+        products: { type: 'string' },
       },
     });
     const only = values.only.split(',');
@@ -86,7 +99,15 @@ function readOptions(): { quick: boolean; only: Part[]; rounds: number } {
     if (unknown !== undefined) throw new Error(`there is no part '${unknown}'`);
     const rounds = Number(values.rounds);
     if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
-    return { quick: values.quick, only: parts.filter((part) => only.includes(part)), rounds };
+    const products = values.products === undefined ? undefined : Number(values.products);
+    if (products !== undefined && !(Number.isInteger(products) && products >= 1_000))
+      throw new Error('--products must be a whole number from 1000');
+    return {
+      quick: values.quick,
+      only: parts.filter((part) => only.includes(part)),
+      rounds,
+      ...(products && { products }),
+    };
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${usage}`);
     process.exit(2);

@@ -10,6 +10,7 @@ export const parts = [
   'workers',
   'growth',
   'release',
+  'indexes',
 ] as const;
 export type Part = (typeof parts)[number];
 
@@ -32,6 +33,8 @@ export interface BenchContext {
   /** Small sizes: a smoke test with rough figures. */
   quick: boolean;
   rounds: number;
+  /** Products of the part `indexes`; absent: its usual size. */
+  products?: number;
   /** A temporary folder. */
   folder: string;
   log: (line: string) => void;
