@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { copyRows, formatValues, RepeatedSku, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
 import { isContention, keepDigests } from './load';
+import { tryLockPartner } from './partner-lock';
 import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';
 import type { RunCounters } from './run-result';
@@ -62,10 +63,6 @@ async function lockPartnerWithoutProducts(trx: Knex.Transaction, { partnerId }: 
   const hasProducts = async () =>
     (await trx('products').where('partner_id', partnerId).first('product_id')) !== undefined;
   if (await hasProducts()) return false;
-  const { rows } = await trx.raw<{ rows: unknown[] }>(
-    'select from partners where partner_id = ? for no key update skip locked',
-    [partnerId],
-  );
   // Another run may have committed before the lock.
-  return rows.length > 0 && !(await hasProducts());
+  return (await tryLockPartner(trx, partnerId)) && !(await hasProducts());
 }

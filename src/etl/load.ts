@@ -1,20 +1,37 @@
 import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-import { FeedFailure, type RunCounters } from './run-result';
+import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
+
+/** Joins the stored changes with the products that they change. */
+export const isChangedSql = `(products.partner_id, products.sku, products.product_id)
+  = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)`;
+
+/**
+ * Maximum number of staged rows whose products are looked up one by one, 7 µs each. For more, all products of the partner are
+ * read, 1 µs each: a million of them takes as long as 70,000 to 100,000 look-ups.
+ */
+const lookUpsMax = 50_000;
 
 /**
  * Merges the staged rows, whose skus must be unique, into the partner's products:
  *
- * - `compare` reads the partner's products once, and stores which staged rows are new (without product id) or differ. Its
- *   rows are narrow: an unchanged feed costs this one join.
+ * - `compare` stores which staged rows are new (without product id) or differ. Its rows are narrow: an unchanged feed costs
+ *   this one join.
  * - `update` and `insert` apply these changes; new products get their ids in the order of the file.
  * - `list` shows them instead.
  *
- * The update skips a product that a manual change has moved to another partner or sku. `is not distinct from` prevents the
- * planner from joining by that condition.
+ * No plan depends on statistics of the partner, which may be absent after a large load, and would then let PostgreSQL
+ * read all products of the partner for each row. Therefore:
+ *
+ * - `compare` is told its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
+ *   sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
+ * - The other statements take the partner from the stored change, not from a constant. What they read without a change is
+ *   then the whole table, and its size is always known. By partner, sku and number, each index finds one product.
+ *
+ * The update skips a product that a manual change has moved to another partner or sku.
  *
  * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless.
  */
@@ -28,13 +45,25 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
     field === 'price' ? `trim_scale(${value})::text` : value;
   const list = (map: (field: ProductColumn) => string) => fields.map(map).join(', ');
   return {
-    compare: `
+    compare: (stagedRows: number) => `
+      ${stagedRows <= lookUpsMax ? 'set local enable_sort = off' : 'set local enable_nestloop = off'};
       create temporary table feed_changes on commit drop as
-      select feed_rows.line, products.product_id
+      select feed_rows.line, feed_rows.sku, cast(:partnerId as bigint) as partner_id, products.product_id
       from feed_rows
-      left join products on products.partner_id = :partnerId and products.sku = feed_rows.sku
+      left join ${
+        stagedRows <= lookUpsMax
+          ? `lateral (
+              select * from products
+              where products.partner_id = :partnerId and products.sku between feed_rows.sku and feed_rows.sku
+              order by products.sku limit 1
+            ) as products on true`
+          : 'products on products.partner_id = :partnerId and products.sku = feed_rows.sku'
+      }
       where products.product_id is null
-        or (${list((field) => `products.${field}`)}) is distinct from (${list(incoming)})
+        or (${list((field) => `products.${field}`)}) is distinct from (${list(incoming)});
+      set local enable_sort to default;
+      set local enable_nestloop to default;
+      analyze feed_changes
     `,
     count: `
       select (select count(*) from feed_rows) as staged, count(*) as changed, count(product_id) as updated
@@ -44,8 +73,7 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
       update products
       set feed_id = :feedId, ${list((field) => `${field} = ${incoming(field)}`)}
       from feed_changes join feed_rows using (line)
-      where products.product_id = feed_changes.product_id
-        and (products.partner_id, products.sku) is not distinct from (:partnerId, feed_rows.sku)
+      where ${isChangedSql}
     `,
     insert: `
       insert into products (feed_id, partner_id, sku, ${fields.join(', ')})
@@ -55,13 +83,17 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
       order by line
     `,
     list: `
-      with page as (
-        select row_number as row, line, feed_rows.sku, product_id is null as is_new,
-          ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
-        from feed_changes join feed_rows using (line) left join products using (product_id)
+      with changed as materialized (
+        select feed_rows.*, feed_changes.partner_id, feed_changes.product_id
+        from feed_changes join feed_rows using (line)
         where row_number > :afterRow
         order by row_number
         limit :limit + 1
+      ), page as (
+        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new,
+          ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
+        from changed as feed_rows left join products
+          on (products.partner_id, products.sku, products.product_id) = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
       ), measured as (
         select *, row_number() over (order by row) as place, count(*) over () as found,
           sum(octet_length(cast(page as text))) over (order by row) as bytes
@@ -73,22 +105,6 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
 }
 
 /**
- * Locks the partner's products against other runs until the transaction ends.
- *
- * Thus an anti-join finds the new products, and existing ones consume no product id.
- * @throws FeedFailure when the partner no longer exists
- */
-export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  const { rows } = await trx.raw<{ rows: unknown[] }>(
-    'select from partners where partner_id = ? for no key update',
-    [partnerId],
-  );
-  if (rows.length === 0) {
-    throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
-  }
-}
-
-/**
  * Compares the staged rows with the products, and replaces the stored changes.
  * @returns the counters of the run
  */
@@ -97,7 +113,9 @@ export async function compareProducts(
   feed: StagedFeed,
   stats: RunStats,
 ): Promise<RunCounters> {
-  const { staged, changed, updated } = await stats.timed('compare', () => storeChanges(trx, feed));
+  const { staged, changed, updated } = await stats.timed('compare', () =>
+    storeChanges(trx, feed, stats.copied),
+  );
   const inserted = changed - updated;
   const unchanged = staged - changed + stats.unchanged;
   const skipped = stats.rejected + stats.superseded;
@@ -107,12 +125,12 @@ export async function compareProducts(
 async function storeChanges(
   trx: Knex.Transaction,
   { partnerId, columns }: StagedFeed,
+  stagedRows: number,
 ): Promise<{ staged: number; changed: number; updated: number }> {
   const sql = mergeSql(columns);
-  await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (sku)');
+  await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)');
   // A utility statement takes no parameters.
-  await trx.raw(sql.compare.replaceAll(':partnerId', String(partnerId)));
-  await trx.raw('analyze feed_changes');
+  await trx.raw(sql.compare(stagedRows).replaceAll(':partnerId', String(partnerId)));
   const { rows } = await trx.raw<{ rows: { staged: number; changed: number; updated: number }[] }>(sql.count);
   return rows[0]!;
 }
@@ -143,7 +161,7 @@ export async function applyChanges(
   // A wait for the table, for example while an index is created, has no such timeout.
   await trx.raw('lock table products in row exclusive mode');
   const { rowCount } = await withLockTimeout(trx, lockMilliseconds, () =>
-    trx.raw<{ rowCount: number }>(sql.update, { feedId, partnerId }),
+    trx.raw<{ rowCount: number }>(sql.update, { feedId }),
   );
   if (rowCount !== updated) throw new ProductsGone();
 }
@@ -151,14 +169,18 @@ export async function applyChanges(
 /** A manual change has deleted a product to be updated, or changed its partner or sku. */
 class ProductsGone extends Error {}
 
-/** Tells a conflict with a manual transaction: same products, a deadlock, or the same new sku. */
+/**
+ * Tells a conflict with a manual transaction: same products, a deadlock, the same new sku, or a product that has moved to
+ * another partition.
+ */
 export function isContention(error: unknown): boolean {
   if (error instanceof ProductsGone) return true;
   const lockNotAvailable = '55P03';
   const deadlockDetected = '40P01';
   const uniqueViolation = '23505';
+  const serializationFailure = '40001';
   const { code = '' } = error as { code?: string };
-  return [lockNotAvailable, deadlockDetected, uniqueViolation].includes(code);
+  return [lockNotAvailable, deadlockDetected, uniqueViolation, serializationFailure].includes(code);
 }
 
 /** Value of a product's field; a price is a decimal text. */

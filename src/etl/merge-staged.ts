@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { applyChanges, compareProducts, isContention } from './load';
+import { applyChanges, compareProducts, isChangedSql, isContention } from './load';
 import type { StagedFeed } from './staging';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
@@ -38,7 +38,7 @@ export async function mergeStaged(
     } catch (error) {
       if (!isContention(error) || attempt === attemptsMax - 1) throw error;
     }
-    await waitForProducts(trx);
+    await waitForProducts(trx, feed.partnerId);
   }
 }
 
@@ -47,21 +47,24 @@ const lockedProductSql = `
   select product_id from feed_changes where product_id is not null
   except
   select product_id from (
-    select product_id from products where product_id in (select product_id from feed_changes)
+    select product_id from products where exists (select from feed_changes where ${isChangedSql})
     for no key update skip locked
   ) as free
   limit 1
 `;
 
 /** Waits for a transaction that has locked a product to be updated, without holding a product lock. */
-async function waitForProducts(trx: Knex.Transaction): Promise<void> {
+async function waitForProducts(trx: Knex.Transaction, partnerId: number): Promise<void> {
   const productId = await andRollBack(trx, async (savepoint) => {
     const { rows } = await savepoint.raw<{ rows: { product_id: number }[] }>(lockedProductSql);
     return rows[0]?.product_id;
   });
   if (productId === undefined) return;
   await andRollBack(trx, (savepoint) =>
-    savepoint.raw('select from products where product_id = ? for no key update', [productId]),
+    savepoint.raw('select from products where partner_id = ? and product_id = ? for no key update', [
+      partnerId,
+      productId,
+    ]),
   );
 }
 

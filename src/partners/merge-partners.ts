@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { waitForPartner } from '../etl/partner-lock';
 
 export interface PartnerMerge {
   feeds: number;
@@ -15,10 +16,6 @@ export interface PartnerMerge {
 
 /** Lock timeout: runs of both partners may be in progress. */
 const lockSeconds = 30;
-
-const lockSql = `
-  select partner_id, partner_name from partners where partner_name in (:from, :into) order by partner_id for update
-`;
 
 /** All columns that a feed loads: number and `created_at` of a product never change. */
 const values = [
@@ -47,7 +44,8 @@ const steps: Record<string, string> = {
     from (select kept.product_id as kept_id, removed.product_id as removed_id from ${duplicates}) as duplicate
     where product_id = removed_id`,
   duplicates: `
-    delete from products where product_id in (select removed.product_id from ${duplicates})`,
+    delete from products
+    where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
   products: 'update products set partner_id = :intoId where partner_id = :fromId',
   feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
   // Keeps the order of one partner's runs.
@@ -83,10 +81,13 @@ export async function mergePartners(
   const run = async (sql: string, bindings: object) =>
     (await trx.raw<{ rowCount: number }>(sql, bindings as never)).rowCount;
   await trx.raw(`set local lock_timeout = '${lockSeconds}s'`);
-  const { rows } = await trx.raw<{ rows: { partner_id: number; partner_name: string }[] }>(lockSql, {
-    from,
-    into,
-  });
+  const known = await trx('partners').whereIn('partner_name', [from, into]).pluck<number[]>('partner_id');
+  for (const partnerId of known.toSorted((a, b) => a - b)) await waitForPartner(trx, partnerId);
+  // Uploads for these partners wait too; a partner may have another name since, or none.
+  const { rows } = await trx.raw<{ rows: { partner_id: number; partner_name: string }[] }>(
+    'select partner_id, partner_name from partners where partner_id = any (?) order by partner_id for update',
+    [known],
+  );
   const idOf = (name: string) => rows.find(({ partner_name }) => partner_name === name)?.partner_id;
   const [fromId, intoId] = [idOf(from), idOf(into)];
   const merge = { feeds: 0, products: 0, duplicates: 0, replaced: 0, orders: 0, keys: 0, webhooks: 0 };

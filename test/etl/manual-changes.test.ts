@@ -93,7 +93,7 @@ const undisturbed = { outcome: 'completed', errors: [] };
 /** Statements of a run, by the step that they start. */
 const phases = {
   staging: /create temporary table feed_rows/,
-  locking: /from partners where partner_id = .* for no key update$/,
+  locking: /^select pg_advisory_xact_lock/,
   comparing: /create temporary table feed_changes/,
   updating: /update products/,
   committing: /^COMMIT;/,

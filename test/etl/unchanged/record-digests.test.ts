@@ -191,7 +191,7 @@ describe('a partner with stored digests', () => {
     const dear = await service.api.uploadFeed(`${head}A,Tent,2\n`, partner);
     const waiting = async (runs: number) => {
       const { rows } = await service.db.raw(
-        "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%for no key update%' and datname = current_database()",
+        "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'pg_advisory_xact_lock|for no key update' and datname = current_database()",
       );
       return Number(rows[0].count) === runs;
     };

@@ -1,0 +1,48 @@
+import type { Knex } from 'knex';
+import { FeedFailure } from './run-result';
+
+/*
+ * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
+ * transaction: it writes nothing, and uploads never wait for it. The low byte of the key separates it from other locks (see
+ * `claimRun`).
+ *
+ * Release 1.2.0 locks the row of the partner instead, and its processes run during an upgrade: so every holder locks the row
+ * too, after the advisory lock. The next release does not.
+ */
+const advisoryKey = '(cast(? as bigint) << 8) | 3';
+
+/**
+ * Locks the partner's products against other runs until the transaction ends.
+ *
+ * Thus an anti-join finds the new products, and existing ones consume no product id.
+ * @throws FeedFailure when the partner no longer exists
+ */
+export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
+  await waitForPartner(trx, partnerId);
+  const { rows } = await trx.raw<{ rows: unknown[] }>(
+    'select from partners where partner_id = ? for no key update',
+    [partnerId],
+  );
+  if (rows.length === 0) {
+    throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
+  }
+}
+
+/** Acquires the partner's lock without its row, which the caller locks next. Of several partners: by ascending number. */
+export async function waitForPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
+  await trx.raw(`select pg_advisory_xact_lock(${advisoryKey})`, [partnerId]);
+}
+
+/** Locks the partner unless it is locked already. @returns whether it is locked now, and exists */
+export async function tryLockPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: [{ locked: boolean }] }>(
+    `select pg_try_advisory_xact_lock(${advisoryKey}) as locked`,
+    [partnerId],
+  );
+  if (!rows[0].locked) return false;
+  const row = await trx.raw<{ rows: unknown[] }>(
+    'select from partners where partner_id = ? for no key update skip locked',
+    [partnerId],
+  );
+  return row.rows.length > 0;
+}

@@ -1,0 +1,102 @@
+import type { Knex } from 'knex';
+import { applyChanges, compareProducts, listChanges } from '../../src/etl/load';
+import { RunStats } from '../../src/etl/run-stats';
+import { createStaging } from '../../src/etl/staging';
+import { startTestService, type TestService } from '../support/service';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  // PostgreSQL then believes that every partner has one product, also those that the tests add.
+  await service.db.raw(`
+    alter table products set (autovacuum_enabled = off);
+    insert into partners (partner_name) select 'Tiny ' || n from generate_series(1, 300) as n;
+    insert into products (feed_id, partner_id, sku, product_name) select 1, partner_id, 'A', 'Name' from partners;
+    analyze products
+  `);
+});
+
+interface Sizes {
+  products: number;
+  staged: number;
+  /** Rows that the run believes to have staged. */
+  copied?: number;
+}
+
+let partners = 0;
+
+/** Creates a partner with products whose statistics are unknown, and stages rows; each of their prices differs. */
+async function stage(trx: Knex.Transaction, { products, staged, copied = staged }: Sizes) {
+  const { rows } = await service.db.raw<{ rows: [{ partner_id: number }] }>(
+    'insert into partners (partner_name) values (?) returning partner_id',
+    [`Partner ${++partners}`],
+  );
+  const partnerId = rows[0].partner_id;
+  const skus = "lpad(cast(n as text), 8, '0')";
+  await service.db.raw(
+    `insert into products (feed_id, partner_id, sku, product_name, price)
+     select 1, ?, ${skus}, 'Name', 1 from generate_series(1, cast(? as integer)) as n`,
+    [partnerId, products],
+  );
+  await createStaging(trx);
+  await trx.raw(
+    `insert into feed_rows (line, row_number, sku, product_name, price)
+     select n + 1, n, ${skus}, 'Name', 2 from generate_series(1, cast(? as integer)) as n`,
+    [staged],
+  );
+  const stats = new RunStats(false);
+  stats.copied = copied;
+  const feed = {
+    feedId: 2,
+    partnerId,
+    columns: new Set(['sku', 'product_name', 'price'] as const),
+    skuColumnNumber: 1,
+  };
+  return { feed, stats };
+}
+
+/** Counts the products that the transaction has read. */
+async function countRead(trx: Knex.Transaction): Promise<number> {
+  const { rows } = await trx.raw<{ rows: [{ count: string }] }>(
+    `select seq_tup_read + coalesce(idx_tup_fetch, 0) as count from pg_stat_xact_user_tables where relname = 'products'`,
+  );
+  return Number(rows[0].count);
+}
+
+describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
+  { products: 4_000, staged: 10, readAtMost: { compare: 10, update: 15 } },
+  { products: 10, staged: 4_000, readAtMost: { compare: 4_000, update: 10_000 } },
+  { products: 4_000, staged: 4_000, readAtMost: { compare: 4_000, update: 20_000 } },
+  { products: 4_000, staged: 4_000, copied: 60_000, readAtMost: { compare: 20_000, update: 20_000 } },
+])(
+  'staged rows ($staged) of a partner with $products products that PostgreSQL does not expect',
+  ({ readAtMost, ...sizes }) => {
+    it('are compared, listed and updated without reading the products once for each row', async () => {
+      const trx = await service.db.transaction();
+      try {
+        const { feed, stats } = await stage(trx, sizes);
+        let before = await countRead(trx);
+        const readSince = async () => {
+          const now = await countRead(trx);
+          const read = now - before;
+          before = now;
+          return read;
+        };
+        const both = Math.min(sizes.products, sizes.staged);
+
+        const counters = await compareProducts(trx, feed, stats);
+        expect(counters).toMatchObject({ updated: both, inserted: sizes.staged - both });
+        expect(await readSince()).toBeLessThanOrEqual(readAtMost.compare);
+
+        const { changes } = await listChanges(trx, feed, { afterRow: 0, limit: 5 });
+        expect(changes).toHaveLength(5);
+        expect(await readSince()).toBeLessThanOrEqual(10);
+
+        await applyChanges(trx, feed, { inserted: 0, updated: both }, 100);
+        expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);
+      } finally {
+        await trx.rollback();
+      }
+    });
+  },
+);
