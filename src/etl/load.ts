@@ -5,10 +5,6 @@ import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 
-/** Joins the stored changes with the products that they change. */
-export const isChangedSql = `(products.partner_id, products.sku, products.product_id)
-  = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)`;
-
 /**
  * Maximum number of staged rows whose products are looked up one by one, 7 µs each. For more, all products of the partner are
  * read, 1 µs each: a million of them takes as long as 70,000 to 100,000 look-ups.
@@ -29,7 +25,8 @@ const lookUpsMax = 50_000;
  * - `compare` is told its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
  *   sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
  * - The other statements take the partner from the stored change, not from a constant. What they read without a change is
- *   then the whole table, and its size is always known. By partner, sku and number, each index finds one product.
+ *   then the whole table, and its size is always known. By partner, sku and number, each index finds one product. PostgreSQL
+ *   expects far too few rows of this join, so that nothing else is joined with its result.
  *
  * The update skips a product that a manual change has moved to another partner or sku.
  *
@@ -70,10 +67,16 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
       from feed_changes
     `,
     update: `
+      with changed as materialized (
+        select feed_rows.*, feed_changes.partner_id, feed_changes.product_id
+        from feed_changes join feed_rows using (line)
+        where product_id is not null
+      )
       update products
       set feed_id = :feedId, ${list((field) => `${field} = ${incoming(field)}`)}
-      from feed_changes join feed_rows using (line)
-      where ${isChangedSql}
+      from changed as feed_rows
+      where (products.partner_id, products.sku, products.product_id)
+        = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
     `,
     insert: `
       insert into products (feed_id, partner_id, sku, ${fields.join(', ')})

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { applyChanges, compareProducts, isChangedSql, isContention } from './load';
+import { applyChanges, compareProducts, isContention } from './load';
 import type { StagedFeed } from './staging';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
@@ -47,7 +47,9 @@ const lockedProductSql = `
   select product_id from feed_changes where product_id is not null
   except
   select product_id from (
-    select product_id from products where exists (select from feed_changes where ${isChangedSql})
+    select product_id from products where (partner_id, sku, product_id) in (
+      select partner_id, sku, product_id from feed_changes
+    )
     for no key update skip locked
   ) as free
   limit 1

@@ -55,10 +55,11 @@ async function stage(trx: Knex.Transaction, { products, staged, copied = staged 
   return { feed, stats };
 }
 
-/** Counts the products that the transaction has read. */
-async function countRead(trx: Knex.Transaction): Promise<number> {
+/** Counts the rows that the transaction has read. */
+async function countRead(trx: Knex.Transaction, table: 'products' | 'feed_rows'): Promise<number> {
   const { rows } = await trx.raw<{ rows: [{ count: string }] }>(
-    `select seq_tup_read + coalesce(idx_tup_fetch, 0) as count from pg_stat_xact_user_tables where relname = 'products'`,
+    'select seq_tup_read + coalesce(idx_tup_fetch, 0) as count from pg_stat_xact_user_tables where relid = to_regclass(?)',
+    [table],
   );
   return Number(rows[0].count);
 }
@@ -75,9 +76,9 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
       const trx = await service.db.transaction();
       try {
         const { feed, stats } = await stage(trx, sizes);
-        let before = await countRead(trx);
+        let before = await countRead(trx, 'products');
         const readSince = async () => {
-          const now = await countRead(trx);
+          const now = await countRead(trx, 'products');
           const read = now - before;
           before = now;
           return read;
@@ -94,6 +95,7 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
 
         await applyChanges(trx, feed, { inserted: 0, updated: both }, 100);
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);
+        expect(await countRead(trx, 'feed_rows')).toBeLessThanOrEqual(10 * sizes.staged);
       } finally {
         await trx.rollback();
       }
