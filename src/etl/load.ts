@@ -26,7 +26,7 @@ const lookUpsMax = 50_000;
  *   sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
  * - The other statements take the partner from the stored change, not from a constant. What they read without a change is
  *   then the whole table, and its size is always known. By partner, sku and number, each index finds one product. PostgreSQL
- *   expects far too few rows of this join, so that nothing else is joined with its result.
+ *   expects far too few rows of this join: it must be the last one, by `from_collapse_limit`.
  *
  * The update skips a product that a manual change has moved to another partner or sku.
  *
@@ -67,16 +67,11 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
       from feed_changes
     `,
     update: `
-      with changed as materialized (
-        select feed_rows.*, feed_changes.partner_id, feed_changes.product_id
-        from feed_changes join feed_rows using (line)
-        where product_id is not null
-      )
       update products
       set feed_id = :feedId, ${list((field) => `${field} = ${incoming(field)}`)}
-      from changed as feed_rows
+      from feed_changes join feed_rows using (line)
       where (products.partner_id, products.sku, products.product_id)
-        = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
+        = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
     `,
     insert: `
       insert into products (feed_id, partner_id, sku, ${fields.join(', ')})
@@ -162,10 +157,11 @@ export async function applyChanges(
   if (inserted > 0) await trx.raw(sql.insert, { feedId, partnerId });
   if (updated === 0) return;
   // A wait for the table, for example while an index is created, has no such timeout.
-  await trx.raw('lock table products in row exclusive mode');
+  await trx.raw('lock table products in row exclusive mode; set local from_collapse_limit = 1');
   const { rowCount } = await withLockTimeout(trx, lockMilliseconds, () =>
     trx.raw<{ rowCount: number }>(sql.update, { feedId }),
   );
+  await trx.raw('set local from_collapse_limit to default');
   if (rowCount !== updated) throw new ProductsGone();
 }
 
