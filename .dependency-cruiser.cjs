@@ -13,9 +13,9 @@ const rooms = {
   partners: ['shared', 'db', 'feed-format'],
   idempotency: ['shared', 'db'],
   keys: ['shared', 'db'],
-  etl: ['shared', 'db', 'storage', 'feed-format'],
+  etl: ['shared', 'db', 'storage', 'feed-format', 'partners'],
   jobs: ['shared', 'db', 'events', 'feed-format', 'http', 'etl'],
-  runs: ['shared', 'db', 'storage', 'feed-format', 'http', 'etl', 'jobs'],
+  runs: ['shared', 'db', 'storage', 'feed-format', 'partners', 'http', 'etl', 'jobs'],
   feeds: [
     'shared',
     'db',

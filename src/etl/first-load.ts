@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { copyRows, formatValues, RepeatedSku, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
 import { isContention, keepDigests } from './load';
-import { tryLockPartner } from './partner-lock';
+import { tryLockPartner } from '../partners/partner-lock';
 import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';
 import type { RunCounters } from './run-result';

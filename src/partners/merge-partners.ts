@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { waitForPartner } from '../etl/partner-lock';
+import { waitForPartner } from './partner-lock';
 
 export interface PartnerMerge {
   feeds: number;

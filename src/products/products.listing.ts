@@ -56,10 +56,6 @@ async function readProducts(db: Database, search: Search, words?: readonly strin
       sortedWords,
     );
     if (found) return sortFound(db, { ...search, hasWords: isAmong(found) });
-    // Words that many products have.
-    if (search.filters.length === 0 && (field === 'created_at' || field === 'product_id')) {
-      return readInOrder(db, search);
-    }
   }
   const page = await inSnapshot(
     db,
@@ -113,12 +109,10 @@ function read<Row>(db: Database, { limit, filters }: Search, statement: Sql): Pr
 function readInOrder(db: Database, search: Search): Promise<ProductRow[]> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
-    select ${raw(productColumns)} from products where ${where} and ${matchesWords(search)} and ${raw(isActive)}
+    select ${raw(productColumns)} from products where ${where} and ${raw(isActive)}
     order by ${orderBy} limit ${raw(search.limit)}`;
   return read(db, search, statement);
 }
-
-const matchesWords = ({ hasWords }: Search) => hasWords ?? raw('true');
 
 /** Maximum number of products with the words of a search that are read by their keys and sorted, in about 20 ms. */
 const sortedWords = 5_000;
@@ -138,10 +132,25 @@ function sortFound(db: Database, search: Search): Promise<ProductRow[]> {
 
 /** @returns undefined if all matches must be sorted */
 async function readMatches(trx: Database, search: Search): Promise<ProductRow[] | undefined> {
+  if (search.filters.length === 0) return scanForWords(trx, search);
   const page = await readFewOrScan(trx, search, scannedRows(search.limit));
   // Of several filters, a sort uses all indexes.
   if (page || search.filters.length > 1 || (await isSortable(trx, search))) return page;
   return readFewOrScan(trx, search, longScanRows);
+}
+
+/** Scans the order for words that many products have. @returns undefined if the page is not full */
+async function scanForWords(trx: Database, search: Search): Promise<ProductRow[] | undefined> {
+  const { where, orderBy } = rowRange(search);
+  const statement = sql`
+    select ${raw(productColumns)}
+    from (
+      select * from products where ${where} and ${raw(isActive)}
+      order by ${orderBy} limit ${raw(scannedRows(search.limit))}
+    ) as products
+    where ${matches(search)} limit ${raw(search.limit)}`;
+  const page = await read<ProductRow>(trx, search, statement);
+  return page.length === search.limit ? page : undefined;
 }
 
 /**

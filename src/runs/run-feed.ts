@@ -10,7 +10,7 @@ import type { RowSource } from '../etl/copy-rows';
 import { loadFirstFeed } from '../etl/first-load';
 import { replaceRowIssues } from '../etl/keep-issues';
 import { mergeStaged } from '../etl/merge-staged';
-import { lockPartner } from '../etl/partner-lock';
+import { lockPartner } from '../partners/partner-lock';
 import { rejectSupersededRows } from '../etl/repeated-skus';
 import { failedCounters, FeedFailure, failureReason, type RunCounters } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
@@ -119,7 +119,9 @@ async function loadFeed(
       let staged = await stage();
       stats.phase = 'comparing';
       await markLoading(db, feed.feedId);
-      await lockPartner(trx, feed.partnerId);
+      if (!(await lockPartner(trx, feed.partnerId))) {
+        throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
+      }
       if (!(await digests.areCurrent())) {
         // Another run or a manual change has committed since; under the lock, no other run can.
         stats.reset();

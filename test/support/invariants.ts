@@ -215,7 +215,7 @@ async function leakedConnections(
   pooled: boolean,
   patienceMilliseconds: number,
 ): Promise<string[]> {
-  const ours = ['api', 'upload keys', 'sales rollup', 'etl', 'queue', 'test'];
+  const ours = ['api', 'upload keys', 'sales rollup', 'search index', 'etl', 'queue', 'test'];
   const deadline = performance.now() + patienceMilliseconds;
   for (;;) {
     const { rows } = await db.raw<{ rows: object[] }>(

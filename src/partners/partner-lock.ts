@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import { FeedFailure } from './run-result';
 
 /*
  * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
@@ -15,17 +14,15 @@ const advisoryKey = '(cast(? as bigint) << 8) | 3';
  * Locks the partner's products against other runs until the transaction ends.
  *
  * Thus an anti-join finds the new products, and existing ones consume no product id.
- * @throws FeedFailure when the partner no longer exists
+ * @returns false when the partner no longer exists
  */
-export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
+export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   await waitForPartner(trx, partnerId);
   const { rows } = await trx.raw<{ rows: unknown[] }>(
     'select from partners where partner_id = ? for no key update',
     [partnerId],
   );
-  if (rows.length === 0) {
-    throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
-  }
+  return rows.length > 0;
 }
 
 /** Acquires the partner's lock without its row, which the caller locks next. Of several partners: by ascending number. */
