@@ -1,3 +1,4 @@
+import { indexBacklog } from '../../src/products/search-index';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { operations, parametersOf, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
@@ -41,6 +42,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const waiting = await api.uploadFeed(csv, partnerName);
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
   const productId = products.items[0].product_id as string;
+  await indexBacklog(service.db);
   const { body: order } = await api.post('/orders', {
     partner_name: partnerName,
     customer_reference: `${mark} reference`,
@@ -57,6 +59,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       cursor: [productId, order.order_id, '1'],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
+      q: [`${mark} tent`],
       brand: [`${mark} brand`],
       category: [`${mark} category`],
     },
@@ -73,7 +76,7 @@ const unknownIds: PartnerValues['values'] = {
 
 /** Parameters that do not identify data of a partner. */
 const neutral = new Set([
-  ...['availability', 'code', 'currency', 'grain', 'limit', 'order', 'severity', 'sort_by'],
+  ...['availability', 'code', 'currency', 'field', 'grain', 'limit', 'order', 'severity', 'sort_by'],
   ...['If-None-Match', 'If-Range', 'Last-Event-ID', 'Prefer', 'Range'],
 ]);
 
