@@ -188,7 +188,7 @@ describe('partitionProducts', () => {
     const partitioned = partition(db, 4);
     await eventually('the copy is verified', async () => {
       const { rows } = await db.raw<{ rows: [{ there: boolean }] }>(
-        "select to_regclass('products_brand_copy') is not null or to_regclass('products_active_brand_copy') is not null as there",
+        "select to_regclass('products_partner_id_sku_copy') is not null as there",
       );
       return rows[0].there;
     });
