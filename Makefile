@@ -12,11 +12,14 @@ last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 # The tests that make up their input for as long as they are told.
 fuzzed := test/hostile/fuzz-csv test/hostile/fuzz-multipart test/etl/manual-changes test/etl/unchanged/record-digests
 
+# What the service is compared with has packages of its own.
+peers := scripts/bench/peers
+
 # Words that have a standard term; the account `nobody` may be named in quotes.
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release fuzz schemathesis mock bench bench-release load audit clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release fuzz schemathesis mock bench bench-release bench-peers week load audit clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +101,12 @@ bench: node_modules/.installed-all dist/.built ## measure all that is to be fast
 bench-release: node_modules/.installed-all dist/.built dist/last-release/.built ## measure this version beside the last release (QUICK=1, ROUNDS=n)
 	$(BIN)/tsx scripts/bench/main.ts --only=release $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds=$(ROUNDS))
 
+bench-peers: node_modules/.installed-all dist/.built $(peers)/dist/.built ## measure the service beside fastify with Drizzle and NestJS with TypeORM (QUICK=1, ROWS=n, ROUNDS=n)
+	$(BIN)/tsx scripts/bench/main.ts --only=peers $(if $(QUICK),--quick) $(if $(ROWS),--products=$(ROWS)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+
+week: node_modules/.installed-all dist/.built ## show what the catalog remembers of a week of feeds (FEED=feed.csv)
+	$(BIN)/tsx scripts/week-of-feeds.ts $(FEED)
+
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
 
@@ -114,7 +123,7 @@ clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 
 	@npm run --silent admin -- objects clean $(if $(DRY_RUN),--dry-run)
 
 clean: ## remove what was installed and built; data stay
-	rm -rf node_modules dist
+	rm -rf node_modules dist $(peers)/node_modules $(peers)/dist
 
 # What the service needs to run; a full installation has it too.
 node_modules/.installed: package.json package-lock.json
@@ -138,4 +147,12 @@ dist/last-release/.built: | node_modules/.installed-all
 	git archive $(last_release) | tar -x -C dist/last-release
 	ln -s ../../node_modules dist/last-release/node_modules
 	$(BIN)/tsc -p dist/last-release/tsconfig.build.json
+	touch $@
+
+$(peers)/node_modules/.installed: $(peers)/package.json $(peers)/package-lock.json
+	npm ci --prefix $(peers)
+	touch $@
+
+$(peers)/dist/.built: $(wildcard $(peers)/*.ts) $(peers)/tsconfig.json $(peers)/node_modules/.installed
+	$(BIN)/tsc -p $(peers)
 	touch $@

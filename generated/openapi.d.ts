@@ -4,6 +4,30 @@
  */
 
 export interface paths {
+    "/feeds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List feeds
+         * @description Feeds that match all given filters, newest first: by `uploaded_at`, ties by feed number. Without filters, a page
+         *     begins with the last upload. `uploaded_from` is inclusive, `uploaded_to` exclusive, so that two adjoining periods
+         *     have no feed in common.
+         *
+         *     If several parameters are wrong, `cursor` is reported first (400), then the others (422).
+         */
+        get: operations["listFeeds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/feeds/upload": {
         parameters: {
             query?: never;
@@ -18,7 +42,8 @@ export interface paths {
          * @description Stores one CSV file of a partner, and creates a submission job and a validation job. Products are loaded by
          *     running the validation job, not by the upload.
          *
-         *     Parts may come in any order; other parts are ignored. A body has at most 100 parts (else 400), and 1 MiB
+         *     `format`, `mode`, `collection` and `max_skipped_percent` must precede the file (else 422); the other parts may come in any
+         *     order, and unknown ones are ignored. A body has at most 100 parts (else 400), and 1 MiB
          *     besides the file (else 413). `partner_name` is UTF-8, or in the charset that its part declares; invalid bytes
          *     and U+FFFD are 422. These checks of the file are made in this order (400 each):
          *
@@ -27,8 +52,12 @@ export interface paths {
          *        `application/csv` or `application/vnd.ms-excel`.
          *     2. It is not empty. White space and a byte order mark alone count as empty.
          *     3. It is UTF-8, all of it. A leading byte order mark is ignored.
-         *     4. Its header row has `product_name` and `sku`, and no column of the format twice. Names are trimmed and
-         *        compared without case. The delimiter is a comma, or `;` or a tab where the header row shows it.
+         *     4. Its header row has `product_name` and `sku` (in mode `update`, only `sku`), and no column of the format twice. Names
+         *        are trimmed and compared without case. The delimiter is a comma, or `;` or a tab where the header row shows it.
+         *
+         *     With a **format**, the file is read as the format says: `format` names a built-in one, or one of the partner. Without it the
+         *     partner's own format `default` applies, if there is one; `format=standard` overrides that. Names that end in `.csv.gz`,
+         *     `.tsv`, `.tsv.gz` or `.txt` are accepted then.
          *
          *     The columns are `sku`, `product_name`, `description`, `brand`, `category`, `price`, `currency` and
          *     `availability`, in any order; `GET /feeds/profile` describes each. Other columns are ignored.
@@ -106,6 +135,10 @@ export interface paths {
          *     issues. A file that an upload would reject is 200: `refusal` has the text of the upload, and `hint` names a
          *     file that is not CSV in UTF-8, for example an Excel workbook, with the way out. The rest of a larger file, the
          *     catalog and other feeds are not considered.
+         *
+         *     `suggested_format` is a format that seems to fit, ready for `PUT /partners/{partner_name}/formats/{format_name}`,
+         *     and `sample` shows products under it. Of a file whose header row an upload without a format would refuse, headers,
+         *     rows and issues are those under the suggested format. Nothing is applied: an upload names its format.
          */
         post: operations["inspectFeed"];
         delete?: never;
@@ -151,6 +184,9 @@ export interface paths {
          *
          *     If the file cannot be read to its end, or another caller needs the slot of a slow download, the connection is
          *     closed before `Content-Length` bytes are sent.
+         *
+         *     The operator can limit how long raw files are kept. Those of feeds that never ran, and the last one that the
+         *     partner has loaded, are always there.
          */
         get: operations["downloadFeedFile"];
         put?: never;
@@ -223,6 +259,14 @@ export interface paths {
          *       the row has none.
          *
          *     `KnownRowIssueCode` lists the reasons for skipping a row.
+         *
+         *     **Withdrawals**
+         *
+         *     A feed with mode `replace` withdraws the active products of its collection that no row names. A row that is skipped, for any
+         *     reason, keeps its product from being withdrawn. A row that cannot be split into cells withholds all withdrawals of the run.
+         *     The run fails, and changes nothing, if it would withdraw more than ten and more than a fifth of the active products of the
+         *     collection, or leave none: `would_withdraw` and the message have the number, which `max_withdrawn` confirms. It fails too
+         *     if a newer `replace` feed of the collection has been loaded since, unless `allow_older` is true.
          *
          *     **Queue**
          *
@@ -312,10 +356,100 @@ export interface paths {
          *     feed are reported at the header, row 0. At most 10,000 entries are kept per run, errors before warnings, and
          *     fewer if their texts are very long (4 MiB in all); `issue_counts` are exact nevertheless, and `GET
          *     /jobs/{job_id}/rejects.csv` has the skipped rows. Empty for a submission job, and before the first run.
+         *
+         *     Entries are kept for 90 days after the end of the run, unless the operator chose another time. Then the list is empty
+         *     and has `issues_removed_at`; `issue_counts` stay. Run the job again to list them anew.
          */
         get: operations["listJobIssues"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runs of a job
+         * @description Every run of the job that has started, newest first, with its own counters and the reason of its failure; reverts also
+         *     while they are queued. A run whose process died has failed; the job is then run again automatically, unless a client was
+         *     waiting for it. A revert keeps its number then. Empty for a submission job, and before the first run. Of runs before contract 1.3.0, only the last one of each job is listed.
+         */
+        get: operations["listJobRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what a run changed
+         * @description The products that a run of the job has changed, by product number, in the shape of a plan: each product once, with its
+         *     values before and after the run. `row` and `line` are null: the history does not keep them. A run that failed, or has not
+         *     ended, has changed nothing. Products that were deleted since are left out, and so are those that only a change by SQL has
+         *     changed. A page ends early when its values reach 1 MiB.
+         */
+        get: operations["listRunChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a run
+         * @description Undoes a completed run of the job as a new run of the job, of the kind `revert`: products that the run changed get their
+         *     earlier values and `feed_id` back, those that it inserted are withdrawn, those that it withdrew are restored. It is all or
+         *     nothing. Orders stay as they are. The job, its issues and its rejects go on showing the last load; `GET
+         *     /jobs/{job_id}/runs` shows the revert, and `GET /jobs/{job_id}/changes` what it changed. A revert can be reverted.
+         *
+         *     **Conflicts**
+         *
+         *     A product that is no longer as the run left it, because another run, a withdrawal or a change by SQL has changed it since,
+         *     is a conflict. By default the response is 409 with the first 100 conflicts, and nothing changes; with
+         *     `on_conflict=skip`, these products are left alone and counted as `skipped`. To undo several runs, begin with the last one:
+         *     then there are no conflicts. If a product is changed between the request and the revert, the revert fails (`status: failed`,
+         *     also with 200).
+         *
+         *     **Preview**
+         *
+         *     With `dry_run=true`, nothing changes: `items` has the changes in the shape of a plan, in pages by product number, and
+         *     `conflicts` the first 100 conflicts.
+         *
+         *     **Queue**
+         *
+         *     A revert waits in the same queue as loads and is executed like these; see `runJob`. It cannot be cancelled. A repeated
+         *     request joins a revert of the same run that is queued or running, and is 409 after it: so a run is not reverted twice.
+         *     With `Prefer: respond-async`, the response is 202 immediately, and `GET /jobs/{job_id}/runs` shows the progress.
+         */
+        post: operations["revertRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -361,6 +495,10 @@ export interface paths {
          *     Uploads ignore columns whose names begin with `_`. The generated cells are safe to open in a spreadsheet; the
          *     original ones are not changed.
          *
+         *     Of a feed with a format, they are a file of that format: in its encoding, behind as many blank lines as `skip_lines`
+         *     says, with the cells that were filled down, and never packed. Without a header row, the generated columns are left
+         *     out.
+         *
          *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
          *     they contain the rows that it had skipped by then. If another caller needs the slot of a slow download, the
          *     connection is closed: request it again.
@@ -369,6 +507,124 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/formats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List formats
+         * @description The formats that an upload can name: first the built-in ones, which cannot be changed, by name; then those of partners, by
+         *     partner and name, by code point. A format says how to read a file; an upload names it in its field `format`.
+         */
+        get: operations["listFormats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List partners
+         * @description Partners by name, by code point, each with its numbers. A partner exists from its first upload on. The numbers are
+         *     exact: they change in the transaction that changes what they count.
+         */
+        get: operations["listPartners"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a partner
+         * @description A partner with its numbers, as in the list.
+         */
+        get: operations["getPartner"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/products.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a partner's products as a feed
+         * @description The active products in the feed format, by product number: UTF-8 with commas, all columns, prices with all their
+         *     digits. To load the file again leaves every product unchanged.
+         *
+         *     The products are read while they are sent: a run that is committed meanwhile can be in the file in part. If the
+         *     connection is cut before the end, the file is not complete.
+         */
+        get: operations["downloadPartnerProducts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/formats/{format_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a partner's format
+         * @description A partner's own format. `GET /formats` has the built-in ones too.
+         */
+        get: operations["getFormat"];
+        /**
+         * Create or replace a partner's format
+         * @description Stores a format under a name: it is created, or replaces the one of this name as a whole. A partner that does not exist is
+         *     created, as by an upload. A partner has at most 100 formats.
+         *
+         *     Feeds that were uploaded keep the definition of then. A format with the name `default` applies to the partner's uploads
+         *     without `format`.
+         */
+        put: operations["replaceFormat"];
+        post?: never;
+        /**
+         * Delete a partner's format
+         * @description Deletes the format, and responds with it as it was. Feeds that were uploaded with it keep its definition.
+         */
+        delete: operations["deleteFormat"];
         options?: never;
         head?: never;
         patch?: never;
@@ -383,12 +639,17 @@ export interface paths {
         };
         /**
          * List products
-         * @description Products that match all given filters. The default order is `created_at` descending, ties by product number
+         * @description Active products that match all given filters: withdrawn ones are left out unless `include_withdrawn` is true. The default
+         *     order is `created_at` descending, ties by product number
          *     descending; `order` alone reverses it. With `sort_by`, ties are ordered by product number in the same
          *     direction, and products without a value come last in both directions. Fields without a value are omitted.
          *
          *     `cursor` without `sort_by` continues the default order after that product, without gaps or repeats. With
          *     `sort_by=product_id` a cursor is a position: the product need not exist. With any other `sort_by` it is 400.
+         *
+         *     With `as_of`, the page shows the catalog of one partner as it was then, by product number ascending: `partner_name` is
+         *     required unless the key is limited to a partner, `cursor` is a position, and `q` and other orders are 422. The filters
+         *     compare the values of that time. `as_of` is 410 before the kept history of the partner begins.
          *
          *     If several parameters are wrong, `sort_by` is reported first, then `order`, then `cursor` (400), then the
          *     others (422).
@@ -433,9 +694,105 @@ export interface paths {
         };
         /**
          * Get a product
-         * @description One product with all fields; those without a value are null.
+         * @description One product with all fields; those without a value are null. A withdrawn product is shown too, with `withdrawn_at`. With `as_of`, the product as it was then: 404 before it was created, 410 before its kept history begins.
          */
         get: operations["getProduct"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{product_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions of a product
+         * @description Every version of a product, newest first: the one in force has no end. A version begins with a run that changed the
+         *     product, or with its withdrawal. What a run left unchanged is no version. A change that no run made (by SQL) is part of the
+         *     change of the next run of the partner, which then is external.
+         *
+         *     The history begins when the product was created, or when the service began to keep it; the oldest version then has no changes.
+         */
+        get: operations["listProductHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{product_id}/prices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the prices of a product and its prior price
+         * @description The changes of the price, and the lowest price of the `days` before the current price began, as a shop must show it beside a
+         *     reduction in the European Union (Directive 98/6/EC, article 6a: at least 30 days).
+         *
+         *     The window ends when the current price began, and begins `days` of 24 hours earlier. Each price counts that was in force at
+         *     any moment of it, the one at its start included. What does not count: the current price itself, times without a price or
+         *     in which the product was withdrawn, and prices in another currency than the current one. A restoration begins a price;
+         *     a change of other fields does not.
+         */
+        get: operations["getProductPrices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{product_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw a product
+         * @description Takes a product out of the catalog until a later feed names it: it cannot be ordered, and is left out of lists, facets
+         *     and counts. Orders that exist keep it. A product that is withdrawn already stays as it is. The next run of the partner
+         *     compares all rows of its feed, and thus takes as long as a first one.
+         */
+        post: operations["withdrawProduct"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{product_id}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the record a product comes from
+         * @description The record of the raw file that gave the product its present values, byte for byte. A later record that changes nothing
+         *     leaves the source as it is; so do a withdrawal, and a change by the operator that no feed has overwritten.
+         *
+         *     Of a removed or missing file, `record_base64` and `record_text` are null. `record_sha256` stays if the service removed the
+         *     file. Of a product that was last changed before version 1.3.0, the three are null: its place in the file is unknown.
+         */
+        get: operations["getProductSource"];
         put?: never;
         post?: never;
         delete?: never;
@@ -510,6 +867,31 @@ export interface paths {
          * @description One order with its items.
          */
         get: operations["getOrder"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/items/{order_item_id}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the record an order item comes from
+         * @description The record of the raw file that gave the product its values when the order was created, byte for byte. Later feeds do not
+         *     change it.
+         *
+         *     Of a removed or missing file, `record_base64` and `record_text` are null. `record_sha256` stays if the service removed the
+         *     file. Of a partner that was removed, only `feed_id` is left. Of an item that was ordered before version 1.3.0, all fields
+         *     are null.
+         */
+        get: operations["getOrderItemSource"];
         put?: never;
         post?: never;
         delete?: never;
@@ -642,26 +1024,69 @@ export interface components {
          */
         OrderItemId: string;
         /**
-         * @description Cursor of the next page of issues or planned changes. Treat it as opaque.
+         * @description A position in a list of changes, for the next page; absent on the last page.
+         * @example 100
+         */
+        ChangePosition: string;
+        /**
+         * @description A position in a list by product number, for the next page; absent on the last page.
+         * @example PR00100
+         */
+        ProductPosition: string;
+        /**
+         * @description Cursor of the next page of issues, planned changes or runs. Treat it as opaque.
          * @example 100
          */
         RowPosition: string;
         /**
-         * @description Name of a partner. It is trimmed and normalized to Unicode NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 is a separate partner with exactly that name.) It must not be blank or contain control characters. Products are unique per partner and sku; analytics group orders by partner.
+         * @description Name of a partner. It is trimmed and normalized to Unicode NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 is a separate partner with exactly that name.) It must not be blank, `.` or `..`, or contain control characters. Products are unique per partner and sku; analytics group orders by partner.
          * @example Acme Outdoor
          */
         PartnerName: string;
-        /** @description The multipart form of an upload. */
+        /**
+         * Format: binary
+         * @description The CSV file, with a file name.
+         * @example sku,product_name,price,currency
+         *     TENT-2,Two-person tent,189.90,EUR
+         */
+        FeedFile: string;
+        /** @description The multipart form of an upload. `format`, `mode`, `collection` and `max_skipped_percent` must precede the file. */
         FeedUpload: {
             partner_name: components["schemas"]["PartnerName"];
-            /**
-             * Format: binary
-             * @description The CSV file, with a file name.
-             * @example sku,product_name,price,currency
-             *     TENT-2,Two-person tent,189.90,EUR
-             */
-            file: string;
+            format?: components["schemas"]["FormatName"];
+            mode?: components["schemas"]["LoadMode"];
+            collection?: components["schemas"]["Collection"];
+            max_skipped_percent?: components["schemas"]["MaxSkippedPercent"];
+            file: components["schemas"]["FeedFile"];
         };
+        /** @description The multipart form of an inspection. */
+        FeedInspectionUpload: {
+            partner_name: components["schemas"]["PartnerName"];
+            file: components["schemas"]["FeedFile"];
+        };
+        /**
+         * @description How the feed changes the catalog.
+         *
+         *     - `upsert`: inserts new products and updates known ones; products that it does not name stay
+         *     - `replace`: the same, and withdraws the active products of its collection that no row names
+         *     - `update`: changes known products only, for price and stock files; only `sku` is required, an unknown sku is skipped
+         *       (`unknown_sku`), and an empty `product_name` leaves the name
+         * @default upsert
+         * @example upsert
+         * @enum {string}
+         */
+        LoadMode: "upsert" | "replace" | "update";
+        /**
+         * @description A part of the partner's catalog, which a feed with mode `replace` describes as a whole. A product belongs to the collection of the feed that last named it in a row that was loaded, unchanged rows included.
+         * @default main
+         * @example main
+         */
+        Collection: string;
+        /**
+         * @description The run fails if more than this percentage of the rows is skipped, and changes nothing. Absent or null: no limit.
+         * @example 5
+         */
+        MaxSkippedPercent: number | null;
         /** @description What an upload created. */
         FeedReceipt: {
             feed_id: components["schemas"]["FeedId"];
@@ -686,7 +1111,7 @@ export interface components {
              */
             size_bytes: number;
             /**
-             * @description The first feed of this partner with the same bytes, if its number is smaller; null if there is none. The feed is accepted nevertheless.
+             * @description The first feed of this partner with the same bytes, mode, collection and format, if its number is smaller; null if there is none. The feed is accepted nevertheless.
              * @example FD00001
              */
             duplicate_of: string | null;
@@ -768,11 +1193,475 @@ export interface components {
              * @example 272
              */
             size_bytes: number;
+            mode: components["schemas"]["LoadMode"];
+            collection: components["schemas"]["Collection"];
             /**
-             * @description The first feed of this partner with the same bytes, if its number is smaller; null if there is none. It can still change to an upload that started earlier and ended later.
+             * @description The format that the feed was uploaded with, whose definition of then it keeps; null if it has none, and is read as the specification says.
+             * @example weekly-price-list
+             */
+            format_name: string | null;
+            max_skipped_percent: components["schemas"]["MaxSkippedPercent"];
+            /**
+             * @description The first feed of this partner with the same bytes, mode, collection and format, if its number is smaller; null if there is none. It can still change to an upload that started earlier and ended later.
              * @example FD00001
              */
             duplicate_of: string | null;
+            /**
+             * Format: date-time
+             * @description When the raw file was removed, UTC, because it was old and the catalog did not need it any more; null while it is kept. Then it can neither be downloaded nor run (410).
+             * @example 2027-03-01T03:00:00.000Z
+             */
+            raw_file_removed_at: string | null;
+        };
+        /** @description A partner and its numbers. */
+        Partner: {
+            /**
+             * @description The name, which identifies the partner.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            /**
+             * @description The number of active products.
+             * @example 2
+             */
+            products: number;
+            /**
+             * @description The number of feeds that were uploaded.
+             * @example 2
+             */
+            feeds: number;
+            /**
+             * @description The feed that was uploaded last; null if there is none.
+             * @example FD00002
+             */
+            last_feed_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the last completed run of a feed ended, UTC; null before the first.
+             * @example 2026-03-01T09:31:00.000Z
+             */
+            last_completed_at: string | null;
+        };
+        /** @description One page of partners. */
+        PartnerList: {
+            /**
+             * @description The number of partners in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The partners, by name.
+             * @example [
+             *       {
+             *         "partner_name": "Acme Outdoor",
+             *         "products": 2,
+             *         "feeds": 2,
+             *         "last_feed_id": "FD00002",
+             *         "last_completed_at": "2026-03-01T09:31:00.000Z"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["Partner"][];
+            /**
+             * @description Cursor of the next page, the name of the last partner; absent on the last page.
+             * @example Acme Outdoor
+             */
+            next_cursor?: string;
+        };
+        /**
+         * @description Name of a format: built-in, or one of the partner's own. The partner's format `default` applies to its uploads that name none.
+         * @example weekly-price-list
+         */
+        FormatName: string;
+        /**
+         * @description How to read a file. With a format, a first line `sep=;` is taken off before anything else, lines may end in CR alone, and a delimiter at the end of every record is no field.
+         * @example {
+         *       "delimiter": ";",
+         *       "encoding": "windows-1252",
+         *       "skip_lines": 2,
+         *       "decimal_separator": ",",
+         *       "null_values": [
+         *         "-"
+         *       ],
+         *       "columns": {
+         *         "sku": {
+         *           "from": [
+         *             "Artikelnummer"
+         *           ]
+         *         },
+         *         "product_name": {
+         *           "join": [
+         *             "Bezeichnung",
+         *             "Farbe"
+         *           ],
+         *           "with": " "
+         *         },
+         *         "price": {
+         *           "from": [
+         *             "Preis",
+         *             "Price"
+         *           ]
+         *         },
+         *         "currency": {
+         *           "value": "EUR"
+         *         },
+         *         "availability": {
+         *           "from": [
+         *             "Bestand"
+         *           ]
+         *         }
+         *       },
+         *       "availability": {
+         *         "auf Lager": "in_stock",
+         *         "ausverkauft": "sold_out"
+         *       },
+         *       "ignore_rows_without": [
+         *         "Artikelnummer",
+         *         "Preis"
+         *       ]
+         *     }
+         */
+        FormatDefinition: {
+            /**
+             * @description What separates the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab where the header row shows it; without header row a comma.
+             * @example ;
+             */
+            delimiter?: string;
+            encoding?: components["schemas"]["FormatEncoding"];
+            /**
+             * @description Lines before the header row, or before the first row, that are not read; absent, none.
+             * @example 2
+             */
+            skip_lines?: number;
+            /**
+             * @description Whether there is a header row; absent, there is one. If not, `columns` have a `position` or a `value`.
+             * @example true
+             */
+            header?: boolean;
+            /**
+             * @description What precedes the decimals of a price, a point or a comma; absent, a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
+             * @example ,
+             */
+            decimal_separator?: string;
+            /**
+             * @description Texts that count as an empty cell, compared after white space at both ends is removed.
+             * @example [
+             *       "N/A",
+             *       "-"
+             *     ]
+             */
+            null_values?: string[];
+            columns: components["schemas"]["FormatColumns"];
+            availability?: components["schemas"]["FormatAvailability"];
+            /**
+             * @description Columns whose empty cells take the value above them.
+             * @example [
+             *       {
+             *         "column": "brand",
+             *         "by": "Gruppe"
+             *       }
+             *     ]
+             */
+            fill_down?: components["schemas"]["FillDown"][];
+            /**
+             * @description Headers of the partner. A row in which all these cells are empty is no row.
+             * @example [
+             *       "Artikelnummer",
+             *       "Preis"
+             *     ]
+             */
+            ignore_rows_without?: components["schemas"]["PartnerHeader"][];
+        };
+        /** @description A named way to read files, built-in or a partner's own. */
+        Format: {
+            /**
+             * @description The name, which an upload sends as `format`.
+             * @example weekly-price-list
+             */
+            format_name: string;
+            /**
+             * @description The partner whose format it is; null for a built-in one.
+             * @example Acme Outdoor
+             */
+            partner_name: string | null;
+            definition: components["schemas"]["FormatDefinition"];
+            /**
+             * Format: date-time
+             * @description When it was created, UTC; null for a built-in one.
+             * @example 2026-03-01T09:00:00.000Z
+             */
+            created_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was created or replaced last, UTC; null for a built-in one.
+             * @example 2026-03-01T09:00:00.000Z
+             */
+            updated_at: string | null;
+        };
+        /** @description One page of formats. */
+        FormatList: {
+            /**
+             * @description The number of formats in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The built-in formats, then those of partners.
+             * @example [
+             *       {
+             *         "format_name": "weekly-price-list",
+             *         "partner_name": "Acme Outdoor",
+             *         "definition": {
+             *           "delimiter": ";",
+             *           "encoding": "windows-1252",
+             *           "skip_lines": 2,
+             *           "decimal_separator": ",",
+             *           "null_values": [
+             *             "-"
+             *           ],
+             *           "columns": {
+             *             "sku": {
+             *               "from": [
+             *                 "Artikelnummer"
+             *               ]
+             *             },
+             *             "product_name": {
+             *               "join": [
+             *                 "Bezeichnung",
+             *                 "Farbe"
+             *               ],
+             *               "with": " "
+             *             },
+             *             "price": {
+             *               "from": [
+             *                 "Preis",
+             *                 "Price"
+             *               ]
+             *             },
+             *             "currency": {
+             *               "value": "EUR"
+             *             },
+             *             "availability": {
+             *               "from": [
+             *                 "Bestand"
+             *               ]
+             *             }
+             *           },
+             *           "availability": {
+             *             "auf Lager": "in_stock",
+             *             "ausverkauft": "sold_out"
+             *           },
+             *           "ignore_rows_without": [
+             *             "Artikelnummer",
+             *             "Preis"
+             *           ]
+             *         },
+             *         "created_at": "2026-03-01T09:00:00.000Z",
+             *         "updated_at": "2026-03-01T09:00:00.000Z"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["Format"][];
+            /**
+             * @description Cursor of the next page; absent on the last page.
+             * @example excel-eu
+             */
+            next_cursor?: string;
+        };
+        /**
+         * @description The encoding of the text; absent, UTF-8. A byte order mark in the file overrides it.
+         *
+         *     - `utf-8`, `utf-16le`, `utf-16be`: Unicode
+         *     - `windows-1252`, `iso-8859-1`, `iso-8859-15`: Western European
+         *     - `windows-1250`, `iso-8859-2`: Central European
+         *     - `windows-1251`: Cyrillic
+         *     - `windows-1254`: Turkish
+         *     - `shift_jis`, `euc-jp`: Japanese
+         *     - `euc-kr`: Korean
+         *     - `gb18030`: simplified Chinese
+         *     - `big5`: traditional Chinese
+         * @example windows-1252
+         * @enum {string}
+         */
+        FormatEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1254" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5";
+        /**
+         * @description Where each of our columns comes from. `sku` is required; without `product_name`, the format is for uploads in mode `update` only. A column without an entry is absent from the feed.
+         * @example {
+         *       "sku": {
+         *         "from": [
+         *           "Artikelnummer"
+         *         ]
+         *       },
+         *       "product_name": {
+         *         "from": [
+         *           "Bezeichnung"
+         *         ]
+         *       }
+         *     }
+         */
+        FormatColumns: {
+            sku: components["schemas"]["ColumnSource"];
+            product_name?: components["schemas"]["ColumnSource"];
+            description?: components["schemas"]["ColumnSource"];
+            brand?: components["schemas"]["ColumnSource"];
+            category?: components["schemas"]["ColumnSource"];
+            price?: components["schemas"]["ColumnSource"];
+            currency?: components["schemas"]["ColumnSource"];
+            availability?: components["schemas"]["ColumnSource"];
+        };
+        /**
+         * @description Where a column comes from: exactly one of `from`, `join`, `value` and `position`. Headers are compared without case and white space at both ends; one header can serve several columns.
+         * @example {
+         *       "from": [
+         *         "Preis",
+         *         "Price"
+         *       ]
+         *     }
+         */
+        ColumnSource: {
+            /**
+             * @description Headers of the partner; the first one that the header row has is used for the whole file.
+             * @example [
+             *       "Preis",
+             *       "Price"
+             *     ]
+             */
+            from?: components["schemas"]["PartnerHeader"][];
+            /**
+             * @description Headers of the partner whose cells become one text. Cells are trimmed, empty ones left out.
+             * @example [
+             *       "Bezeichnung",
+             *       "Farbe"
+             *     ]
+             */
+            join?: components["schemas"]["PartnerHeader"][];
+            /**
+             * @description The text between joined cells; required with `join`.
+             * @example
+             */
+            with?: string;
+            /**
+             * @description The text after the first of the joined cells; absent, it is that of `with`.
+             * @example -
+             */
+            first_with?: string;
+            /**
+             * @description The same value for all rows.
+             * @example EUR
+             */
+            value?: string;
+            /**
+             * @description The number of the field, from 1, in a file without header row.
+             * @example 3
+             */
+            position?: number;
+        };
+        /**
+         * @description A header as the partner writes it.
+         * @example Artikelnummer
+         */
+        PartnerHeader: string;
+        /**
+         * @description The partner's words for the stock status, each with ours; compared without case and white space at both ends. Other words are cleaned as without a format.
+         * @example {
+         *       "auf Lager": "in_stock",
+         *       "ausverkauft": "sold_out"
+         *     }
+         */
+        FormatAvailability: {
+            [key: string]: components["schemas"]["KnownAvailability"];
+        };
+        /**
+         * @description A stock status that the service knows.
+         *
+         *     - `in_stock`, `available`, `limited_stock`, `low_stock`, `preorder`, `backorder`: the product can be ordered
+         *     - `out_of_stock`, `unavailable`, `sold_out`, `discontinued`: it cannot
+         * @example in_stock
+         * @enum {string}
+         */
+        KnownAvailability: "in_stock" | "available" | "limited_stock" | "low_stock" | "preorder" | "backorder" | "out_of_stock" | "unavailable" | "sold_out" | "discontinued";
+        /**
+         * @description An empty cell takes the last value above it while the cell of `by` stays the same and is not empty. Of a joined column, the first cell is filled.
+         * @example {
+         *       "column": "brand",
+         *       "by": "Gruppe"
+         *     }
+         */
+        FillDown: {
+            column: components["schemas"]["ColumnName"];
+            by: components["schemas"]["PartnerHeader"];
+        };
+        /**
+         * @description The outcome of the last run of a feed's validation job.
+         * @example {
+         *       "summary": null
+         *     }
+         */
+        LastRunOfFeed: {
+            summary: components["schemas"]["LastRunSummary"];
+        };
+        /**
+         * @description A feed in a list, with the counters of its last run.
+         * @example {
+         *       "feed_id": "FD00002",
+         *       "partner_name": "Acme Outdoor",
+         *       "file_name": "summer.csv",
+         *       "content_type": "text/csv",
+         *       "status": "processing",
+         *       "uploaded_at": "2026-03-02T09:30:00.000Z",
+         *       "validation_job_id": "JV00002",
+         *       "validation_status": "queued",
+         *       "validation_message": "Validation job queued. Start it with POST /jobs/JV00002/run.",
+         *       "summary": null,
+         *       "raw_file_object_key": "raw/partners/acme-outdoor/feeds/FD00002/summer.csv",
+         *       "raw_file_bucket": "partner-feeds",
+         *       "sha256": "ff4559d91b8d282ce2cb372f260a7a8ef36f5d4e531a7350a83eda79559951dc",
+         *       "size_bytes": 267,
+         *       "mode": "upsert",
+         *       "collection": "main",
+         *       "format_name": null,
+         *       "max_skipped_percent": null,
+         *       "duplicate_of": null,
+         *       "raw_file_removed_at": null
+         *     }
+         */
+        ListedFeed: components["schemas"]["Feed"] & components["schemas"]["LastRunOfFeed"];
+        /** @description One page of feeds. */
+        FeedList: {
+            /**
+             * @description The number of feeds in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The feeds, newest first.
+             * @example [
+             *       {
+             *         "feed_id": "FD00002",
+             *         "partner_name": "Acme Outdoor",
+             *         "file_name": "summer.csv",
+             *         "content_type": "text/csv",
+             *         "status": "processing",
+             *         "uploaded_at": "2026-03-02T09:30:00.000Z",
+             *         "validation_job_id": "JV00002",
+             *         "validation_status": "queued",
+             *         "validation_message": "Validation job queued. Start it with POST /jobs/JV00002/run.",
+             *         "summary": null,
+             *         "raw_file_object_key": "raw/partners/acme-outdoor/feeds/FD00002/summer.csv",
+             *         "raw_file_bucket": "partner-feeds",
+             *         "sha256": "ff4559d91b8d282ce2cb372f260a7a8ef36f5d4e531a7350a83eda79559951dc",
+             *         "size_bytes": 267,
+             *         "mode": "upsert",
+             *         "collection": "main",
+             *         "format_name": null,
+             *         "max_skipped_percent": null,
+             *         "duplicate_of": null,
+             *         "raw_file_removed_at": null
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["ListedFeed"][];
+            next_cursor?: components["schemas"]["FeedId"];
         };
         /**
          * @description Kind of job.
@@ -838,6 +1727,106 @@ export interface components {
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
             progress?: components["schemas"]["JobProgress"];
+        };
+        /** @description One run of a validation job. */
+        Run: {
+            /**
+             * @description Number of the run, from 1 per job.
+             * @example 1
+             */
+            run: number;
+            kind: components["schemas"]["RunKind"];
+            /**
+             * @description The run that a revert undoes; absent for a load.
+             * @example 1
+             */
+            reverts_run?: number;
+            status: components["schemas"]["RunStatus"];
+            mode?: components["schemas"]["LoadMode"];
+            /**
+             * @description Name of the key that requested the run: `api-keys` for the keys of the settings. For a key that is limited to a partner, all keys but those of the partner are `operator`. Null if it is not known.
+             * @example api-keys
+             */
+            requested_by: string | null;
+            /**
+             * Format: date-time
+             * @description When the run was requested, UTC; null if it is not known.
+             * @example 2026-03-01T09:30:59.900Z
+             */
+            requested_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the run started, UTC; null while it is queued.
+             * @example 2026-03-01T09:31:00.000Z
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the run ended, UTC; null until then.
+             * @example 2026-03-01T09:31:01.250Z
+             */
+            finished_at: string | null;
+            /**
+             * @description Why the run failed; null unless it did.
+             * @example The run was cancelled.
+             */
+            failure_reason: string | null;
+            summary: components["schemas"]["EndedRunSummary"];
+        };
+        /**
+         * @description What the run does.
+         *
+         *     - `load`: loads the feed of the job
+         *     - `revert`: undoes an earlier run
+         * @example load
+         * @enum {string}
+         */
+        RunKind: "load" | "revert";
+        /**
+         * @description State of a run.
+         *
+         *     - `queued`: a revert that waits for its start
+         *     - `running`: in progress
+         *     - `completed`: its changes are in the catalog
+         *     - `failed`: it has changed nothing
+         * @example completed
+         * @enum {string}
+         */
+        RunStatus: "queued" | "running" | "completed" | "failed";
+        /** @description One page of the runs of a job. */
+        RunList: {
+            /**
+             * @description The number of runs in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The runs, newest first.
+             * @example [
+             *       {
+             *         "run": 1,
+             *         "kind": "load",
+             *         "status": "completed",
+             *         "mode": "upsert",
+             *         "requested_by": "api-keys",
+             *         "requested_at": "2026-03-01T09:30:59.900Z",
+             *         "started_at": "2026-03-01T09:31:00.000Z",
+             *         "finished_at": "2026-03-01T09:31:01.250Z",
+             *         "failure_reason": null,
+             *         "summary": {
+             *           "processed": 3,
+             *           "inserted": 2,
+             *           "updated": 0,
+             *           "unchanged": 0,
+             *           "skipped": 1,
+             *           "withdrawn": 0,
+             *           "restored": 0
+             *         }
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["Run"][];
+            next_cursor?: components["schemas"]["RowPosition"];
         };
         /** @description Progress of a run. Present during a run, after its first second. */
         JobProgress: {
@@ -920,6 +1909,8 @@ export interface components {
          *       `LAMP-1,"Head" lamp`
          *     - `duplicate_sku` (error): A later valid row of the same feed has the same sku; the last one wins. Keep one
          *       row per sku. Example: `LAMP-1,Head lamp` and then `LAMP-1,Head lamp 2`
+         *     - `unknown_sku` (error): The feed has mode `update`, and the partner has no product with this sku. Correct the
+         *       sku, or load the product by a feed with mode `upsert`. Example: `LAMP-9,24.50`
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
          *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
          *       sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
@@ -934,7 +1925,7 @@ export interface components {
          * @example invalid_price
          * @enum {string}
          */
-        KnownRowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
+        KnownRowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "unknown_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**
@@ -1070,6 +2061,12 @@ export interface components {
              *     ]
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
+            /**
+             * Format: date-time
+             * @description When the entries were removed, UTC, because their run had ended long before. Absent while they are kept.
+             * @example 2026-05-31T03:00:00.000Z
+             */
+            issues_removed_at?: string;
         };
         /**
          * @description Counters of a run. processed = inserted + updated + unchanged + skipped, always. For a failed run, inserted, updated
@@ -1101,6 +2098,26 @@ export interface components {
              * @example 1
              */
             skipped: number;
+            /**
+             * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
+             * @example 0
+             */
+            withdrawn: number;
+            /**
+             * @description Withdrawn products that the feed names; they are among the updated ones.
+             * @example 0
+             */
+            restored: number;
+            /**
+             * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
+             * @example 3214
+             */
+            would_withdraw?: number;
+            /**
+             * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
+             * @example true
+             */
+            withdrawals_withheld?: boolean;
         };
         /** @description Counters of the last run; null before the first run, while a run is queued or in progress, and for a submission job. */
         LastRunSummary: {
@@ -1129,6 +2146,74 @@ export interface components {
              * @example 1
              */
             skipped: number;
+            /**
+             * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
+             * @example 0
+             */
+            withdrawn: number;
+            /**
+             * @description Withdrawn products that the feed names; they are among the updated ones.
+             * @example 0
+             */
+            restored: number;
+            /**
+             * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
+             * @example 3214
+             */
+            would_withdraw?: number;
+            /**
+             * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
+             * @example true
+             */
+            withdrawals_withheld?: boolean;
+        } | null;
+        /** @description Counters of the run; null until it has ended. */
+        EndedRunSummary: {
+            /**
+             * @description Rows evaluated.
+             * @example 3
+             */
+            processed: number;
+            /**
+             * @description New products, that is new pairs of partner and sku.
+             * @example 2
+             */
+            inserted: number;
+            /**
+             * @description Existing products whose data changed.
+             * @example 0
+             */
+            updated: number;
+            /**
+             * @description Existing products with identical data.
+             * @example 0
+             */
+            unchanged: number;
+            /**
+             * @description Rows that were not loaded.
+             * @example 1
+             */
+            skipped: number;
+            /**
+             * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
+             * @example 0
+             */
+            withdrawn: number;
+            /**
+             * @description Withdrawn products that the feed names; they are among the updated ones.
+             * @example 0
+             */
+            restored: number;
+            /**
+             * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
+             * @example 3214
+             */
+            would_withdraw?: number;
+            /**
+             * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
+             * @example true
+             */
+            withdrawals_withheld?: boolean;
         } | null;
         /** @description A field that changes. */
         FieldChange: {
@@ -1153,7 +2238,33 @@ export interface components {
          * @enum {string}
          */
         PlannedAction: "insert" | "update";
-        /** @description A product that a run would create or change. */
+        /**
+         * @description Effect on a product that is withdrawn.
+         *
+         *     - `restore`: the product is withdrawn, and named again
+         *     - `withdraw`: no row of a `replace` feed names the product
+         * @example withdraw
+         * @enum {string}
+         */
+        PlannedReplacementAction: "restore" | "withdraw";
+        /**
+         * @description A product that a run would create or change.
+         * @example {
+         *       "row": 1,
+         *       "line": 2,
+         *       "sku": "TENT-2",
+         *       "action": "update",
+         *       "changes": [
+         *         {
+         *           "field": "price",
+         *           "before": "189.9",
+         *           "after": "179.9"
+         *         }
+         *       ]
+         *     }
+         */
+        PlannedItem: components["schemas"]["PlannedChange"] | components["schemas"]["PlannedReplacement"];
+        /** @description A product that a run would create or update. */
         PlannedChange: {
             /**
              * @description The number of the row.
@@ -1172,7 +2283,37 @@ export interface components {
             sku: string;
             action: components["schemas"]["PlannedAction"];
             /**
-             * @description The fields that change; for a new product, those with a value.
+             * @description The fields that change; for a new product, those with a value; for a withdrawal, none.
+             * @example [
+             *       {
+             *         "field": "price",
+             *         "before": "189.9",
+             *         "after": "179.9"
+             *       }
+             *     ]
+             */
+            changes: components["schemas"]["FieldChange"][];
+        };
+        /** @description A product that a run would restore or withdraw. */
+        PlannedReplacement: {
+            /**
+             * @description The number of the row; null for a withdrawal.
+             * @example null
+             */
+            row: number | null;
+            /**
+             * @description The line of the file that the row starts on; null for a withdrawal.
+             * @example null
+             */
+            line: number | null;
+            /**
+             * @description The sku of the product.
+             * @example TENT-2
+             */
+            sku: string;
+            action: components["schemas"]["PlannedReplacementAction"];
+            /**
+             * @description The fields that change; for a new product, those with a value; for a withdrawal, none.
              * @example [
              *       {
              *         "field": "price",
@@ -1228,7 +2369,7 @@ export interface components {
              */
             count: number;
             /**
-             * @description The changes, in the order of the file.
+             * @description The changes, in the order of the file; then withdrawals, by product number.
              * @example [
              *       {
              *         "row": 1,
@@ -1245,8 +2386,307 @@ export interface components {
              *       }
              *     ]
              */
-            items: components["schemas"]["PlannedChange"][];
-            next_cursor?: components["schemas"]["RowPosition"];
+            items: components["schemas"]["PlannedItem"][];
+            /**
+             * @description First lines of the rows that cannot be split into cells, at most 100; a run of the `replace` feed would withdraw nothing because of them. Else absent.
+             * @example [
+             *       17
+             *     ]
+             */
+            withheld_lines?: number[];
+            next_cursor?: components["schemas"]["ChangePosition"];
+        };
+        /**
+         * @description Effect on a product.
+         *
+         *     - `insert`: the product was new
+         *     - `update`: the product existed with other values
+         *     - `restore`: the product was withdrawn before
+         *     - `withdraw`: the product is withdrawn since
+         * @example update
+         * @enum {string}
+         */
+        ChangeAction: "insert" | "update" | "restore" | "withdraw";
+        /** @description A product that a run changed. */
+        ProductChange: {
+            product_id: components["schemas"]["ProductId"];
+            /**
+             * @description Null. As in a plan, the number of the row.
+             * @example null
+             */
+            row: number | null;
+            /**
+             * @description Null. As in a plan, the line of the file that the row starts on.
+             * @example null
+             */
+            line: number | null;
+            /**
+             * @description The sku of the product.
+             * @example TENT-2
+             */
+            sku: string;
+            action: components["schemas"]["ChangeAction"];
+            /**
+             * @description The fields that change; for a new product, those with a value.
+             * @example [
+             *       {
+             *         "field": "price",
+             *         "before": "189.9",
+             *         "after": "179.9"
+             *       }
+             *     ]
+             */
+            changes: components["schemas"]["FieldChange"][];
+        };
+        /** @description One page of the changes of a run. */
+        RunChanges: {
+            job_id: components["schemas"]["ValidationJobId"];
+            feed_id: components["schemas"]["FeedId"];
+            /**
+             * @description Number of the run.
+             * @example 1
+             */
+            run: number;
+            kind: components["schemas"]["RunKind"];
+            status: components["schemas"]["RunStatus"];
+            /**
+             * @description The ETL result summary of the run, or the reason of its failure.
+             * @example Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.
+             */
+            message: string;
+            summary: components["schemas"]["EndedRunSummary"];
+            /**
+             * @description The number of changes in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The changes, by product number.
+             * @example [
+             *       {
+             *         "product_id": "PR00001",
+             *         "row": null,
+             *         "line": null,
+             *         "sku": "TENT-2",
+             *         "action": "update",
+             *         "changes": [
+             *           {
+             *             "field": "price",
+             *             "before": "189.9",
+             *             "after": "179.9"
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["ProductChange"][];
+            next_cursor?: components["schemas"]["ProductPosition"];
+        };
+        /**
+         * @description What to do with products that were changed since.
+         *
+         *     - `fail`: change nothing
+         *     - `skip`: leave these products alone, and revert the others
+         * @default fail
+         * @example fail
+         * @enum {string}
+         */
+        ConflictHandling: "fail" | "skip";
+        /** @description A run that undoes another one, or its preview. */
+        RunRevert: {
+            job_id: components["schemas"]["ValidationJobId"];
+            feed_id: components["schemas"]["FeedId"];
+            /**
+             * @description Number of the run that is undone.
+             * @example 1
+             */
+            reverts_run: number;
+            /**
+             * @description Number of the run that undoes it; null in a preview.
+             * @example 2
+             */
+            run: number | null;
+            status: components["schemas"]["RunStatus"];
+            /**
+             * @description The summary of the revert, the reason of its failure, or its state.
+             * @example Products processed: 1. Inserted: 0. Updated: 1. Unchanged: 0. Skipped: 0.
+             */
+            message: string;
+            summary: components["schemas"]["RevertSummary"];
+            /**
+             * @description The number of changes in this page.
+             * @example 1
+             */
+            count?: number;
+            /**
+             * @description The changes, by product number.
+             * @example [
+             *       {
+             *         "product_id": "PR00001",
+             *         "row": null,
+             *         "line": null,
+             *         "sku": "TENT-2",
+             *         "action": "update",
+             *         "changes": [
+             *           {
+             *             "field": "price",
+             *             "before": "189.9",
+             *             "after": "179.9"
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            items?: components["schemas"]["ProductChange"][];
+            /**
+             * @description The first 100 products that were changed since, by product number. Only in a preview.
+             * @example [
+             *       {
+             *         "product_id": "PR00001",
+             *         "sku": "TENT-2",
+             *         "current": {
+             *           "feed_id": "FD00003",
+             *           "price": "179.9"
+             *         },
+             *         "reverted": {
+             *           "feed_id": "FD00001",
+             *           "price": "189.9"
+             *         }
+             *       }
+             *     ]
+             */
+            conflicts?: components["schemas"]["RevertConflict"][];
+            next_cursor?: components["schemas"]["ProductPosition"];
+        };
+        /** @description Counters of the revert; null until it has ended. `updated`: products that have their earlier values again, `restored` ones among them; `withdrawn`: products that are withdrawn again; `unchanged`: products that had their earlier values already; `skipped`: conflicts. A revert inserts nothing. */
+        RevertSummary: {
+            /**
+             * @description Rows evaluated.
+             * @example 3
+             */
+            processed: number;
+            /**
+             * @description New products, that is new pairs of partner and sku.
+             * @example 2
+             */
+            inserted: number;
+            /**
+             * @description Existing products whose data changed.
+             * @example 0
+             */
+            updated: number;
+            /**
+             * @description Existing products with identical data.
+             * @example 0
+             */
+            unchanged: number;
+            /**
+             * @description Rows that were not loaded.
+             * @example 1
+             */
+            skipped: number;
+            /**
+             * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
+             * @example 0
+             */
+            withdrawn: number;
+            /**
+             * @description Withdrawn products that the feed names; they are among the updated ones.
+             * @example 0
+             */
+            restored: number;
+            /**
+             * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
+             * @example 3214
+             */
+            would_withdraw?: number;
+            /**
+             * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
+             * @example true
+             */
+            withdrawals_withheld?: boolean;
+        } | null;
+        /** @description A product that is no longer as the run left it. */
+        RevertConflict: {
+            product_id: components["schemas"]["ProductId"];
+            /**
+             * @description The sku of the product.
+             * @example TENT-2
+             */
+            sku: string;
+            current: components["schemas"]["ConflictingValues"];
+            reverted: components["schemas"]["ConflictingValues"];
+        };
+        /** @description The values of the product, now or after the revert: its `feed_id`, and the fields in which both differ. */
+        ConflictingValues: {
+            feed_id: components["schemas"]["FeedId"];
+            /**
+             * @description The value; null if there is none.
+             * @example Two-person tent
+             */
+            product_name?: string | null;
+            /**
+             * @description The value; null if there is none.
+             * @example Two-person tent
+             */
+            description?: string | null;
+            /**
+             * @description The value; null if there is none.
+             * @example Two-person tent
+             */
+            brand?: string | null;
+            /**
+             * @description The value; null if there is none.
+             * @example Two-person tent
+             */
+            category?: string | null;
+            /**
+             * @description The price as a decimal string; null if there is none.
+             * @example 189.9
+             */
+            price?: string | null;
+            /**
+             * @description The value; null if there is none.
+             * @example Two-person tent
+             */
+            currency?: string | null;
+            /**
+             * @description The value; null if there is none.
+             * @example Two-person tent
+             */
+            availability?: string | null;
+            /**
+             * Format: date-time
+             * @description When the product was withdrawn, UTC; of a product that the revert would withdraw, now; null if it is active.
+             * @example 2026-03-05T10:00:00.000Z
+             */
+            withdrawn_at?: string | null;
+        };
+        /** @description Why a run is not reverted. */
+        RevertRefusal: {
+            /**
+             * @description What is wrong, and what to do.
+             * @example Run 1 of job JV00001 was already reverted by run 2. Revert run 2 to undo that.
+             */
+            detail: string;
+            /**
+             * @description The first 100 products that were changed since, by product number; absent if that is not the reason.
+             * @example [
+             *       {
+             *         "product_id": "PR00001",
+             *         "sku": "TENT-2",
+             *         "current": {
+             *           "feed_id": "FD00003",
+             *           "price": "179.9"
+             *         },
+             *         "reverted": {
+             *           "feed_id": "FD00001",
+             *           "price": "189.9"
+             *         }
+             *       }
+             *     ]
+             */
+            conflicts?: components["schemas"]["RevertConflict"][];
         };
         /**
          * @description A CSV file, UTF-8.
@@ -1452,13 +2892,34 @@ export interface components {
         /**
          * @description Encoding of a file.
          *
-         *     - `utf-8`: UTF-8, as required
+         *     - `utf-8`: UTF-8, as required without a format
          *     - `utf-16le`, `utf-16be`: UTF-16, by its byte order mark
-         *     - `unknown`: any other
+         *     - `unknown`: any other; `detected_encoding` says which
          * @example utf-8
          * @enum {string}
          */
         TextEncoding: "utf-8" | "utf-16le" | "utf-16be" | "unknown";
+        /**
+         * @description Encoding that a file probably has. New encodings may be added.
+         * @example windows-1252
+         */
+        DetectedEncoding: components["schemas"]["KnownDetectedEncoding"] | string;
+        /**
+         * @description Encodings of files in this version.
+         *
+         *     - `unknown`: none was found
+         *     - `utf-8`, `utf-16le`, `utf-16be`: Unicode
+         *     - `windows-1250`, `windows-1251`, `windows-1252`, `windows-1254`: Windows for Central Europe, Cyrillic, Western Europe and
+         *       Turkey
+         *     - `iso-8859-1`, `iso-8859-2`, `iso-8859-15`: ISO for Western and Central Europe; a text that is the same in several of these
+         *       encodings is `windows-1252`
+         *     - `shift_jis`, `euc-jp`: Japanese
+         *     - `euc-kr`: Korean
+         *     - `gb18030`, `big5`: Chinese
+         * @example windows-1252
+         * @enum {string}
+         */
+        KnownDetectedEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1254" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5" | "unknown";
         /**
          * @description Line ends of a file.
          *
@@ -1498,6 +2959,7 @@ export interface components {
              */
             complete: boolean;
             encoding: components["schemas"]["TextEncoding"];
+            detected_encoding: components["schemas"]["DetectedEncoding"];
             /**
              * @description Whether the file begins with a byte order mark.
              * @example false
@@ -1508,6 +2970,16 @@ export interface components {
              * @example ,
              */
             delimiter: string | null;
+            /**
+             * @description What precedes the decimals of prices, a point or a comma; null where the file is no table.
+             * @example ,
+             */
+            decimal_separator: string | null;
+            /**
+             * @description Lines before the header row that a format skips, as its member `skip_lines`.
+             * @example 2
+             */
+            skip_lines: number;
             line_ends: components["schemas"]["LineEnds"];
             /**
              * @description The cells of the header row, the first 1,000 of them.
@@ -1515,7 +2987,8 @@ export interface components {
              *       {
              *         "column_number": 1,
              *         "header": "SKU Code",
-             *         "column": null,
+             *         "column": "sku",
+             *         "confidence": 0.97,
              *         "suggestion": "sku"
              *       }
              *     ]
@@ -1583,7 +3056,94 @@ export interface components {
              *     ]
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
+            suggested_format: components["schemas"]["SuggestedFormat"];
+            /**
+             * @description The first products that would be loaded under the suggested format, at most five.
+             * @example [
+             *       {
+             *         "sku": "TENT-2",
+             *         "product_name": "Two-person tent",
+             *         "description": null,
+             *         "brand": null,
+             *         "category": null,
+             *         "price": "189.90",
+             *         "currency": null,
+             *         "availability": null
+             *       }
+             *     ]
+             */
+            sample: components["schemas"]["CleanedValues"][];
         };
+        /**
+         * @description A format that seems to fit a file, a format definition; null where no sku or no product name was found.
+         * @example {
+         *       "delimiter": ";",
+         *       "decimal_separator": ",",
+         *       "columns": {
+         *         "sku": {
+         *           "from": [
+         *             "Artikelnummer"
+         *           ]
+         *         },
+         *         "product_name": {
+         *           "from": [
+         *             "Bezeichnung"
+         *           ]
+         *         }
+         *       }
+         *     }
+         */
+        SuggestedFormat: {
+            /**
+             * @description What separates the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab where the header row shows it; without header row a comma.
+             * @example ;
+             */
+            delimiter?: string;
+            encoding?: components["schemas"]["FormatEncoding"];
+            /**
+             * @description Lines before the header row, or before the first row, that are not read; absent, none.
+             * @example 2
+             */
+            skip_lines?: number;
+            /**
+             * @description Whether there is a header row; absent, there is one. If not, `columns` have a `position` or a `value`.
+             * @example true
+             */
+            header?: boolean;
+            /**
+             * @description What precedes the decimals of a price, a point or a comma; absent, a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
+             * @example ,
+             */
+            decimal_separator?: string;
+            /**
+             * @description Texts that count as an empty cell, compared after white space at both ends is removed.
+             * @example [
+             *       "N/A",
+             *       "-"
+             *     ]
+             */
+            null_values?: string[];
+            columns: components["schemas"]["FormatColumns"];
+            availability?: components["schemas"]["FormatAvailability"];
+            /**
+             * @description Columns whose empty cells take the value above them.
+             * @example [
+             *       {
+             *         "column": "brand",
+             *         "by": "Gruppe"
+             *       }
+             *     ]
+             */
+            fill_down?: components["schemas"]["FillDown"][];
+            /**
+             * @description Headers of the partner. A row in which all these cells are empty is no row.
+             * @example [
+             *       "Artikelnummer",
+             *       "Preis"
+             *     ]
+             */
+            ignore_rows_without?: components["schemas"]["PartnerHeader"][];
+        } | null;
         /** @description Format of a file that is not CSV in UTF-8, and the way out; null if an upload would accept its content, or if the format is unknown. */
         FileHint: {
             code: components["schemas"]["FileHintCode"];
@@ -1624,12 +3184,17 @@ export interface components {
              */
             header: string;
             /**
-             * @description The column of the feed format; null if it is none, and its cells are ignored.
-             * @example null
+             * @description The column of the feed format; of a file whose header row an upload without a format would refuse, the one that it seems to mean. Null if it is none, and its cells are ignored.
+             * @example sku
              */
             column: string | null;
             /**
-             * @description A column with a similar name; null if `column` is set, or no name is similar.
+             * @description How likely `column` is right, from 0 to 1; 0 without one.
+             * @example 0.97
+             */
+            confidence: number;
+            /**
+             * @description A column with a similar name, to which the header could be renamed; null if it has that name, or none is similar.
              * @example sku
              */
             suggestion: string | null;
@@ -1696,6 +3261,24 @@ export interface components {
          * @example Acme Outdoor
          */
         FilterText: string;
+        /**
+         * Format: date-time
+         * @description A time to compare with, in RFC 3339 in capital letters, to the millisecond, with a time zone. `+` must be sent as `%2B`.
+         * @example 2026-03-01T00:00:00Z
+         */
+        FilterTime: string;
+        /**
+         * Format: date-time
+         * @description A time in RFC 3339 in capital letters, to the microsecond, with a time zone. `+` must be sent as `%2B`.
+         * @example 2026-03-01T12:00:00.123456Z
+         */
+        PointInTime: string;
+        /**
+         * Format: date-time
+         * @description A time to the microsecond, UTC. To send it back as `as_of`, keep it as text.
+         * @example 2026-03-01T09:31:00.123456Z
+         */
+        ExactTime: string;
         /**
          * @description The beginnings of words to search for. It must not contain a NUL character, and is well-formed Unicode (else 422). Empty counts as absent.
          * @example two pers
@@ -1818,6 +3401,12 @@ export interface components {
              * @example 2026-03-01T09:31:00.000Z
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description When the product was withdrawn, UTC; absent for an active product. A withdrawn product cannot be ordered, and is left out of lists, facets and counts. A later feed that names it restores it.
+             * @example 2026-03-05T09:31:00.000Z
+             */
+            withdrawn_at?: string;
         };
         /** @description One page of products. */
         ProductList: {
@@ -1847,6 +3436,219 @@ export interface components {
              */
             items: components["schemas"]["Product"][];
             next_cursor?: components["schemas"]["ProductId"];
+        };
+        /** @description One page of the versions of a product. */
+        ProductVersionList: {
+            /**
+             * @description The number of versions in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The versions, newest first.
+             * @example [
+             *       {
+             *         "valid_from": "2026-03-02T09:31:00.654321Z",
+             *         "valid_to": null,
+             *         "feed_id": "FD00002",
+             *         "job_id": "JV00002",
+             *         "run": 1,
+             *         "is_external": false,
+             *         "changes": [
+             *           {
+             *             "field": "price",
+             *             "before": "189.9",
+             *             "after": "179.9"
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["ProductVersion"][];
+            /**
+             * @description Cursor of the next page; absent on the last page. Treat it as opaque.
+             * @example 1000010000000
+             */
+            next_cursor?: string;
+        };
+        /** @description A product as it was from one change to the next. */
+        ProductVersion: {
+            valid_from: components["schemas"]["ExactTime"];
+            /**
+             * Format: date-time
+             * @description The `valid_from` of the next version, UTC; this one was in force before it. Null for the version in force.
+             * @example null
+             */
+            valid_to: string | null;
+            feed_id: components["schemas"]["FeedId"];
+            /**
+             * @description The job whose run began the version; null for a single withdrawal, and for a version from before the history was kept.
+             * @example JV00002
+             */
+            job_id: string | null;
+            /**
+             * @description The number of the run among those of the job; null where `job_id` is.
+             * @example 1
+             */
+            run: number | null;
+            /**
+             * @description Whether the changes contain one that no run made.
+             * @example false
+             */
+            is_external: boolean;
+            /**
+             * @description The fields that differ from the version before; of a new product those with a value; none if the version before is not kept.
+             * @example [
+             *       {
+             *         "field": "price",
+             *         "before": "189.9",
+             *         "after": "179.9"
+             *       }
+             *     ]
+             */
+            changes: components["schemas"]["VersionChange"][];
+        };
+        /** @description A field that differs from the version before. */
+        VersionChange: {
+            field: components["schemas"]["VersionField"];
+            /**
+             * @description The earlier value, a price as a decimal string; null if there was none.
+             * @example 189.9
+             */
+            before: string | null;
+            /**
+             * @description The value of this version, a price as a decimal string; null if there is none.
+             * @example 179.9
+             */
+            after: string | null;
+        };
+        /**
+         * @description A field of a product that can change.
+         *
+         *     - `sku`: the partner's own id of the product
+         *     - `product_name`: the display name
+         *     - `description`: a longer text
+         *     - `brand`: the brand
+         *     - `category`: the category, in the partner's own terms
+         *     - `price`: the price of one unit
+         *     - `currency`: the currency of the price
+         *     - `availability`: a status text
+         *     - `withdrawn_at`: when the product was withdrawn
+         * @example price
+         * @enum {string}
+         */
+        VersionField: "sku" | "product_name" | "description" | "brand" | "category" | "price" | "currency" | "availability" | "withdrawn_at";
+        /** @description The prices of a product, and its prior price. */
+        ProductPrices: {
+            product_id: components["schemas"]["ProductId"];
+            /**
+             * @description The length of the window, in days of 24 hours.
+             * @example 30
+             */
+            days: number;
+            /**
+             * @description The current price, exact; null if there is none, or if the product is withdrawn.
+             * @example 159.9
+             */
+            price: number | null;
+            /**
+             * @description The ISO 4217 code of the currency of the current and the lowest price.
+             * @example EUR
+             */
+            currency: string | null;
+            /**
+             * Format: date-time
+             * @description When the current price began, UTC; null without a current price.
+             * @example 2026-03-20T09:31:00.000000Z
+             */
+            price_from: string | null;
+            /**
+             * @description The lowest price in the window before `price_from`, exact; null without a current price, or if no price was seen in the window.
+             * @example 179.9
+             */
+            lowest_price: number | null;
+            /**
+             * Format: date-time
+             * @description From when on the prices of the window are known, UTC: its start, or the later begin of the product's history. Without a current price, the window ends now.
+             * @example 2026-02-18T09:31:00.000000Z
+             */
+            observed_from: string;
+            /**
+             * @description Whether the prices of the whole window are known. Of a product that is younger, they are not.
+             * @example true
+             */
+            is_complete: boolean;
+            /**
+             * @description The prices from the start of the window until now, newest first, at most 1,000. Each begins where the one before it in time ends.
+             * @example [
+             *       {
+             *         "price": 159.9,
+             *         "currency": "EUR",
+             *         "is_withdrawn": false,
+             *         "valid_from": "2026-03-20T09:31:00.000000Z",
+             *         "valid_to": null
+             *       }
+             *     ]
+             */
+            changes: components["schemas"]["PricePeriod"][];
+        };
+        /** @description A time in which a product had one price, or none. */
+        PricePeriod: {
+            /**
+             * @description The price, exact; null if there was none, or if the product was withdrawn.
+             * @example 159.9
+             */
+            price: number | null;
+            /**
+             * @description The ISO 4217 code of the price's currency; null without a price.
+             * @example EUR
+             */
+            currency: string | null;
+            /**
+             * @description Whether the product was withdrawn.
+             * @example false
+             */
+            is_withdrawn: boolean;
+            valid_from: components["schemas"]["ExactTime"];
+            /**
+             * Format: date-time
+             * @description When the next price or gap began, UTC; null for the current one.
+             * @example null
+             */
+            valid_to: string | null;
+        };
+        /** @description The feed and the record that values come from. */
+        RecordSource: {
+            /**
+             * @description The feed; null only for an order item of before version 1.3.0.
+             * @example FD00001
+             */
+            feed_id: string | null;
+            /**
+             * @description The SHA-256 of the raw file, in lower-case hexadecimal digits; null if the feed is gone too.
+             * @example 6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a
+             */
+            file_sha256: string | null;
+            /**
+             * @description The SHA-256 of the bytes of the record, in lower-case hexadecimal digits. It is kept when the service removes the file; null if it is unknown.
+             * @example 7194a6bc45045d5b29b8476b679fd95e6df3798f0602a71f3ea3d8429f8da54d
+             */
+            record_sha256: string | null;
+            /**
+             * @description The bytes of the record in the file (of a gzip file, unpacked), without its line end, in Base64; null if they are gone.
+             * @example VEVOVC0yLFR3by1wZXJzb24gdGVudCwiTGlnaHQsIHF1aWNrIHRvIHBpdGNoIixBY21lLENhbXBpbmcvVGVudHMsMTg5LjkwLEVVUixpbiBzdG9jaw==
+             */
+            record_base64: string | null;
+            /**
+             * @description The same as text, with quotes and delimiters; null if the bytes are gone.
+             * @example TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock
+             */
+            record_text: string | null;
+            /**
+             * @description The encoding of the file; null if the feed is gone. Encodings may be added.
+             * @example utf-8
+             */
+            encoding: string | null;
         };
         /** @description The order to create. */
         OrderRequest: {
@@ -1889,7 +3691,7 @@ export interface components {
              */
             partner_name: string;
             /**
-             * @description The customer's own reference; null if the request had none.
+             * @description The customer's own reference; null if the request had none, or the operator has erased it.
              * @example PO-2026-0815
              */
             customer_reference: string | null;
@@ -2179,6 +3981,22 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["Job"];
         };
+        /** @description A run was undone. */
+        JobRevertedEvent: {
+            /**
+             * @description Always `job.reverted`.
+             * @example job.reverted
+             * @enum {string}
+             */
+            type: "job.reverted";
+            /**
+             * Format: date-time
+             * @description Time of the event, UTC.
+             * @example 2026-03-05T10:00:00.104Z
+             */
+            timestamp: string;
+            data: components["schemas"]["RunRevert"];
+        };
         /** @description An order was created. */
         OrderCreatedEvent: {
             /**
@@ -2303,6 +4121,11 @@ export interface components {
              * @example enum
              */
             type: string;
+            /**
+             * @description The place in the body, as a JSON pointer (RFC 6901). Only of `replaceFormat`; absent for errors outside of its body.
+             * @example /columns/price
+             */
+            pointer?: string;
             /**
              * @description Location, starting with `query`, `path`, `header` or `body`; array positions are integers.
              * @example [
@@ -2476,6 +4299,21 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The body is not application/json. */
+        JsonRequired: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Unsupported media type. Send the body as application/json."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The job does not exist. */
         ValidationJobNotFound: {
             headers: {
@@ -2491,6 +4329,64 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The job does not exist, or has no such run. */
+        RunNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The number of the run is missing, or a parameter is out of range. */
+        InvalidRun: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": [
+                 *         {
+                 *           "type": "greater_than_equal",
+                 *           "loc": [
+                 *             "query",
+                 *             "run"
+                 *           ],
+                 *           "msg": "Input should be greater than or equal to 1",
+                 *           "input": "0",
+                 *           "ctx": {
+                 *             "ge": 1
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
+        /** @description The raw file was removed, because it was old and the catalog did not need it any more. */
+        RawFileRemoved: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "The raw file of feed FD00001 was removed on 2027-03-01T03:00:00.000Z. Upload it again to run it."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The cursor is invalid, or the path cannot be decoded. */
         InvalidCursor: {
             headers: {
@@ -2501,10 +4397,85 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The partner does not exist. */
+        PartnerNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Partner not found."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The partner does not exist, or has no format of this name. */
+        FormatNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The cursor is not an id of this list, or an unknown one. */
+        UnknownCursor: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Invalid cursor value."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The operation does not have this query parameter, and the request prefers `handling=strict`. */
+        UnknownParameter: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": [
+                 *         {
+                 *           "type": "extra_forbidden",
+                 *           "loc": [
+                 *             "query",
+                 *             "partnername"
+                 *           ],
+                 *           "msg": "Extra inputs are not permitted",
+                 *           "input": "Acme Outdoor"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
         /** @description The limit is out of range, or a filter has none of its values. */
         InvalidRowQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -2529,20 +4500,108 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is out of range or not an integer, or a filter contains a NUL character. */
-        InvalidListQuery: {
+        /** @description The product does not exist. */
+        ProductNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Product PR00099 not found."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The product existed at that time, and its values are not known any more. */
+        HistoryNotKept: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "The history of PR00001 begins at 2026-03-01T09:31:00.123456Z."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The time is not in the past, or not a time. */
+        InvalidPointInTime: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is out of range or not an integer, the search text has too many words or too short ones, or a filter contains a NUL character. */
+        /** @description The limit is out of range or not an integer. */
+        InvalidLimit: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": [
+                 *         {
+                 *           "type": "less_than_equal",
+                 *           "loc": [
+                 *             "query",
+                 *             "limit"
+                 *           ],
+                 *           "msg": "Input should be less than or equal to 100",
+                 *           "input": "101",
+                 *           "ctx": {
+                 *             "le": 100
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
+        /** @description The limit is out of range or not an integer, or a filter contains a NUL character. */
+        InvalidListQuery: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
+        /** @description The limit is out of range or not an integer, `include_withdrawn` is neither true nor false, the search text has too many words or too short ones, a filter contains a NUL character, or `as_of` is not in the past, or with parameters that it does not go with. */
         InvalidProductQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -2553,6 +4612,11 @@ export interface components {
         InvalidCurrency: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -2642,6 +4706,31 @@ export interface components {
          */
         ValidationJobIdInPath: string;
         /**
+         * @description The partner's name, percent-encoded as one segment.
+         * @example Acme Outdoor
+         */
+        PartnerNameInPath: string;
+        /**
+         * @description The format's name.
+         * @example weekly-price-list
+         */
+        FormatNameInPath: string;
+        /**
+         * @description Maximum number of items.
+         * @example 20
+         */
+        LimitOfTwenty: number;
+        /**
+         * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+         * @example false
+         */
+        IncludeWithdrawn: boolean;
+        /**
+         * @description A time in the past: the response is as it was then. A run takes effect at one instant, the `valid_from` of its versions; at each earlier time the catalog is as before it. Empty counts as absent.
+         * @example 2026-03-01T12:00:00.123456Z
+         */
+        AsOf: components["schemas"]["PointInTime"];
+        /**
          * @description Maximum number of items.
          * @example 100
          */
@@ -2651,6 +4740,21 @@ export interface components {
          * @example 100
          */
         RowCursor: string;
+        /**
+         * @description Number of the run among those of the job.
+         * @example 1
+         */
+        RunOfJob: number;
+        /**
+         * @description Maximum number of changes; 0 for the counters only.
+         * @example 100
+         */
+        LimitOfChanges: number;
+        /**
+         * @description The `next_cursor` of the previous page. Empty counts as absent.
+         * @example PR00100
+         */
+        ProductCursor: string;
         /**
          * @description Only orders in this currency, three capital letters. Empty counts as absent.
          * @example EUR
@@ -2666,6 +4770,11 @@ export interface components {
          * @example no-cache
          */
         CacheControl: string;
+        /**
+         * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+         * @example handling=strict
+         */
+        PreferHandling: string;
         /**
          * @description Id of the message, the same for all attempts and all of your endpoints.
          * @example msg_6f1c2d9f0a434d2db6a2a0d2a4d1c9b7
@@ -2705,6 +4814,11 @@ export interface components {
          */
         JobLocation: string;
         /**
+         * @description Path of the runs of the job.
+         * @example /jobs/JV00002/runs
+         */
+        RunsLocation: string;
+        /**
          * @description The body is a file with this name.
          * @example attachment; filename="rejects.csv"
          */
@@ -2729,6 +4843,21 @@ export interface components {
          * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
          */
         JobETag: string;
+        /**
+         * @description Version of the response, for `If-None-Match`.
+         * @example "3d1f4b7e2c5a68091f2e3d4c5b6a79880e1d2c3b4a5968778695a4b3c2d1e0ff"
+         */
+        CatalogETag: string;
+        /**
+         * @description How long the client may reuse the response without asking; shared caches may not.
+         * @example private, max-age=2
+         */
+        CatalogCacheControl: "private, max-age=2";
+        /**
+         * @description The response depends on the API key.
+         * @example x-api-key
+         */
+        VaryByKey: "x-api-key";
         /**
          * @description The SHA-256 of the whole file in Base64 (RFC 9530), also for a part of it.
          * @example sha-256=:a1k62X91OtfOlyJgP1naSv8jvNpJK14D0W0yAReT6Fo=:
@@ -2770,7 +4899,17 @@ export interface components {
          */
         PreferencesApplied: string;
         /**
-         * @description The `wait` preference that was applied; absent if none was.
+         * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+         * @example partnername, page%5Bsize%5D
+         */
+        IgnoredParameters: string;
+        /**
+         * @description Present if `handling=strict` was applied.
+         * @example handling=strict
+         */
+        StrictApplied: string;
+        /**
+         * @description The preferences that were applied; absent if none was.
          * @example wait=30
          */
         WaitApplied: string;
@@ -2784,6 +4923,94 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    listFeeds: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page, a feed id. Empty counts as absent.
+                 * @example FD00002
+                 */
+                cursor?: string;
+                /**
+                 * @description Only feeds of this partner.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only feeds with this status. Empty counts as absent.
+                 * @example processed
+                 */
+                status?: components["schemas"]["FeedStatus"];
+                /**
+                 * @description Only feeds that were uploaded at this time or later. Empty counts as absent.
+                 * @example 2026-03-01T00:00:00Z
+                 */
+                uploaded_from?: components["schemas"]["FilterTime"];
+                /**
+                 * @description Only feeds that were uploaded before this time. Empty counts as absent.
+                 * @example 2126-04-01T00:00:00Z
+                 */
+                uploaded_to?: components["schemas"]["FilterTime"];
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the feeds. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeedList"];
+                };
+            };
+            400: components["responses"]["UnknownCursor"];
+            401: components["responses"]["Unauthorized"];
+            /** @description The limit is out of range or not an integer, or a filter has none of its values. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     uploadFeed: {
         parameters: {
             query?: never;
@@ -2793,6 +5020,11 @@ export interface operations {
                  * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -2820,6 +5052,16 @@ export interface operations {
                      * @example true
                      */
                     "Idempotent-Replayed"?: "true";
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2875,6 +5117,11 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2889,7 +5136,13 @@ export interface operations {
     getFeedProfile: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -2899,6 +5152,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2953,6 +5216,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -2961,7 +5225,13 @@ export interface operations {
     downloadFeedTemplate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -2972,6 +5242,16 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     "Content-Disposition": components["headers"]["Attachment"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2983,6 +5263,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -2991,7 +5272,13 @@ export interface operations {
     inspectFeed: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3004,7 +5291,7 @@ export interface operations {
                  *       "file": "sku,product_name,description,brand,category,price,currency,availability\nTENT-2,Two-person tent,\"Light, quick to pitch\",Acme,Camping/Tents,189.90,EUR,in stock\nLAMP-1,Head lamp,,Acme,Camping/Lamps,24.50,EUR,in stock\nMAT-7,Sleeping mat,,,Camping/Mats,\"1.299,00\",EUR,in stock\n"
                  *     }
                  */
-                "multipart/form-data": components["schemas"]["FeedUpload"];
+                "multipart/form-data": components["schemas"]["FeedInspectionUpload"];
             };
         };
         responses: {
@@ -3012,6 +5299,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3042,6 +5339,11 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3071,7 +5373,13 @@ export interface operations {
     getFeed: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path: {
                 /**
                  * @description The feed's id, FD and at least five digits.
@@ -3087,6 +5395,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3110,6 +5428,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3134,6 +5453,11 @@ export interface operations {
                  * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
                  */
                 "If-None-Match"?: string;
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path: {
                 /**
@@ -3156,6 +5480,16 @@ export interface operations {
                     "Accept-Ranges": components["headers"]["AcceptRanges"];
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
                     "Content-Length": components["headers"]["BodyBytes"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3179,6 +5513,16 @@ export interface operations {
                     "Content-Disposition": components["headers"]["FileContentDisposition"];
                     "Content-Length": components["headers"]["BodyBytes"];
                     "Content-Range": components["headers"]["PartRange"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3212,6 +5556,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            410: components["responses"]["RawFileRemoved"];
             /** @description The range begins after the end of the file, or is empty. */
             416: {
                 headers: {
@@ -3228,6 +5573,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3243,7 +5589,7 @@ export interface operations {
                  */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /**
-                 * @description `wait=` and a number of seconds, at most 60: delay the response until the job changes (long polling). Ignored if too many requests wait; other preferences are ignored too (RFC 7240).
+                 * @description `wait=` and a number of seconds, at most 60: delay the response until the job changes (long polling). Ignored if too many requests wait. `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
                  * @example wait=30
                  */
                 Prefer?: string;
@@ -3266,10 +5612,15 @@ export interface operations {
                     ETag: components["headers"]["JobETag"];
                     "Cache-Control": components["headers"]["FileCacheControl"];
                     /**
-                     * @description The `wait` preference that was applied; absent if none was.
+                     * @description The preferences that were applied; absent if none was.
                      * @example wait=30
                      */
                     "Preference-Applied"?: string;
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3283,7 +5634,7 @@ export interface operations {
                     ETag: components["headers"]["JobETag"];
                     "Cache-Control": components["headers"]["FileCacheControl"];
                     /**
-                     * @description The `wait` preference that was applied; absent if none was.
+                     * @description The preferences that were applied; absent if none was.
                      * @example wait=30
                      */
                     "Preference-Applied"?: string;
@@ -3294,6 +5645,7 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3301,10 +5653,21 @@ export interface operations {
     };
     runJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
+                 * @example 3214
+                 */
+                max_withdrawn?: number;
+                /**
+                 * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
+                 * @example false
+                 */
+                allow_older?: boolean;
+            };
             header?: {
                 /**
-                 * @description `respond-async`: queue the run and respond immediately; with `wait=` and a number of seconds (at most 60), wait that long for the result. Other preferences are ignored (RFC 7240).
+                 * @description `respond-async`: queue the run and respond immediately; with `wait=` and a number of seconds (at most 60), wait that long for the result. `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
                  * @example respond-async, wait=10
                  */
                 Prefer?: string;
@@ -3324,6 +5687,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3337,6 +5710,11 @@ export interface operations {
                     Location: components["headers"]["JobLocation"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     "Preference-Applied": components["headers"]["PreferencesApplied"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3380,6 +5758,22 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            410: components["responses"]["RawFileRemoved"];
+            /** @description A parameter is wrong, or `max_withdrawn` is sent for a feed with another mode than `replace`. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3394,6 +5788,11 @@ export interface operations {
                  * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
                  */
                 "Last-Event-ID"?: string;
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path: {
                 /**
@@ -3411,6 +5810,16 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     "X-Accel-Buffering": components["headers"]["AccelBuffering"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3428,6 +5837,16 @@ export interface operations {
             204: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -3435,6 +5854,7 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3443,7 +5863,13 @@ export interface operations {
     cancelJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path: {
                 /**
                  * @description The validation job's id, JV and at least five digits.
@@ -3459,6 +5885,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3478,7 +5914,9 @@ export interface operations {
                      *         "inserted": 0,
                      *         "updated": 0,
                      *         "unchanged": 0,
-                     *         "skipped": 0
+                     *         "skipped": 0,
+                     *         "withdrawn": 0,
+                     *         "restored": 0
                      *       },
                      *       "issue_counts": []
                      *     }
@@ -3492,6 +5930,16 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["JobLocation"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3540,6 +5988,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3569,7 +6018,13 @@ export interface operations {
                  */
                 cursor?: components["parameters"]["RowCursor"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path: {
                 /**
                  * @description The job's id, JS or JV and at least five digits.
@@ -3585,43 +6040,19 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "count": 1,
-                     *       "items": [
-                     *         {
-                     *           "line": 4,
-                     *           "last_line": 4,
-                     *           "row": 3,
-                     *           "sku": "MAT-7",
-                     *           "field": "price",
-                     *           "column_number": 6,
-                     *           "code": "invalid_price",
-                     *           "severity": "error",
-                     *           "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
-                     *           "value": "1.299,00"
-                     *         }
-                     *       ],
-                     *       "issue_counts": [
-                     *         {
-                     *           "code": "invalid_price",
-                     *           "severity": "error",
-                     *           "count": 1,
-                     *           "first_rows": [
-                     *             {
-                     *               "line": 4,
-                     *               "row": 3,
-                     *               "sku": "MAT-7",
-                     *               "value": "1.299,00"
-                     *             }
-                     *           ]
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["RowIssueList"];
                 };
             };
@@ -3629,6 +6060,296 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
             422: components["responses"]["InvalidRowQuery"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listJobRuns: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example 100
+                 */
+                cursor?: components["parameters"]["RowCursor"];
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The job's id, JS or JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["JobIdInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of runs. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            400: components["responses"]["InvalidCursor"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["JobNotFound"];
+            /** @description The limit is out of range or not an integer. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": [
+                     *         {
+                     *           "type": "less_than_equal",
+                     *           "loc": [
+                     *             "query",
+                     *             "limit"
+                     *           ],
+                     *           "msg": "Input should be less than or equal to 100",
+                     *           "input": "5000",
+                     *           "ctx": {
+                     *             "le": 100
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listRunChanges: {
+        parameters: {
+            query: {
+                /**
+                 * @description Number of the run among those of the job.
+                 * @example 1
+                 */
+                run: components["parameters"]["RunOfJob"];
+                /**
+                 * @description Maximum number of changes; 0 for the counters only.
+                 * @example 100
+                 */
+                limit?: components["parameters"]["LimitOfChanges"];
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example PR00100
+                 */
+                cursor?: components["parameters"]["ProductCursor"];
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The validation job's id, JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["ValidationJobIdInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of changes. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunChanges"];
+                };
+            };
+            400: components["responses"]["InvalidCursor"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["RunNotFound"];
+            /** @description The history of the run is not kept any more, or began after the run. */
+            410: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "The history of run 1 of job JV00001 is not kept."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["InvalidRun"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    revertRun: {
+        parameters: {
+            query: {
+                /**
+                 * @description Number of the run among those of the job.
+                 * @example 1
+                 */
+                run: components["parameters"]["RunOfJob"];
+                /**
+                 * @description Whether to show what the revert would do, and change nothing. Empty counts as absent.
+                 * @example false
+                 */
+                dry_run?: boolean;
+                /**
+                 * @description What to do if products were changed since. Empty counts as absent.
+                 * @example fail
+                 */
+                on_conflict?: components["schemas"]["ConflictHandling"];
+                /**
+                 * @description Maximum number of changes; 0 for the counters only.
+                 * @example 100
+                 */
+                limit?: components["parameters"]["LimitOfChanges"];
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example PR00100
+                 */
+                cursor?: components["parameters"]["ProductCursor"];
+            };
+            header?: {
+                /**
+                 * @description `respond-async`: queue the revert and respond immediately; with `wait=` and a number of seconds (at most 60), wait that long for the result. `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example respond-async, wait=10
+                 */
+                Prefer?: string;
+            };
+            path: {
+                /**
+                 * @description The validation job's id, JV and at least five digits.
+                 * @example JV00001
+                 */
+                job_id: components["parameters"]["ValidationJobIdInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The revert has ended, or its preview; `status` is the outcome. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunRevert"];
+                };
+            };
+            /** @description Only with `Prefer: respond-async`: the revert is queued or in progress. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    Location: components["headers"]["RunsLocation"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    "Preference-Applied": components["headers"]["PreferencesApplied"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "JV00001",
+                     *       "feed_id": "FD00001",
+                     *       "reverts_run": 1,
+                     *       "run": 2,
+                     *       "status": "queued",
+                     *       "message": "The revert is queued. It starts automatically.",
+                     *       "summary": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunRevert"];
+                };
+            };
+            400: components["responses"]["InvalidCursor"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["RunNotFound"];
+            /** @description The run cannot be reverted, or not now: it has not completed, is reverted already, its history is not kept, products were changed since, or the job is queued or running. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevertRefusal"];
+                };
+            };
+            422: components["responses"]["InvalidRun"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3648,7 +6369,13 @@ export interface operations {
                  */
                 cursor?: components["parameters"]["RowCursor"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path: {
                 /**
                  * @description The validation job's id, JV and at least five digits.
@@ -3664,6 +6391,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3682,6 +6419,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["ValidationJobNotFound"];
+            410: components["responses"]["RawFileRemoved"];
             422: components["responses"]["InvalidRowQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -3691,7 +6429,13 @@ export interface operations {
     downloadJobRejects: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path: {
                 /**
                  * @description The job's id, JS or JV and at least five digits.
@@ -3708,6 +6452,16 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
                     "Content-Disposition": components["headers"]["Attachment"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3731,6 +6485,682 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            410: components["responses"]["RawFileRemoved"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listFormats: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a format has this name or not. Empty counts as absent.
+                 * @example excel-eu
+                 */
+                cursor?: string;
+                /**
+                 * @description Only the partner's own formats, without the built-in ones.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["schemas"]["FilterText"];
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the formats. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormatList"];
+                };
+            };
+            /** @description The cursor contains a NUL character, or is repeated. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            422: components["responses"]["InvalidListQuery"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listPartners: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a partner has this name or not. Empty counts as absent.
+                 * @example Acme Outdoor
+                 */
+                cursor?: string;
+                /**
+                 * @description Only partners whose name begins with this text, in upper or lower case.
+                 * @example acme
+                 */
+                q?: components["schemas"]["FilterText"];
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the partners. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartnerList"];
+                };
+            };
+            /** @description The cursor contains a NUL character, or is repeated. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            422: components["responses"]["InvalidListQuery"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getPartner: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The partner. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Partner"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["PartnerNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    downloadPartnerProducts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The products as CSV. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "Content-Disposition": components["headers"]["Attachment"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example sku,product_name,description,brand,category,price,currency,availability
+                     *     TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.9,EUR,in_stock
+                     *     LAMP-1,Head lamp,,Acme,Camping/Lamps,24.5,EUR,in_stock
+                     */
+                    "text/csv": components["schemas"]["CsvText"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["PartnerNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getFormat: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The format's name.
+                 * @example weekly-price-list
+                 */
+                format_name: components["parameters"]["FormatNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The format. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "format_name": "weekly-price-list",
+                     *       "partner_name": "Acme Outdoor",
+                     *       "definition": {
+                     *         "delimiter": ";",
+                     *         "encoding": "windows-1252",
+                     *         "skip_lines": 2,
+                     *         "decimal_separator": ",",
+                     *         "null_values": [
+                     *           "-"
+                     *         ],
+                     *         "columns": {
+                     *           "sku": {
+                     *             "from": [
+                     *               "Artikelnummer"
+                     *             ]
+                     *           },
+                     *           "product_name": {
+                     *             "join": [
+                     *               "Bezeichnung",
+                     *               "Farbe"
+                     *             ],
+                     *             "with": " "
+                     *           },
+                     *           "price": {
+                     *             "from": [
+                     *               "Preis",
+                     *               "Price"
+                     *             ]
+                     *           },
+                     *           "currency": {
+                     *             "value": "EUR"
+                     *           },
+                     *           "availability": {
+                     *             "from": [
+                     *               "Bestand"
+                     *             ]
+                     *           }
+                     *         },
+                     *         "availability": {
+                     *           "auf Lager": "in_stock",
+                     *           "ausverkauft": "sold_out"
+                     *         },
+                     *         "ignore_rows_without": [
+                     *           "Artikelnummer",
+                     *           "Preis"
+                     *         ]
+                     *       },
+                     *       "created_at": "2026-03-01T09:00:00.000Z",
+                     *       "updated_at": "2026-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Format"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["FormatNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replaceFormat: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment; as the field of an upload.
+                 * @example Acme Outdoor
+                 */
+                partner_name: string;
+                /**
+                 * @description The format's name. Those of the built-in formats are refused.
+                 * @example weekly-price-list
+                 */
+                format_name: components["schemas"]["FormatName"];
+            };
+            cookie?: never;
+        };
+        /** @description The definition. Unknown members are 422. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "delimiter": ";",
+                 *       "encoding": "windows-1252",
+                 *       "skip_lines": 2,
+                 *       "decimal_separator": ",",
+                 *       "null_values": [
+                 *         "-"
+                 *       ],
+                 *       "columns": {
+                 *         "sku": {
+                 *           "from": [
+                 *             "Artikelnummer"
+                 *           ]
+                 *         },
+                 *         "product_name": {
+                 *           "join": [
+                 *             "Bezeichnung",
+                 *             "Farbe"
+                 *           ],
+                 *           "with": " "
+                 *         },
+                 *         "price": {
+                 *           "from": [
+                 *             "Preis",
+                 *             "Price"
+                 *           ]
+                 *         },
+                 *         "currency": {
+                 *           "value": "EUR"
+                 *         },
+                 *         "availability": {
+                 *           "from": [
+                 *             "Bestand"
+                 *           ]
+                 *         }
+                 *       },
+                 *       "availability": {
+                 *         "auf Lager": "in_stock",
+                 *         "ausverkauft": "sold_out"
+                 *       },
+                 *       "ignore_rows_without": [
+                 *         "Artikelnummer",
+                 *         "Preis"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["FormatDefinition"];
+            };
+        };
+        responses: {
+            /** @description The format, as it is stored. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "format_name": "weekly-price-list",
+                     *       "partner_name": "Acme Outdoor",
+                     *       "definition": {
+                     *         "delimiter": ";",
+                     *         "encoding": "windows-1252",
+                     *         "skip_lines": 2,
+                     *         "decimal_separator": ",",
+                     *         "null_values": [
+                     *           "-"
+                     *         ],
+                     *         "columns": {
+                     *           "sku": {
+                     *             "from": [
+                     *               "Artikelnummer"
+                     *             ]
+                     *           },
+                     *           "product_name": {
+                     *             "join": [
+                     *               "Bezeichnung",
+                     *               "Farbe"
+                     *             ],
+                     *             "with": " "
+                     *           },
+                     *           "price": {
+                     *             "from": [
+                     *               "Preis",
+                     *               "Price"
+                     *             ]
+                     *           },
+                     *           "currency": {
+                     *             "value": "EUR"
+                     *           },
+                     *           "availability": {
+                     *             "from": [
+                     *               "Bestand"
+                     *             ]
+                     *           }
+                     *         },
+                     *         "availability": {
+                     *           "auf Lager": "in_stock",
+                     *           "ausverkauft": "sold_out"
+                     *         },
+                     *         "ignore_rows_without": [
+                     *           "Artikelnummer",
+                     *           "Preis"
+                     *         ]
+                     *       },
+                     *       "created_at": "2026-03-01T09:00:00.000Z",
+                     *       "updated_at": "2026-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Format"];
+                };
+            };
+            /** @description The path cannot be decoded, or the body is not JSON. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            /** @description The partner has 100 formats already, and none of this name. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Partner Acme Outdoor has 100 formats already. Delete one first."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Request body exceeds the limit of 65536 bytes."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: components["responses"]["JsonRequired"];
+            /** @description A name is wrong, or the definition has faults: all of them, each with a `pointer` to its place in the body. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteFormat: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The format's name.
+                 * @example weekly-price-list
+                 */
+                format_name: components["parameters"]["FormatNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The format, which is deleted. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "format_name": "weekly-price-list",
+                     *       "partner_name": "Acme Outdoor",
+                     *       "definition": {
+                     *         "delimiter": ";",
+                     *         "encoding": "windows-1252",
+                     *         "skip_lines": 2,
+                     *         "decimal_separator": ",",
+                     *         "null_values": [
+                     *           "-"
+                     *         ],
+                     *         "columns": {
+                     *           "sku": {
+                     *             "from": [
+                     *               "Artikelnummer"
+                     *             ]
+                     *           },
+                     *           "product_name": {
+                     *             "join": [
+                     *               "Bezeichnung",
+                     *               "Farbe"
+                     *             ],
+                     *             "with": " "
+                     *           },
+                     *           "price": {
+                     *             "from": [
+                     *               "Preis",
+                     *               "Price"
+                     *             ]
+                     *           },
+                     *           "currency": {
+                     *             "value": "EUR"
+                     *           },
+                     *           "availability": {
+                     *             "from": [
+                     *               "Bestand"
+                     *             ]
+                     *           }
+                     *         },
+                     *         "availability": {
+                     *           "auf Lager": "in_stock",
+                     *           "ausverkauft": "sold_out"
+                     *         },
+                     *         "ignore_rows_without": [
+                     *           "Artikelnummer",
+                     *           "Preis"
+                     *         ]
+                     *       },
+                     *       "created_at": "2026-03-01T09:00:00.000Z",
+                     *       "updated_at": "2026-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Format"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["FormatNotFound"];
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3794,6 +7224,16 @@ export interface operations {
                  * @example two pers
                  */
                 q?: components["schemas"]["SearchText"];
+                /**
+                 * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+                 * @example false
+                 */
+                include_withdrawn?: components["parameters"]["IncludeWithdrawn"];
+                /**
+                 * @description A time in the past: the response is as it was then. A run takes effect at one instant, the `valid_from` of its versions; at each earlier time the catalog is as before it. Empty counts as absent.
+                 * @example 2026-03-01T12:00:00.123456Z
+                 */
+                as_of?: components["parameters"]["AsOf"];
             };
             header?: {
                 /**
@@ -3801,6 +7241,16 @@ export interface operations {
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -3811,11 +7261,35 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ProductList"];
                 };
+            };
+            /** @description The page is the copy named by `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The sort, its direction or the cursor is wrong. */
             400: {
@@ -3828,6 +7302,21 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            /** @description The catalog of the partner at that time is not known. */
+            410: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "The history of Acme Outdoor begins at 2026-03-01T09:31:00.123456Z."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             422: components["responses"]["InvalidProductQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
@@ -3877,6 +7366,11 @@ export interface operations {
                  * @example two pers
                  */
                 q?: components["schemas"]["SearchText"];
+                /**
+                 * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+                 * @example false
+                 */
+                include_withdrawn?: components["parameters"]["IncludeWithdrawn"];
             };
             header?: {
                 /**
@@ -3884,6 +7378,16 @@ export interface operations {
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -3894,17 +7398,46 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ProductFacets"];
                 };
             };
+            /** @description The list is the copy named by `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             401: components["responses"]["Unauthorized"];
-            /** @description The field is none of those listed, the search text has too many words or too short ones, or a filter contains a NUL character. */
+            /** @description The field is none of those listed, `include_withdrawn` is neither true nor false, the search text has too many words or too short ones, or a filter contains a NUL character. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3918,13 +7451,29 @@ export interface operations {
     };
     getProduct: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description A time in the past: the response is as it was then. A run takes effect at one instant, the `valid_from` of its versions; at each earlier time the catalog is as before it. Empty counts as absent.
+                 * @example 2026-03-01T12:00:00.123456Z
+                 */
+                as_of?: components["parameters"]["AsOf"];
+            };
             header?: {
                 /**
                  * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path: {
                 /**
@@ -3941,23 +7490,296 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            /** @description The product is the copy named by `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["ProductNotFound"];
+            410: components["responses"]["HistoryNotKept"];
+            422: components["responses"]["InvalidPointInTime"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listProductHistory: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example 1000010000000
+                 */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The product's id, PR and at least five digits.
+                 * @example PR00001
+                 */
+                product_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the versions. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductVersionList"];
+                };
+            };
+            /** @description The page is the copy named by `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidCursor"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["ProductNotFound"];
+            422: components["responses"]["InvalidLimit"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getProductPrices: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Length of the window, in days of 24 hours.
+                 * @example 30
+                 */
+                days?: number;
+            };
+            header?: {
+                /**
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The product's id, PR and at least five digits.
+                 * @example PR00001
+                 */
+                product_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The prices. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductPrices"];
+                };
+            };
+            /** @description The prices are the copy named by `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["ProductNotFound"];
+            /** @description The days are out of range or not an integer. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     /**
                      * @example {
-                     *       "product_id": "PR00001",
-                     *       "feed_id": "FD00001",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "sku": "TENT-2",
-                     *       "product_name": "Two-person tent",
-                     *       "description": "Light, quick to pitch",
-                     *       "brand": "Acme",
-                     *       "category": "Camping/Tents",
-                     *       "price": 189.9,
+                     *       "detail": [
+                     *         {
+                     *           "type": "less_than_equal",
+                     *           "loc": [
+                     *             "query",
+                     *             "days"
+                     *           ],
+                     *           "msg": "Input should be less than or equal to 365",
+                     *           "input": "1000",
+                     *           "ctx": {
+                     *             "le": 365
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    withdrawProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The product's id, PR and at least five digits.
+                 * @example PR00003
+                 */
+                product_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The product, which is withdrawn. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "product_id": "PR00003",
+                     *       "feed_id": "FD00003",
+                     *       "partner_name": "Birch & Sons",
+                     *       "sku": "STOVE-3",
+                     *       "product_name": "Stove",
+                     *       "description": null,
+                     *       "brand": null,
+                     *       "category": null,
+                     *       "price": 60,
                      *       "currency": "EUR",
-                     *       "availability": "in_stock",
-                     *       "created_at": "2026-03-01T09:31:00.000Z"
+                     *       "availability": "sold_out",
+                     *       "created_at": "2026-03-01T09:31:00.000Z",
+                     *       "withdrawn_at": "2026-03-05T09:31:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Product"];
@@ -3965,21 +7787,59 @@ export interface operations {
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
-            /** @description The product does not exist. */
-            404: {
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["ProductNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getProductSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The product's id, PR and at least five digits.
+                 * @example PR00001
+                 */
+                product_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The feed and the record. */
+            200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Product PR00099 not found."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
+                    "application/json": components["schemas"]["RecordSource"];
                 };
             };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["ProductNotFound"];
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3998,6 +7858,11 @@ export interface operations {
                  * @example PR00100
                  */
                 cursor?: string;
+                /**
+                 * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+                 * @example false
+                 */
+                include_withdrawn?: components["parameters"]["IncludeWithdrawn"];
             };
             header?: {
                 /**
@@ -4005,6 +7870,16 @@ export interface operations {
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description The `ETag` of a copy, several separated by commas, or `*`. If one matches, the response is 304.
+                 * @example "0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path: {
                 /**
@@ -4021,11 +7896,35 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ProductList"];
                 };
+            };
+            /** @description The page is the copy named by `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["CatalogETag"];
+                    "Cache-Control": components["headers"]["CatalogCacheControl"];
+                    Vary: components["headers"]["VaryByKey"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
@@ -4054,7 +7953,13 @@ export interface operations {
                  */
                 partner_name?: components["schemas"]["FilterText"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4064,6 +7969,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4098,21 +8013,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrderList"];
                 };
             };
-            /** @description The cursor is not an order id, or an unknown one. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Invalid cursor value."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["UnknownCursor"];
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
             429: components["responses"]["TooManyRequests"];
@@ -4129,6 +8030,11 @@ export interface operations {
                  * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -4166,6 +8072,16 @@ export interface operations {
                      * @example true
                      */
                     "Idempotent-Replayed"?: "true";
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4256,21 +8172,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The body is not application/json. */
-            415: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Unsupported media type. Send the body as application/json."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            415: components["responses"]["JsonRequired"];
             /**
              * @description The body is not a valid order request; or the Idempotency-Key has a wrong length, or was used with a different
              *     request.
@@ -4278,6 +8180,11 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4292,7 +8199,13 @@ export interface operations {
     getOrder: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path: {
                 /**
                  * @description The order's id, OR and at least five digits.
@@ -4308,6 +8221,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4362,6 +8285,81 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getOrderItemSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The order's id, OR and at least five digits.
+                 * @example OR00001
+                 */
+                order_id: string;
+                /**
+                 * @description The item's id, OI and at least five digits.
+                 * @example OI00001
+                 */
+                order_item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The feed and the record. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "feed_id": "FD00001",
+                     *       "file_sha256": "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a",
+                     *       "record_sha256": "7194a6bc45045d5b29b8476b679fd95e6df3798f0602a71f3ea3d8429f8da54d",
+                     *       "record_base64": "VEVOVC0yLFR3by1wZXJzb24gdGVudCwiTGlnaHQsIHF1aWNrIHRvIHBpdGNoIixBY21lLENhbXBpbmcvVGVudHMsMTg5LjkwLEVVUixpbiBzdG9jaw==",
+                     *       "record_text": "TENT-2,Two-person tent,\"Light, quick to pitch\",Acme,Camping/Tents,189.90,EUR,in stock",
+                     *       "encoding": "utf-8"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecordSource"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            /** @description The order does not exist, or has no such item. To a key of a partner, an item with a product of another partner has no source. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["UnknownParameter"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -4382,6 +8380,11 @@ export interface operations {
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -4392,6 +8395,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4442,6 +8455,11 @@ export interface operations {
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -4452,6 +8470,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4463,6 +8491,11 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4489,6 +8522,11 @@ export interface operations {
                  * @example no-cache
                  */
                 "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
             };
             path?: never;
             cookie?: never;
@@ -4499,6 +8537,16 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4532,7 +8580,13 @@ export interface operations {
     getHealth: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4542,12 +8596,23 @@ export interface operations {
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            422: components["responses"]["UnknownParameter"];
         };
     };
 }

@@ -17,6 +17,19 @@ create table api_keys (
 );
 CREATE UNIQUE INDEX api_keys_name_in_use ON public.api_keys USING btree (key_name) WHERE (revoked_at IS NULL);
 
+create table catalog_versions (
+  run_id bigint not null,
+  partner_id bigint,
+  effective_at timestamp with time zone not null,
+  job_id bigint,
+  run integer,
+  pruned_at timestamp with time zone,
+  constraint catalog_versions_pkey PRIMARY KEY (run_id)
+);
+CREATE INDEX catalog_versions_partner_id_effective_at ON public.catalog_versions USING btree (partner_id, effective_at);
+CREATE INDEX catalog_versions_partner_id_run_id ON public.catalog_versions USING btree (partner_id, run_id);
+CREATE INDEX catalog_versions_pruned ON public.catalog_versions USING btree (partner_id, effective_at) WHERE (pruned_at IS NOT NULL);
+
 create table digest_blocks (
   partner_id bigint not null,
   block_number integer not null,
@@ -38,6 +51,14 @@ create table feeds (
   raw_file_object_key text not null,
   sha256 bytea not null,
   size_bytes bigint not null,
+  mode text not null default 'upsert'::text,
+  collection text collate "C" not null default 'main'::text,
+  max_skipped_percent numeric,
+  last_completed_at timestamp with time zone,
+  raw_file_removed_at timestamp with time zone,
+  delimiter text collate "C",
+  format_name text collate "C",
+  format_definition json,
   constraint feeds_sha256_is_whole CHECK ((octet_length(sha256) = 32)),
   constraint feeds_size_positive CHECK ((size_bytes > 0)),
   constraint feeds_status_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'processing'::text, 'validating'::text, 'validated'::text, 'processed'::text, 'failed'::text]))),
@@ -47,6 +68,8 @@ create table feeds (
   constraint feeds_raw_file_bucket_raw_file_object_key_key UNIQUE (raw_file_bucket, raw_file_object_key)
 );
 CREATE INDEX feeds_partner_id_sha256 ON public.feeds USING btree (partner_id, sha256, feed_id);
+CREATE INDEX feeds_partner_id_uploaded_at ON public.feeds USING btree (partner_id, uploaded_at, feed_id);
+CREATE INDEX feeds_uploaded_at ON public.feeds USING btree (uploaded_at, feed_id);
 
 create table idempotency_keys (
   api_key_digest bytea not null,
@@ -74,6 +97,9 @@ create table order_items (
   quantity integer not null,
   unit_price numeric(16,4) not null,
   line_total numeric not null,
+  run_id bigint,
+  record_offset bigint,
+  feed_id bigint,
   constraint order_items_price_not_negative CHECK ((unit_price >= (0)::numeric)),
   constraint order_items_quantity_positive CHECK ((quantity > 0)),
   constraint order_items_total_is_product CHECK ((line_total = (unit_price * (quantity)::numeric))),
@@ -99,6 +125,25 @@ CREATE INDEX orders_created_at ON public.orders USING btree (created_at, order_i
 CREATE INDEX orders_partner_name ON public.orders USING btree (partner_name, created_at, order_id);
 CREATE INDEX orders_transaction_id ON public.orders USING btree (transaction_id);
 
+create table partner_counts (
+  partner_count_id bigint not null generated always as identity,
+  partner_id bigint not null,
+  products bigint not null default 0,
+  feeds bigint not null default 0,
+  last_completed_at timestamp with time zone,
+  constraint partner_counts_pkey PRIMARY KEY (partner_id, partner_count_id)
+);
+
+create table partner_formats (
+  partner_id bigint not null,
+  format_name text collate "C" not null,
+  definition json not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint partner_formats_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id) ON DELETE CASCADE,
+  constraint partner_formats_pkey PRIMARY KEY (partner_id, format_name)
+);
+
 create table partners (
   partner_id bigint not null generated always as identity,
   partner_name text collate "C" not null,
@@ -110,6 +155,32 @@ create table partners (
 create table product_horizons (
   created_at timestamp with time zone not null
 );
+
+create table product_versions (
+  partner_id bigint not null,
+  product_id bigint not null,
+  until_run_id bigint not null,
+  run_id bigint,
+  feed_id bigint not null,
+  record_offset bigint,
+  created_at timestamp with time zone not null,
+  withdrawn_at timestamp with time zone,
+  price numeric(16,4),
+  is_external boolean not null default false,
+  sku text collate "C" not null,
+  product_name text collate "C" not null,
+  description text,
+  brand text collate "C",
+  category text collate "C",
+  currency text collate "C",
+  availability text collate "C",
+  collection text collate "C" not null,
+  constraint product_versions_pkey PRIMARY KEY (partner_id, product_id, until_run_id)
+);
+CREATE INDEX product_versions_external ON public.product_versions USING btree (partner_id, product_id) WHERE is_external;
+CREATE INDEX product_versions_pending ON public.product_versions USING btree (partner_id, product_id) WHERE (until_run_id = '9223372036854775807'::bigint);
+CREATE INDEX product_versions_run_id ON public.product_versions USING btree (run_id);
+CREATE INDEX product_versions_until_run_id ON public.product_versions USING btree (until_run_id);
 
 create table product_words (
   partner_id bigint not null,
@@ -160,6 +231,21 @@ create table record_digests (
   constraint record_digests_pkey PRIMARY KEY (partner_id, block_number)
 );
 
+create table removed_objects (
+  bucket text collate "C" not null,
+  object_key text collate "C" not null,
+  constraint removed_objects_pkey PRIMARY KEY (bucket, object_key)
+);
+
+create table retention (
+  is_the_only_row boolean not null default true,
+  pruned_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  lease_holder uuid,
+  leased_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint retention_is_the_only_row_check CHECK (is_the_only_row),
+  constraint retention_pkey PRIMARY KEY (is_the_only_row)
+);
+
 create table row_issues (
   job_id bigint not null,
   issue_number integer not null,
@@ -177,6 +263,39 @@ create table row_issues (
   constraint row_issues_job_id_fkey FOREIGN KEY (job_id) REFERENCES validation_jobs(job_id),
   constraint row_issues_pkey PRIMARY KEY (job_id, issue_number)
 );
+
+create table runs (
+  job_id bigint not null,
+  run integer not null,
+  kind text not null default 'load'::text,
+  status text not null,
+  mode text,
+  requested_by text,
+  requested_at timestamp with time zone,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  failure_reason text,
+  processed bigint,
+  inserted bigint,
+  updated bigint,
+  unchanged bigint,
+  skipped bigint,
+  withdrawn bigint,
+  restored bigint,
+  would_withdraw bigint,
+  withdrawals_withheld boolean,
+  reverts_run integer,
+  skips_conflicts boolean not null default false,
+  attempts_left smallint not null default 0,
+  constraint runs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
+  constraint runs_kind_known CHECK ((kind = ANY (ARRAY['load'::text, 'revert'::text]))),
+  constraint runs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
+  constraint runs_reverts_a_run CHECK (((kind = 'revert'::text) = (reverts_run IS NOT NULL))),
+  constraint runs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
+  constraint runs_job_id_fkey FOREIGN KEY (job_id) REFERENCES validation_jobs(job_id) ON DELETE CASCADE,
+  constraint runs_pkey PRIMARY KEY (job_id, run)
+);
+CREATE INDEX runs_in_queue ON public.runs USING btree (requested_at, job_id) WHERE ((kind = 'revert'::text) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 
 create table sales_by_day (
   sales_day date not null,
@@ -239,6 +358,14 @@ create table search_backlog (
   constraint search_backlog_pkey PRIMARY KEY (partner_id, search_backlog_id)
 );
 
+create table source_digests (
+  feed_id bigint not null,
+  record_offset bigint not null,
+  sha256 bytea not null,
+  constraint source_digests_sha256_check CHECK ((octet_length(sha256) = 32)),
+  constraint source_digests_pkey PRIMARY KEY (feed_id, record_offset)
+);
+
 create table submission_jobs (
   job_id bigint not null generated always as identity,
   feed_id bigint not null,
@@ -269,6 +396,14 @@ create table validation_jobs (
   run_requested_at timestamp with time zone,
   attempts_left smallint not null default 0,
   run_partner_id bigint,
+  max_withdrawn bigint,
+  allow_older boolean not null default false,
+  withdrawn bigint,
+  restored bigint,
+  would_withdraw bigint,
+  withdrawals_withheld boolean,
+  issues_removed_at timestamp with time zone,
+  requested_by text,
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint validation_jobs_queued_until_it_runs CHECK (((queued_at IS NULL) OR (status = 'queued'::text))),
   constraint validation_jobs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
@@ -282,6 +417,7 @@ CREATE INDEX validation_jobs_in_queue ON public.validation_jobs USING btree (run
 CREATE INDEX validation_jobs_of_partner_in_queue ON public.validation_jobs USING btree (run_partner_id, run_requested_at, job_id) WHERE ((run_requested_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX validation_jobs_queued ON public.validation_jobs USING btree (queued_at) WHERE (queued_at IS NOT NULL);
 CREATE INDEX validation_jobs_running ON public.validation_jobs USING btree (job_id) WHERE (status = 'running'::text);
+CREATE INDEX validation_jobs_with_issues ON public.validation_jobs USING btree (finished_at) WHERE (((issue_counts)::text <> '[]'::text) AND ((issues_removed_at IS NULL) OR (issues_removed_at < finished_at)));
 
 create table webhook_deliveries (
   webhook_delivery_id bigint not null generated always as identity,

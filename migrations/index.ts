@@ -21,6 +21,17 @@ import * as limitApiKeys from './20261122130000_limit_api_keys';
 import * as keepWebhookOutcomes from './20261122230000_keep_webhook_outcomes';
 import * as prepareProducts from './20261123010000_prepare_products';
 import * as searchProducts from './20261123020000_search_products';
+import * as readPagesByIndex from './20261123030000_read_pages_by_index';
+import * as listFeeds from './20261123050000_list_feeds';
+import * as countPartners from './20261123080000_count_partners';
+import * as withdrawProducts from './20261123090000_withdraw_products';
+import * as loadInModes from './20261123090100_load_in_modes';
+import * as retainData from './20261123100000_retain_data';
+import * as keepHistory from './20261123110000_keep_history';
+import * as readHistory from './20261123120000_read_history';
+import * as keepSources from './20261123120100_keep_sources';
+import * as revertRuns from './20261123130000_revert_runs';
+import * as keepFormats from './20261123140000_keep_formats';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -76,4 +87,15 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261122230000_keep_webhook_outcomes': expand(keepWebhookOutcomes),
   '20261123010000_prepare_products': expand(prepareProducts),
   '20261123020000_search_products': expand(searchProducts),
+  '20261123030000_read_pages_by_index': expand(readPagesByIndex),
+  '20261123050000_list_feeds': expand(listFeeds),
+  '20261123080000_count_partners': expand(countPartners),
+  '20261123090000_withdraw_products': expand(withdrawProducts),
+  '20261123090100_load_in_modes': expand(loadInModes),
+  '20261123100000_retain_data': expand(retainData),
+  '20261123110000_keep_history': expand(keepHistory),
+  '20261123120000_read_history': expand(readHistory),
+  '20261123120100_keep_sources': expand(keepSources),
+  '20261123130000_revert_runs': expand(revertRuns),
+  '20261123140000_keep_formats': expand(keepFormats),
 };

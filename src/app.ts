@@ -6,9 +6,10 @@ import type { Config } from './config';
 import type { Database, DatabaseAddress } from './db/database';
 import { readsFrom, type Reads } from './db/reads';
 import { servicePages } from './docs/service-pages';
-import { feedHandlers } from './feeds/feeds.handlers';
+import { feedChecks, feedHandlers } from './feeds/feeds.handlers';
 import { createUploadLimits } from './feeds/incoming-upload';
 import { healthHandlers } from './health/health.handlers';
+import { formatChecks, formatHandlers, formatRules } from './formats/formats.handlers';
 import type { AllChecks, Handlers } from './http/contract';
 import { InFlight } from './http/in-flight';
 import { limitRate } from './http/rate-limit';
@@ -22,6 +23,9 @@ import { waitingRejectsMax } from './runs/rejects.service';
 import type { Authenticate } from './shared/caller';
 import type { Log } from './shared/log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
+import { partnerChecks, partnerHandlers } from './partners/partners.handlers';
+import { historyHandlers } from './products/history.handlers';
+import { provenanceHandlers } from './provenance/provenance.handlers';
 import { productChecks } from './products/products.checks';
 import { productHandlers } from './products/products.handlers';
 import { runChecks, runHandlers } from './runs/runs.handlers';
@@ -93,10 +97,11 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   let draining = false;
 
   const uploadLimits = createUploadLimits(config.concurrentUploads);
+  const downloads = new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' });
   const handlers: Handlers = {
     ...feedHandlers(
       { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },
-      new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' }),
+      downloads,
     ),
     ...jobHandlers(db, changes),
     ...runHandlers(
@@ -107,12 +112,24 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
         what: 'downloads of rejects',
       }),
     ),
-    ...productHandlers(reads),
+    ...partnerHandlers(db),
+    ...formatHandlers(db),
+    ...productHandlers(db, reads, downloads),
+    ...historyHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
+    ...provenanceHandlers(db, objectStore),
     ...analyticsHandlers(reads),
     ...healthHandlers(address),
   };
-  const checks: AllChecks = { ...jobChecks, ...runChecks, ...productChecks(reads), ...orderChecks(db) };
+  const checks: AllChecks = {
+    ...feedChecks(db),
+    ...partnerChecks,
+    ...formatChecks,
+    ...jobChecks,
+    ...runChecks,
+    ...productChecks(reads),
+    ...orderChecks(db),
+  };
   const staticFiles = config.servicePages ? servicePages() : undefined;
   const shownPaths = [...Object.keys(document.paths), ...(staticFiles?.keys() ?? [])];
   const requestLog = new RequestLog(log, shownPaths, observeRequest);
@@ -120,6 +137,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     document: document as unknown as Document,
     handlers,
     checks,
+    rules: formatRules,
     staticFiles,
     authenticate,
     delayWrongKey,

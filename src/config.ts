@@ -149,7 +149,7 @@ const capacity = {
   MAX_CONCURRENT_DOWNLOADS: {
     ...integer(1, 1000),
     default: 16,
-    description: 'Maximum number of raw file downloads in progress, per process.',
+    description: 'Maximum number of downloads of raw files and of products in progress, per process.',
   },
   MAX_CONCURRENT_RUNS: {
     ...integer(1, 6),
@@ -171,6 +171,29 @@ const capacity = {
     default: 60,
     description: 'Length of the window of the rate limit, which starts with the first request.',
     requires: 'RATE_LIMIT_REQUESTS',
+  },
+} as const satisfies Settings;
+
+const retention = {
+  ROW_ISSUE_RETENTION_DAYS: {
+    ...integer(1, 36_500),
+    default: 90,
+    description: 'For how many days after the end of their run row issues are kept, at least.',
+    page: 'how-to/retain-data.md',
+  },
+  RAW_FILE_RETENTION_DAYS: {
+    ...integer(1, 36_500),
+    unset: 'raw files are kept for ever',
+    description:
+      'For how many days after upload and last run raw files are kept, at least. The last one that a partner has loaded is always kept.',
+    page: 'how-to/retain-data.md',
+  },
+  HISTORY_RETENTION_DAYS: {
+    ...integer(1, 36_500),
+    default: 400,
+    description:
+      'For how many days after their end earlier versions of products are kept, at least. Those that the last load of a collection has ended are always kept.',
+    page: 'how-to/retain-data.md',
   },
 } as const satisfies Settings;
 
@@ -224,11 +247,21 @@ export const settingGroups = {
   Database: database,
   'Data and raw files': storage,
   Capacity: capacity,
+  Retention: retention,
   Behavior: behavior,
   'Logs and metrics': observability,
 } as const;
 
-const settings = { ...network, ...keys, ...database, ...storage, ...capacity, ...behavior, ...observability };
+const settings = {
+  ...network,
+  ...keys,
+  ...database,
+  ...storage,
+  ...capacity,
+  ...retention,
+  ...behavior,
+  ...observability,
+};
 
 export const settingNames = Object.keys(settings);
 
@@ -286,6 +319,11 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',
     webhookPrivateAddresses: values.WEBHOOK_PRIVATE_ADDRESSES === 'on',
+    retention: {
+      rowIssueDays: values.ROW_ISSUE_RETENTION_DAYS,
+      rawFileDays: values.RAW_FILE_RETENTION_DAYS,
+      historyDays: values.HISTORY_RETENTION_DAYS,
+    },
     servicePages: values.SERVICE_PAGES === 'on',
     logLevel: values.LOG_LEVEL,
     metrics: metricsPort === undefined ? undefined : { host: values.METRICS_HOST, port: metricsPort },

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Database } from '../db/database';
-import { partnerExists } from '../feeds/feeds.repository';
+import { partnerExists } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { digestOf, generateKey } from '../shared/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';

@@ -6,9 +6,10 @@ import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine } from './output';
+import { removeNamedPartner } from './remove-partner';
 
 export function addPartners(program: Command): void {
-  const partners = program.command('partners').description('merge partners');
+  const partners = program.command('partners').description('merge and remove partners');
   partners
     .command('merge')
     .description(
@@ -27,6 +28,14 @@ export function addPartners(program: Command): void {
         if (from !== undefined && into === undefined) command.error('Missing argument: INTO');
         return withDatabase(({ db }) => merge(db, from === undefined ? undefined : [from, into!], apply));
       },
+    );
+  partners
+    .command('remove')
+    .description('remove a partner and all of its data but the orders')
+    .argument('<NAME>', 'the partner', partnerNameArgument)
+    .option('--apply', 'remove; without it, only preview', false)
+    .action((name: string, { apply }: { apply: boolean }) =>
+      withDatabase((context) => removeNamedPartner(context, name, apply)),
     );
 }
 

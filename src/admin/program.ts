@@ -1,7 +1,9 @@
 import { CommandLine } from '../shared/command-line';
 import { addKeys } from './keys';
 import { addObjects } from './objects';
+import { addOrders } from './orders';
 import { addPartners } from './partners';
+import { addPrune } from './prune';
 import { addSales } from './sales';
 import { addWebhooks } from './webhooks';
 
@@ -14,7 +16,9 @@ export function adminProgram(): CommandLine {
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
   addObjects(program);
+  addOrders(program);
   addPartners(program);
+  addPrune(program);
   addSales(program);
   return program;
 }

@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { loadConfig } from '../config';
 import type { Database } from '../db/database';
-import { partnerExists } from '../feeds/feeds.repository';
+import { partnerExists } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import {
   deleteEndpoint,

@@ -20,7 +20,7 @@ export interface StreamedBody {
 }
 
 export interface Exchange {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   headers: Record<string, string>;
   body?: StreamedBody;
   save?: (content: Readable) => Promise<void>;

@@ -5,21 +5,33 @@ import { openFeedFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
 import { unexpectedResponse } from './service';
+import { putFormat } from './formats';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 import { sendForm } from './upload';
 
 type FeedInspection = components['schemas']['FeedInspection'];
 
-export function inspectFile(path: string, { partner, issues }: { partner: string; issues: number }): Work {
+interface InspectionOptions {
+  partner: string;
+  format?: string;
+  /** Name under which the suggested format is saved. */
+  save?: string;
+}
+
+export function inspectFile(path: string, options: InspectionOptions & { issues: number }): Work {
   return async (session) => {
     const file = await openFeedFile(path);
     try {
-      const inspection = await inspect(session, file, partner);
+      const inspection = await inspect(session, file, options);
       session.view.clear();
       process.stdout.write(
-        session.json ? `${printableJson(inspection)}\n` : inspectionReport(file.name, inspection, issues),
+        session.json
+          ? `${printableJson(inspection)}\n`
+          : inspectionReport(file.name, inspection, options.issues),
       );
+      if (options.save !== undefined)
+        return await saveSuggested(session, inspection, { ...options, save: options.save });
       return inspection.accepted && inspection.run_failure === null ? exitCodes.done : exitCodes.refused;
     } finally {
       await file.close();
@@ -27,28 +39,44 @@ export function inspectFile(path: string, { partner, issues }: { partner: string
   };
 }
 
+/** Saves the suggested format. @throws Failure if there is none */
+async function saveSuggested(
+  session: Session,
+  { suggested_format: definition }: FeedInspection,
+  { partner, save: name }: InspectionOptions & { save: string },
+): Promise<number> {
+  if (!definition) throw new Failure(exitCodes.refused, 'There is no suggested format to save.');
+  await putFormat(session, { partner, name, definition });
+  if (!session.json) process.stdout.write(printable(`Format ${name} of partner ${partner} is saved.`) + '\n');
+  return exitCodes.done;
+}
+
 /** Inspects the beginning of a refused file. @throws the error of the upload, with advice on how to correct the file */
 export async function inspectRefused(
   error: unknown,
   session: Session,
   file: FeedFile,
-  partnerName: string,
+  options: InspectionOptions,
 ): Promise<never> {
   if (!(error instanceof Failure) || error.details.status !== 400) throw error;
-  const inspection = await inspect(
-    session,
-    wholeLinesOf(file.name, await file.beginning()),
-    partnerName,
-  ).catch(() => undefined);
+  const inspection = await inspect(session, wholeLinesOf(file.name, await file.beginning()), options).catch(
+    () => undefined,
+  );
   const advice = inspection ? adviceOf(inspection) : [];
   const message = [error.message, ...advice.map(printable)].join('\n');
   throw new Failure(error.exitCode, message, { ...error.details, inspection });
 }
 
-async function inspect(session: Session, file: FeedFile, partnerName: string): Promise<FeedInspection> {
+async function inspect(
+  session: Session,
+  file: FeedFile,
+  { partner, format }: InspectionOptions,
+): Promise<FeedInspection> {
   const request = { path: '/feeds/inspect' };
-  const inspection = (await sendForm(session, 'the inspection', request, file, partnerName)) as
-    FeedInspection | undefined;
+  const inspection = (await sendForm(session, 'the inspection', request, file, {
+    partner_name: partner,
+    ...(format !== undefined && { format }),
+  })) as FeedInspection | undefined;
   if (typeof inspection?.accepted === 'boolean') return inspection;
   throw unexpectedResponse('an inspection');
 }
@@ -87,14 +115,16 @@ function inspectionReport(fileName: string, inspection: FeedInspection, issuesSh
   const shown = issues.slice(0, issuesShown);
   return (
     linesText(lines) +
-    (headers.length > 0 ? `\n${headerTable(headers)}` : '') +
-    (rows.length > 0 ? `\nThe first rows that a run would load:\n${rowTable(rows)}` : '') +
+    (headers.length > 0 ? `\n${headerTable(headers, accepted)}` : '') +
+    (rows.length > 0
+      ? `\nThe first rows that a run would load${accepted ? '' : ' with the suggested format'}:\n${rowTable(rows)}`
+      : '') +
     (issue_counts.length > 0 ? issuesText(issue_counts, shown) : '')
   );
 }
 
 function formOf({
-  encoding,
+  detected_encoding: encoding,
   delimiter,
   line_ends,
   row_count,
@@ -106,17 +136,21 @@ function formOf({
   return `Encoding ${encoding}, delimiter ${delimiterText}, line ends ${line_ends}, ${countText(row_count)} rows${seen}.`;
 }
 
-function headerTable(headers: FeedInspection['headers']): string {
+function headerTable(headers: FeedInspection['headers'], accepted: boolean): string {
   return textTable(
     [
       ['column', 6],
       ['header', 40],
     ],
-    'read as',
-    headers.map(({ column_number, header, column, suggestion }) => [
+    accepted ? 'read as' : 'seems to be',
+    headers.map(({ column_number, header, column, confidence, suggestion }) => [
       String(column_number),
       header,
-      column ?? (suggestion ? `ignored; perhaps ${suggestion}` : 'ignored'),
+      column
+        ? `${column}${accepted ? '' : ` (confidence ${confidence})`}`
+        : suggestion
+          ? `ignored; perhaps ${suggestion}`
+          : 'ignored',
     ]),
   );
 }

@@ -3,6 +3,7 @@ import type { ServiceResponse } from './exchange';
 import { exitCodes, Failure } from './failures';
 import { countText, printable } from './printable';
 import type { ProgressView } from './progress-view';
+import { queryText } from './requests';
 import { unexpectedResponse, type Service } from './service';
 import type { Session } from './session';
 
@@ -19,10 +20,14 @@ const eventsSeconds = 5;
 const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
 
 /** Starts a run, or joins the one in progress, and follows it to its end. @throws Failure */
-export async function runJob({ service, view }: Session, jobId: string): Promise<Job> {
+export async function runJob(
+  { service, view }: Session,
+  jobId: string,
+  permissions: { max_withdrawn?: number; allow_older?: boolean },
+): Promise<Job> {
   const response = await service.ask('the run', {
     method: 'POST',
-    path: `${pathOf(jobId)}/run`,
+    path: `${pathOf(jobId)}/run${queryText(permissions)}`,
     // A small feed takes less: one request instead of three.
     headers: { prefer: 'respond-async, wait=1' },
     // A second run would replace the counters of the first one.

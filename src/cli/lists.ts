@@ -6,7 +6,7 @@ import type { QueryOf } from './requests';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 
-interface PageOptions {
+export interface PageOptions {
   limit: number;
   cursor?: string;
 }

@@ -12,13 +12,35 @@ interface ResultOptions {
   issues: number;
 }
 
-export function upload(path: string, options: ResultOptions & { partner: string; run: boolean }): Work {
+/** What a run may do, if its feed has mode `replace`. */
+interface RunOptions extends ResultOptions {
+  maxWithdrawn?: number;
+  allowOlder?: boolean;
+}
+
+interface UploadOptions extends RunOptions {
+  partner: string;
+  run: boolean;
+  format?: string;
+  mode?: string;
+  collection?: string;
+  maxSkippedPercent?: string;
+}
+
+export function upload(path: string, options: UploadOptions): Work {
   return async (session) => {
-    const receipt = await store(session, path, options.partner);
-    if (!options.run) return showReceipt(session, receipt);
-    const { validation_job_id: jobId } = receipt;
-    return showResult(session, options, await withRunHint(session, jobId, runJob(session, jobId)));
+    const receipt = await store(session, path, options);
+    return options.run ? load(session, receipt.validation_job_id, options) : showReceipt(session, receipt);
   };
+}
+
+export function loadStored(jobId: string, options: RunOptions): Work {
+  return (session) => load(session, jobId, options);
+}
+
+async function load(session: Session, jobId: string, options: RunOptions): Promise<number> {
+  const permissions = { max_withdrawn: options.maxWithdrawn, allow_older: options.allowOlder };
+  return showResult(session, options, await withRunHint(session, jobId, runJob(session, jobId, permissions)));
 }
 
 export function follow(jobId: string, options: ResultOptions): Work {
@@ -35,11 +57,21 @@ export function cancel(jobId: string): Work {
   };
 }
 
-async function store(session: Session, path: string, partnerName: string): Promise<Receipt> {
+async function store(
+  session: Session,
+  path: string,
+  { partner: partnerName, format, mode, collection, maxSkippedPercent }: UploadOptions,
+): Promise<Receipt> {
+  const fields = {
+    ...(format !== undefined && { format }),
+    ...(mode !== undefined && { mode }),
+    ...(collection !== undefined && { collection }),
+    ...(maxSkippedPercent !== undefined && { max_skipped_percent: maxSkippedPercent }),
+  };
   const file = await openFeedFile(path);
   try {
-    const receipt = await withHint('Nothing was run.', uploadFeed(session, file, partnerName)).catch(
-      (error: unknown) => inspectRefused(error, session, file, partnerName),
+    const receipt = await withHint('Nothing was run.', uploadFeed(session, file, partnerName, fields)).catch(
+      (error: unknown) => inspectRefused(error, session, file, { partner: partnerName, format }),
     );
     const { feed_id, validation_job_id, duplicate_of } = receipt;
     const earlier = duplicate_of ? ` The same file was uploaded before, as feed ${duplicate_of}.` : '';

@@ -32,6 +32,7 @@ function planReport({
   summary,
   issue_counts,
   items,
+  withheld_lines,
   next_cursor,
 }: JobPlan): string {
   const outcome = status === 'completed' ? 'a run would change this.' : `a run would fail. ${message}`;
@@ -39,11 +40,13 @@ function planReport({
   const changes = items.length > 0 ? `\n${changeTable(items)}` : '';
   return (
     linesText([`Job ${job_id} of feed ${feed_id}: ${outcome}`]) +
-    `\n${countersText(summary)}${issues}${changes}${moreText(next_cursor)}`
+    `\n${countersText(summary, withheld_lines)}${issues}${changes}${moreText(next_cursor)}`
   );
 }
 
-function changeTable(items: JobPlan['items']): string {
+export function changeTable(
+  items: Pick<JobPlan['items'][number], 'line' | 'sku' | 'action' | 'changes'>[],
+): string {
   return textTable(
     [
       ['line', 11],
@@ -52,7 +55,7 @@ function changeTable(items: JobPlan['items']): string {
     ],
     'changes',
     items.map(({ line, sku, action, changes }) => [
-      String(line),
+      line === null ? '' : String(line),
       sku,
       action,
       changes.map((change) => changeText(change, action)).join('; '),

@@ -2,10 +2,12 @@ import { resolve } from 'node:path';
 import { Argument, InvalidArgumentError, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { CommandLine } from '../shared/command-line';
+import { revert, showChanges } from './changes';
 import { exitCodes } from './failures';
+import { deleteFormat, listFormats, saveFormat, showFormat } from './formats';
 import { inspectFile } from './inspect';
 import { listIssues, listOrders, listProducts } from './lists';
-import { cancel, follow, upload } from './load';
+import { cancel, follow, loadStored, upload } from './load';
 import { showPlan } from './plan';
 import { saveRejects } from './rejects';
 import { invocationOf, type GlobalOptions, type Work } from './session';
@@ -56,6 +58,7 @@ export function feedProgram(
   addFileCommands(program, start, env);
   addJobCommands(program, start, env);
   addCatalogCommands(program, start);
+  addFormatCommands(program, start, env);
   return program;
 }
 
@@ -63,9 +66,7 @@ type Start = (work: Work, command: Command) => Promise<void>;
 
 function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
   const file = () =>
-    new Argument('<FILE>', 'a CSV file, - for standard input').argParser((path) =>
-      path === '-' ? path : resolve(callersFolder(env), path),
-    );
+    new Argument('<FILE>', 'a CSV file, - for standard input').argParser(inCallersFolder(env));
   const partner = ['--partner <NAME>', 'the partner whose feed it is'] as const;
   program
     .command('upload')
@@ -73,6 +74,12 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .addArgument(file())
     .requiredOption(...partner)
     .option('--no-run', 'only store the file')
+    .option(...format)
+    .option('--mode <MODE>', 'upsert, replace (withdraw what the file lacks) or update (known products only)')
+    .option('--collection <NAME>', 'the part of the catalog that the file describes')
+    .option('--max-skipped-percent <N>', 'fail if more rows than this percentage are skipped')
+    .option(...maxWithdrawn)
+    .option(...allowOlder)
     .option(...strict)
     .option(...firstIssues)
     .action((path: string, options: Parameters<typeof upload>[1], command: Command) =>
@@ -83,6 +90,8 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .description('check a file without storing it: columns, first rows, issues')
     .addArgument(file())
     .requiredOption(...partner)
+    .option(...format)
+    .option('--save <NAME>', 'save the suggested format as a format of the partner')
     .option(...firstIssues)
     .action((path: string, options: Parameters<typeof inspectFile>[1], command: Command) =>
       start(inspectFile(path, options), command),
@@ -95,6 +104,14 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
       .command(name)
       .description(description)
       .argument('<JOB>', 'a validation job: JV00001', nonEmpty('JOB'));
+  ofJob('run', 'load the stored file of a job, and show the result')
+    .option(...maxWithdrawn)
+    .option(...allowOlder)
+    .option(...strict)
+    .option(...firstIssues)
+    .action((jobId: string, options: Parameters<typeof loadStored>[1], command: Command) =>
+      start(loadStored(jobId, options), command),
+    );
   ofJob('follow', 'follow a run to its end, or show the last result')
     .option(...strict)
     .option(...firstIssues)
@@ -109,6 +126,22 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     .option(...cursor)
     .action((jobId: string, options: Parameters<typeof showPlan>[1], command: Command) =>
       start(showPlan(jobId, options), command),
+    );
+  ofJob('changes', 'list what a run changed')
+    .requiredOption(...runNumber)
+    .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
+    .option(...cursor)
+    .action((jobId: string, options: Parameters<typeof showChanges>[1], command: Command) =>
+      start(showChanges(jobId, options), command),
+    );
+  ofJob('revert', 'undo a run: its products get their earlier values back')
+    .requiredOption(...runNumber)
+    .option('--dry-run', 'show what the revert would do, and change nothing')
+    .option('--skip-conflicts', 'leave products alone that were changed since')
+    .option('--limit <N>', 'with --dry-run: show N changes at most', wholeNumber('--limit', 0, 1000), 100)
+    .option(...cursor)
+    .action((jobId: string, options: Parameters<typeof revert>[1], command: Command) =>
+      start(revert(jobId, options), command),
     );
   ofJob('issues', 'list the row issues of the last run')
     .option('--code <CODE>', 'only issues with this code')
@@ -155,12 +188,65 @@ function addCatalogCommands(program: Command, start: Start): void {
     );
 }
 
+function addFormatCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
+  const formats = program.command('formats').description('describe how to read files of a partner');
+  const partner = ['--partner <NAME>', 'the partner whose format it is'] as const;
+  const ofFormat = (name: string, description: string) =>
+    formats
+      .command(name)
+      .description(description)
+      .argument('<NAME>', 'the name of the format', nonEmpty('NAME'));
+  formats
+    .command('list')
+    .description('list the built-in formats and those of partners')
+    .option('--partner <NAME>', "only this partner's own formats")
+    .option('--limit <N>', 'show N formats at most', wholeNumber('--limit', 1, 100), 20)
+    .option(...cursor)
+    .action((options: Parameters<typeof listFormats>[0], command: Command) =>
+      start(listFormats(options), command),
+    );
+  ofFormat('show', 'show the definition of a format as JSON')
+    .option('--partner <NAME>', 'the partner whose format it is; default: a built-in format')
+    .action((name: string, options: Parameters<typeof showFormat>[1], command: Command) =>
+      start(showFormat(name, options), command),
+    );
+  ofFormat('save', 'create a format, or replace it')
+    .argument('<FILE>', 'a JSON file with the definition, - for standard input', inCallersFolder(env))
+    .requiredOption(...partner)
+    .action((name: string, path: string, options: Parameters<typeof saveFormat>[2], command: Command) =>
+      start(saveFormat(name, path, options), command),
+    );
+  ofFormat('delete', 'delete a format; feeds keep the definition that they were uploaded with')
+    .requiredOption(...partner)
+    .action((name: string, options: Parameters<typeof deleteFormat>[1], command: Command) =>
+      start(deleteFormat(name, options), command),
+    );
+}
+
+const format: [string, string] = [
+  '--format <NAME>',
+  "read the file by a built-in format, or by one of the partner; default: the partner's format named default",
+];
 const strict: [string, string] = ['--strict', `exit with ${exitCodes.rowsSkipped} when rows were skipped`];
 const firstIssues: [string, string, (text: string) => number, number] = [
   '--issues <N>',
   'show the first N issues',
   wholeNumber('--issues', 0, 1000),
   10,
+];
+const maxWithdrawn: [string, string, (text: string) => number] = [
+  '--max-withdrawn <N>',
+  'of a feed with mode replace: withdraw up to N products, instead of the usual limit',
+  wholeNumber('--max-withdrawn', 0, 1_000_000_000),
+];
+const allowOlder: [string, string] = [
+  '--allow-older',
+  'of a feed with mode replace: load it although a newer one has been loaded',
+];
+const runNumber: [string, string, (text: string) => number] = [
+  '--run <N>',
+  'the number of the run: GET /jobs/{job_id}/runs lists them',
+  wholeNumber('--run', 1, 1_000_000_000),
 ];
 const cursor: [string, string] = ['--cursor <CURSOR>', 'continue after the last page'];
 
@@ -178,6 +264,10 @@ function nonEmpty(name: string): (text: string) => string {
     throw new InvalidArgumentError(`Wrong ${name}: it must not be empty.`);
   };
 }
+
+/** Resolves a path; `-` is standard input. */
+const inCallersFolder = (env: NodeJS.ProcessEnv) => (path: string) =>
+  path === '-' ? path : resolve(callersFolder(env), path);
 
 /** npm runs scripts in the folder of the project; `INIT_CWD` is the folder of its caller. */
 function callersFolder(env: NodeJS.ProcessEnv): string {

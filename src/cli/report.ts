@@ -16,11 +16,28 @@ export function jobReport(job: Job): string {
   return linesText(lines) + (job.summary ? `\n${countersText(job.summary)}` : '');
 }
 
-export function countersText(summary: RunSummary): string {
-  const counters = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
-  return linesText(
-    counters.map((counter) => `${counter.padEnd(10)} ${countText(summary[counter]).padStart(13)}`),
+/**
+ * Formats the counters of a run, those of withdrawals only where they are not 0, and why nothing is withdrawn.
+ * @param withheldLines - lines of rows because of which nothing is withdrawn, where they are known
+ */
+export function countersText(summary: RunSummary, withheldLines: readonly number[] = []): string {
+  const usual = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
+  const ofWithdrawals = (['withdrawn', 'restored'] as const).filter((counter) => summary[counter] > 0);
+  const counters = [...usual, ...ofWithdrawals];
+  const table = counters.map(
+    (counter) => `${counter.padEnd(10)} ${countText(summary[counter]).padStart(13)}`,
   );
+  const isWithheld = summary.withdrawals_withheld || withheldLines.length > 0;
+  return linesText(isWithheld ? [...table, '', withheldText(withheldLines)] : table);
+}
+
+/** Number of lines that a text names. */
+const linesShown = 10;
+
+function withheldText(lines: readonly number[]): string {
+  const more = lines.length > linesShown ? ', …' : '';
+  const where = lines.length > 0 ? ` Lines: ${lines.slice(0, linesShown).join(', ')}${more}` : '';
+  return `No product is withdrawn, because rows cannot be split into cells and may name any product.${where}`;
 }
 
 export function linesText(lines: readonly string[]): string {

@@ -20,7 +20,7 @@ export interface ServiceAddress {
 }
 
 export interface Request {
-  method: 'GET' | 'POST';
+  method: Exchange['method'];
   path: string;
   headers?: Record<string, string>;
   /** Makes the body of an attempt; undefined if it cannot be read again. */

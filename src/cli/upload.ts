@@ -8,12 +8,20 @@ import type { Session } from './session';
 
 export type Receipt = components['schemas']['FeedReceipt'];
 
-/** Uploads a file idempotently. @throws Failure */
-export async function uploadFeed(session: Session, file: FeedFile, partnerName: string): Promise<Receipt> {
+/** Uploads a file idempotently. @param fields - further fields of the form @throws Failure */
+export async function uploadFeed(
+  session: Session,
+  file: FeedFile,
+  partnerName: string,
+  fields: Record<string, string>,
+): Promise<Receipt> {
   const headers = { 'idempotency-key': randomUUID() };
   // 409: an attempt whose connection broke is still in progress.
   const request = { path: '/feeds/upload', headers, retriedStatuses: [409] };
-  const receipt = (await sendForm(session, 'the upload', request, file, partnerName)) as Receipt | undefined;
+  const receipt = (await sendForm(session, 'the upload', request, file, {
+    partner_name: partnerName,
+    ...fields,
+  })) as Receipt | undefined;
   if (typeof receipt?.validation_job_id === 'string') return receipt;
   throw unexpectedResponse('a receipt');
 }
@@ -23,9 +31,9 @@ export async function sendForm(
   what: string,
   request: Omit<Request, 'method' | 'body'>,
   file: FeedFile,
-  partnerName: string,
+  fields: Record<string, string>,
 ): Promise<unknown> {
-  const form = new UploadForm(file, partnerName);
+  const form = new UploadForm(file, fields);
   const response = await service.ask(what, {
     ...request,
     method: 'POST',
@@ -48,14 +56,17 @@ class UploadForm {
 
   constructor(
     private readonly file: FeedFile,
-    partnerName: string,
+    fields: Record<string, string>,
   ) {
     const boundary = `feed-${randomUUID()}`;
     this.contentType = `multipart/form-data; boundary=${boundary}`;
-    // The partner comes first, so that the wrong key is refused before the file is sent.
+    // The fields come first, so that the wrong key is refused before the file is sent.
+    const parts = Object.entries(fields).map(
+      ([name, value]) =>
+        `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+    );
     this.head = Buffer.from(
-      `--${boundary}\r\nContent-Disposition: form-data; name="partner_name"\r\n\r\n${partnerName}\r\n` +
-        `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
+      `${parts.join('')}--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
         'Content-Type: text/csv\r\n\r\n',
     );
     this.tail = Buffer.from(`\r\n--${boundary}--\r\n`);

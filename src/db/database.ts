@@ -56,7 +56,7 @@ export function openDatabase(
     preparesStatements = false,
   } = options;
   const afterCreate = (connection: Client, done: (error: null, connection: Client) => void) => {
-    settingsOf.set(connection, { preparesStatements, queryMilliseconds });
+    settingsOf.set(connection, { preparesStatements, queryMilliseconds, plannedAt: performance.now() });
     done(null, connection);
   };
   return knex({
@@ -69,8 +69,29 @@ export function openDatabase(
   });
 }
 
+interface ConnectionSettings {
+  preparesStatements: boolean;
+  queryMilliseconds?: number;
+  /** The time of `performance.now()` from which on its prepared statements were planned. */
+  plannedAt: number;
+}
+
 /** The settings of each connection for `queryRows`. */
-const settingsOf = new WeakMap<Client, { preparesStatements: boolean; queryMilliseconds?: number }>();
+const settingsOf = new WeakMap<Client, ConnectionSettings>();
+
+/** Maximum age of a plan: one that was made for a small table reads all of it after a large load. */
+const planMilliseconds = 2_000;
+
+async function discardOldPlans(connection: Client, settings: ConnectionSettings): Promise<void> {
+  const now = performance.now();
+  if (now - settings.plannedAt < planMilliseconds) return;
+  settings.plannedAt = now;
+  const discard: QueryConfig & { query_timeout?: number } = {
+    text: 'discard plans',
+    query_timeout: settings.queryMilliseconds,
+  };
+  await connection.query(discard);
+}
 
 /** Names by text: a name of a connection stands for one statement. */
 const statementNames = new Map<string, string>();
@@ -103,12 +124,15 @@ export async function queryRows<Row>(
   const client = db.client as Knex.Client;
   const connection = await connectionOf(db);
   try {
-    const { preparesStatements, queryMilliseconds } = settingsOf.get(connection)!;
+    const settings = settingsOf.get(connection)!;
+    const { preparesStatements, queryMilliseconds } = settings;
     const text = client.positionBindings(sql) as string;
     // Tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
+    const isNamed = isPrepared && preparesStatements;
+    if (isNamed) await discardOldPlans(connection, settings);
     const statement: QueryConfig & { query_timeout?: number } = {
-      name: isPrepared && preparesStatements ? nameOf(text) : undefined,
+      name: isNamed ? nameOf(text) : undefined,
       text,
       values: bindings as unknown[],
       query_timeout: queryMilliseconds,

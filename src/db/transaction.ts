@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from './database';
+import { queryRows, type Database } from './database';
 
 /**
  * Statement timeout of requests, then 503: ten times the slowest measured (a million products sorted without an index). In a
@@ -45,26 +45,23 @@ function timeoutsOf(kind: TransactionKind): { statement: number; lock: number; i
 }
 
 /**
- * Returns the settings of a transaction. A pooler in transaction mode refuses them at the start of a connection, and the timeouts
- * of the driver end with its process. Not every system supports the last one.
+ * Sets the timeouts of a transaction, by one statement that costs little. A pooler in transaction mode refuses them at the start of
+ * a connection, and the timeouts of the driver end with its process. Only on Linux does every server check for its client.
  */
-function timeoutSql(kind: TransactionKind): string {
+async function setTimeouts(trx: Knex.Transaction, kind: TransactionKind): Promise<void> {
   const { statement, lock, idle } = timeoutsOf(kind);
   const { idleSeconds, intervalSeconds, count } = databaseKeepAlive;
-  return `
-    set local statement_timeout = ${statement};
-    set local lock_timeout = ${lock};
-    set local idle_in_transaction_session_timeout = ${idle};
-    set local tcp_keepalives_idle = ${idleSeconds};
-    set local tcp_keepalives_interval = ${intervalSeconds};
-    set local tcp_keepalives_count = ${count};
-    do $$
-    begin
-      set local client_connection_check_interval = ${clientCheckMilliseconds};
-    exception when invalid_parameter_value then
-      null;
-    end $$;
+  const sql = `
+    select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
+      set_config('idle_in_transaction_session_timeout', ?, true),
+      set_config('tcp_keepalives_idle', '${idleSeconds}', true),
+      set_config('tcp_keepalives_interval', '${intervalSeconds}', true),
+      set_config('tcp_keepalives_count', '${count}', true),
+      case when version() like '%linux%' then
+        set_config('client_connection_check_interval', '${clientCheckMilliseconds}', true)
+      end
   `;
+  await queryRows(trx, sql, [statement, lock, idle].map(String), true);
 }
 
 /**
@@ -77,23 +74,16 @@ export function inTransaction<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
   return db.transaction(async (trx) => {
-    await trx.raw(timeoutSql(kind));
+    await setTimeouts(trx, kind);
     return work(trx);
   });
 }
 
-/**
- * Runs `work`, which only reads, in a transaction of a request with one snapshot.
- * @param settingsSql - further settings, as `set local` statements
- */
-export function inSnapshot<T>(
-  db: Database,
-  work: (trx: Knex.Transaction) => Promise<T>,
-  settingsSql = '',
-): Promise<T> {
+/** Runs `work`, which only reads, in a transaction of a request with one snapshot. */
+export function inSnapshot<T>(db: Database, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   return db.transaction(
     async (trx) => {
-      await trx.raw(timeoutSql('request') + settingsSql);
+      await setTimeouts(trx, 'request');
       return work(trx);
     },
     { isolationLevel: 'repeatable read', readOnly: true },
@@ -108,7 +98,7 @@ export async function beginTransaction(
 ): Promise<Knex.Transaction> {
   const trx = await db.transaction(undefined, isolationLevel && { isolationLevel });
   try {
-    await trx.raw(timeoutSql(kind));
+    await setTimeouts(trx, kind);
     return trx;
   } catch (error) {
     await trx.rollback().catch(() => undefined);

@@ -5,21 +5,23 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
 import { productColumns } from '../feed-format/columns';
-import { headerNames, type FeedHeader } from '../feed-format/header';
-import { findNewerLoadedFeed, headerIssues } from './header-issues';
+import type { FeedHeader } from '../feed-format/header';
+import { findNewerLoadedFeed, headerIssues, reportedNames } from './header-issues';
 import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun } from './raw-file';
 import type { RecordPlace } from './row-issues';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { transformRecord, type ProductValues } from './transform';
+import { namedSkus, transformRecord, type FeedRecord, type ProductValues } from './transform';
 
 /** Target table of a COPY. */
 export interface CopyTarget {
   /** Table with its columns. */
   table: string;
-  /** Formats a row in the text format of COPY. */
-  formatRow(place: RecordPlace, values: ProductValues): string;
+  /** Formats a row in the text format of COPY. `offset` is that of its record in the file. */
+  formatRow(place: RecordPlace, offset: number, values: ProductValues): string;
+  /** Formats a sku that the feed names in a row that is not copied; absent: such skus are not needed. */
+  formatName?(place: RecordPlace, sku: string): string;
   allowsRepeatedSkus: boolean;
 }
 
@@ -47,43 +49,54 @@ export async function copyRows(
   stats: RunStats,
 ): Promise<FeedHeader> {
   const newerFeed = await findNewerLoadedFeed(trx, feed);
-  const { header, chunks, close } = await openRawFile(objectStore, feed, signal);
-  const known = digests && (await stats.timed('load digests', () => digests.load(header)));
+  const { header, chunks, bytesRead, close } = await openRawFile(objectStore, feed, signal);
+  stats.delimiter = header.delimiter;
+  const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
+  // An equal record may have other values where these are filled down: it is staged, and its stored digest dropped.
+  const fillsDown = header.reading?.fillsDown ?? false;
   const batch = new TextBatch();
+  /** Copies the skus of a record that is not copied itself, of a feed that withdraws what it does not name. */
+  const addNames = (record: FeedRecord): Buffer | null => {
+    if (feed.mode !== 'replace') return null;
+    const skus = namedSkus(record, header);
+    if (!skus) stats.countUnreadable(record.line);
+    const names = skus?.map((sku) => target.formatName?.(record, sku) ?? '').join('');
+    return names ? batch.add(names) : null;
+  };
   const extractor = new RecordExtractor<Buffer>(
     header,
     (place, text) => {
-      const names = headerNames(Buffer.from(text), header.delimiter) ?? [];
-      for (const issue of headerIssues(place, names, newerFeed)) stats.issues.add(issue);
+      for (const issue of headerIssues(place, reportedNames(header, text), newerFeed))
+        stats.issues.add(issue);
       return null;
     },
     (record) => {
-      if (!record.tooLong && known?.isUnchanged(record.bytes, record)) {
+      if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
-        return null;
+        return addNames(record);
       }
-      const { values, issues } = transformRecord(record, header);
+      const { values, issues } = transformRecord(record, header, feed.mode);
       if (issues) for (const issue of issues) stats.issues.add(issue);
       if (!values) {
         stats.rejected++;
-        return null;
+        return addNames(record);
       }
-      const superseded = known?.markStaged(values.sku, issues === undefined);
+      const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;
-      const text = target.formatRow(record, values);
+      const text = target.formatRow(record, record.offset, values);
       if (!superseded) return batch.add(text);
       stats.unchanged--;
       stats.copied++;
       // The superseded row is rejected, so that its values do not matter.
       return batch.add(
-        target.formatRow(superseded, { ...noValues, sku: values.sku, product_name: values.sku }) + text,
+        target.formatRow(superseded, 0, { ...noValues, sku: values.sku, product_name: values.sku }) + text,
       );
     },
   );
   async function* counted(): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
-      stats.bytesRead += chunk.length;
+      stats.bytesRead = bytesRead();
       yield chunk;
     }
   }
@@ -112,7 +125,7 @@ export function formatValues(values: ProductValues): string {
 const copySpecial = /[\\\t\n\r]/;
 const copyEscapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-function formatValue(value: string | null): string {
+export function formatValue(value: string | null): string {
   if (value === null) return '\\N';
   return copySpecial.test(value) ? value.replace(/[\\\t\n\r]/g, (special) => copyEscapes[special]!) : value;
 }

@@ -1,7 +1,7 @@
 const utf8Mark = Buffer.from('efbbbf', 'hex');
 const utf16Mark = Buffer.from('fffe', 'hex');
 
-/** Strips the byte order mark, and decodes UTF-16LE to UTF-8 where the mark says so. */
+/** Decodes UTF-16LE to UTF-8 where the byte order mark says so. The first chunk begins with the mark of UTF-8, if any. */
 export async function* asUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let first: Buffer | undefined = Buffer.alloc(0);
   let decoder: InstanceType<typeof TextDecoder> | undefined;
@@ -12,7 +12,7 @@ export async function* asUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<Buf
       if (first.length < utf8Mark.length) continue;
       if (startsWith(first, utf16Mark)) decoder = new TextDecoder('utf-16le');
     }
-    const bytes: Buffer = first ? withoutMark(first) : chunk;
+    const bytes: Buffer = first ?? chunk;
     first = undefined;
     yield decoder ? Buffer.from(decoder.decode(bytes, { stream: true })) : bytes;
   }
@@ -20,8 +20,9 @@ export async function* asUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<Buf
   if (decoder) yield Buffer.from(decoder.decode());
 }
 
-function withoutMark(bytes: Buffer): Buffer {
-  return startsWith(bytes, utf8Mark) ? bytes.subarray(utf8Mark.length) : bytes;
+/** Returns the length of the byte order mark of UTF-8 at the beginning. */
+export function markLength(bytes: Buffer): number {
+  return startsWith(bytes, utf8Mark) ? utf8Mark.length : 0;
 }
 
 function startsWith(bytes: Buffer, mark: Buffer): boolean {

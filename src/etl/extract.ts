@@ -1,9 +1,12 @@
-import { asUtf8 } from './encoding';
+import { asUtf8, markLength } from './encoding';
 import { FeedFailure } from './run-result';
 import { isBlankRecord, type FeedHeader } from '../feed-format/header';
 import type { RecordPlace } from './row-issues';
-import { lineEndLength, RecordScanner } from './scan-record';
+import { sourceEndOf } from '../feed-format/line-offsets';
+import { LooseScanner } from './scan-loosely';
+import { RecordScanner } from './scan-record';
 import { trimText } from '../feed-format/text';
+import type { ResolvedFormat } from '../feed-format/format-reading';
 import type { FeedRecord } from './transform';
 import { recordBytes } from '../feed-format/columns';
 
@@ -11,6 +14,10 @@ import { recordBytes } from '../feed-format/columns';
 interface CurrentRecord extends FeedRecord {
   /** Raw bytes in UTF-8, without the line end; empty when it is too long. */
   readonly bytes: Buffer;
+  /** Offset of the record in the unpacked file; without a format, of a file in UTF-16 in its text as UTF-8. */
+  readonly offset: number;
+  /** Returns its raw bytes in the unpacked file, without the line end; of another encoding than UTF-8, if these are kept. */
+  sourceBytes(): Buffer;
 }
 
 /**
@@ -25,6 +32,8 @@ export class RecordExtractor<T> {
   private buffer: Buffer = Buffer.alloc(0);
   /** Used part of the buffer. */
   private bytes: Buffer = this.buffer;
+  /** Offset of `bytes` in the file. */
+  private offset = 0;
   /** Start of the current record, or of blank lines before the next one, in `bytes`. */
   private start = 0;
   private isWithinRecord = false;
@@ -32,6 +41,8 @@ export class RecordExtractor<T> {
   private row = 0;
   /** First line of the current record. */
   private line = 1;
+  /** Offset of the current record in the unpacked file, of a feed with a format. */
+  private sourceOffset = 0;
 
   /**
    * @param onHeader - called before the first record, with the place and the raw text of the header
@@ -39,29 +50,38 @@ export class RecordExtractor<T> {
    * @param recordBytesMax - maximum size of a record, line end included
    */
   constructor(
-    header: FeedHeader,
+    private readonly header: FeedHeader,
     private readonly onHeader: (place: RecordPlace, text: string) => T | null,
     private readonly onRecord: (record: CurrentRecord) => T | null,
     private readonly recordBytesMax: number = recordBytes,
   ) {
-    const { delimiter, positions } = header;
-    this.scanner = new RecordScanner(
-      delimiter,
-      Object.values(positions).sort((a, b) => a - b),
-    );
+    const { positions, reading } = header;
+    this.scanner = newScanner(header, reading?.positions ?? Object.values(positions).sort((a, b) => a - b));
     this.current = new ScannedRecord(this.scanner, header);
   }
 
   /**
    * Splits the file, and yields the non-null results of the callbacks.
+   * @param source - the bytes of the file; of a feed with a format, its text as UTF-8
    * @throws FeedFailure at the place where the file is structurally broken; whatever `source` throws
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<T> {
-    for await (const chunk of asUtf8(source)) {
+    let isFirst = true;
+    const { reading } = this.header;
+    for await (const chunk of reading ? source : asUtf8(source)) {
       this.append(chunk);
+      if (isFirst) this.start = reading ? this.skipPreamble(reading.format) : markLength(chunk);
+      isFirst = false;
       yield* this.readRecords(false);
     }
     yield* this.readRecords(true);
+  }
+
+  /** Skips the lines before the header row, which the first chunk contains. @returns where they end */
+  private skipPreamble({ preamble, definition }: ResolvedFormat): number {
+    this.line += preamble.lines;
+    this.headerSeen = definition.header === false;
+    return preamble.bytes;
   }
 
   /** Appends a chunk to the unfinished record. */
@@ -77,7 +97,11 @@ export class RecordExtractor<T> {
     chunk.copy(this.buffer, rest.length);
     this.bytes = this.buffer.subarray(0, length);
     this.scanner.start -= this.start;
+    this.offset += this.start;
     this.start = 0;
+    const { reading } = this.header;
+    reading?.offsets?.discard(this.offset);
+    reading?.window?.discard(this.sourceOffset);
   }
 
   /** Reads the complete records. @param isEnd - whether there are no more bytes */
@@ -103,7 +127,7 @@ export class RecordExtractor<T> {
   private skipBlankLines(isEnd: boolean): boolean {
     const { bytes } = this;
     for (;;) {
-      const length = lineEndLength(bytes, this.start);
+      const length = this.scanner.lineEndAt(bytes, this.start, isEnd);
       if (length === 0) break;
       this.line++;
       this.start += length;
@@ -114,6 +138,8 @@ export class RecordExtractor<T> {
 
   private beginRecord(): void {
     this.scanner.begin(this.start);
+    const { reading } = this.header;
+    if (reading) this.sourceOffset = reading.offsets!.sourceOf(this.offset + this.start);
     this.isWithinRecord = true;
     this.current.tooLong = false;
   }
@@ -136,11 +162,20 @@ export class RecordExtractor<T> {
         : null;
     }
     if (scanner.fieldCount === 1 && !current.tooLong && isBlankLine(current)) return null;
+    const { reading } = this.header;
+    if (reading && current.isSplit && !reading.begin(current)) return null;
+    current.textOffset = this.offset + scanner.start;
+    current.offset = reading ? this.sourceOffset : current.textOffset;
     current.line = line;
     current.lastLine = lastLine;
     current.row = ++this.row;
     return this.onRecord(current);
   }
+}
+
+/** A feed with a format has lines that end in CR alone, and more. */
+function newScanner({ delimiter, reading }: FeedHeader, wanted: readonly number[] | number): RecordScanner {
+  return reading ? new LooseScanner(delimiter, wanted) : new RecordScanner(delimiter, wanted);
 }
 
 /** Tells a line of white space. A single empty field is a pair of quotes, and thus a record. */
@@ -151,6 +186,9 @@ function isBlankLine(record: ScannedRecord): boolean {
 
 /** View of the scanner's last record; one object is reused, because a feed has millions. */
 class ScannedRecord implements CurrentRecord {
+  offset = 0;
+  /** Offset in the text as UTF-8. */
+  textOffset = 0;
   line = 0;
   lastLine = 0;
   row = 0;
@@ -167,8 +205,32 @@ class ScannedRecord implements CurrentRecord {
     return this.tooLong ? Buffer.alloc(0) : this.scanner.record();
   }
 
+  sourceBytes(): Buffer {
+    const { reading } = this.header;
+    if (!reading?.window) return this.bytes;
+    const { length } = this.bytes;
+    const lineEndLength = this.scanner.next - this.scanner.start - length;
+    return reading.window.slice(
+      this.offset,
+      sourceEndOf(reading.offsets!, this.textOffset + length, lineEndLength),
+    );
+  }
+
   get fieldCount(): number {
-    return this.scanner.fieldCount;
+    const { fieldCount } = this.scanner;
+    return this.header.reading && this.hasDelimiterTooMany ? fieldCount - 1 : fieldCount;
+  }
+
+  /** Whether the record has one field more than the header, an empty one behind a delimiter at the end. */
+  private get hasDelimiterTooMany(): boolean {
+    const { fieldCount, delimiter } = this.header;
+    if (this.tooLong || this.scanner.fieldCount !== fieldCount + 1) return false;
+    return this.scanner.record().at(-1) === delimiter.charCodeAt(0);
+  }
+
+  /** Whether its cells are those of the header. */
+  get isSplit(): boolean {
+    return !this.tooLong && !this.misquoted && this.fieldCount <= this.header.fieldCount;
   }
 
   get misquoted(): boolean {
@@ -181,7 +243,7 @@ class ScannedRecord implements CurrentRecord {
   }
 
   firstFields(max: number): string[] {
-    const scanner = new RecordScanner(this.header.delimiter, max);
+    const scanner = newScanner(this.header, max);
     scanner.begin(0);
     scanner.scan(this.bytes, true);
     const count = Math.min(max, scanner.fieldCount);
@@ -194,8 +256,8 @@ class ScannedRecord implements CurrentRecord {
    * The sku is kept if its field ends within these: the result does not depend on how the file is split into chunks.
    */
   dropBytes(bytesMax: number): void {
-    const sku = this.scanner.field(this.header.positions.sku!, bytesMax - closingBytes);
-    this.sku = sku;
+    const { sku } = this.header.positions;
+    this.sku = sku === undefined ? undefined : this.scanner.field(sku, bytesMax - closingBytes);
     this.tooLong = true;
   }
 }

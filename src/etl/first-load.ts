@@ -1,12 +1,16 @@
 import type { Knex } from 'knex';
 import { copyRows, formatValues, RepeatedSku, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
-import { isContention, keepDigests } from './load';
+import { defaultLoadOptions } from '../feed-format/load-options';
+import { isContention, skipManualChangeLog } from './apply-changes';
+import { endManualVersions } from './manual-versions';
+import { beginRunChange, type CatalogChange } from '../partners/catalog-changes';
 import { tryLockPartner } from '../partners/partner-lock';
 import type { FeedToRun } from './raw-file';
 import { createStaging } from './staging';
-import type { RunCounters } from './run-result';
+import type { MergeResult } from './run-result';
 import type { RunStats } from './run-stats';
+import { withheldCounter } from './withdrawals';
 
 /**
  * Minimum size of a raw file that is copied straight into `products`. For smaller files it saves less than a second, and a
@@ -15,11 +19,13 @@ import type { RunStats } from './run-stats';
 const firstLoadBytes = 16 * 1024 * 1024;
 
 /** COPY into `products`. */
-function productsTarget({ feedId, partnerId }: FeedToRun): CopyTarget {
+function productsTarget({ feedId, partnerId, collection }: FeedToRun, { runId }: CatalogChange): CopyTarget {
+  const isDefault = collection === defaultLoadOptions.collection;
   return {
-    table: `products (feed_id, partner_id, ${productColumns.join(', ')})`,
+    table: `products (feed_id, run_id, partner_id, record_offset, ${isDefault ? '' : 'collection, '}${productColumns.join(', ')})`,
     allowsRepeatedSkus: false,
-    formatRow: (_place, values) => `${feedId}\t${partnerId}${formatValues(values)}\n`,
+    formatRow: (_place, offset, values) =>
+      `${feedId}\t${runId}\t${partnerId}\t${offset}${isDefault ? '' : `\t${collection}`}${formatValues(values)}\n`,
   };
 }
 
@@ -28,7 +34,7 @@ function productsTarget({ feedId, partnerId }: FeedToRun): CopyTarget {
  *
  * There is nothing to compare with, and the file is read while PostgreSQL maintains the indexes, which takes longer.
  * Repeated skus need staging, because the last row wins; so does another run of the partner, which may load products.
- * @returns the counters; undefined when nothing was loaded and the feed must be staged
+ * @returns the change and what it has done; undefined when nothing was loaded and the feed must be staged
  * @throws FeedFailure when the file cannot be read completely
  */
 export async function loadFirstFeed(
@@ -36,15 +42,18 @@ export async function loadFirstFeed(
   source: RowSource,
   stats: RunStats,
   bytesMin: number = firstLoadBytes,
-): Promise<RunCounters | undefined> {
+): Promise<(MergeResult & { change: CatalogChange }) | undefined> {
+  // It has no product to update.
+  if (source.feed.mode === 'update') return undefined;
   if (source.feed.sizeBytes < bytesMin || !(await lockPartnerWithoutProducts(trx, source.feed)))
     return undefined;
   await source.digests?.applyManualChanges();
+  const change = await beginRunChange(trx, source.feed.partnerId);
   try {
     // The savepoint removes the rows that were copied before a sku repeated.
     await trx.transaction(async (savepoint) => {
-      await keepDigests(savepoint);
-      await copyRows(savepoint, source, productsTarget(source.feed), stats);
+      await skipManualChangeLog(savepoint);
+      await copyRows(savepoint, source, productsTarget(source.feed, change), stats);
     });
   } catch (error) {
     // Digests detect repeated skus within their memory budget; beyond it the unique index does.
@@ -53,9 +62,21 @@ export async function loadFirstFeed(
     return undefined;
   }
   stats.phase = 'loading';
+  // Of products that were deleted by hand.
+  const manual = await endManualVersions(trx, change);
   await createStaging(trx);
-  const { copied: inserted, rejected: skipped } = stats;
-  return { processed: inserted + skipped, inserted, updated: 0, unchanged: 0, skipped };
+  const { copied: inserted, skipped } = stats;
+  const counters = {
+    processed: inserted + skipped,
+    inserted,
+    updated: 0,
+    unchanged: 0,
+    skipped,
+    withdrawn: 0,
+    restored: 0,
+    ...withheldCounter(source.feed, stats),
+  };
+  return { change, counters, manual };
 }
 
 /** Locks the partner unless it is locked already. @returns whether it is locked now and has no products */

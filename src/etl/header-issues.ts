@@ -2,6 +2,8 @@ import type { Database } from '../db/database';
 import type { FeedToRun } from './raw-file';
 import { formatId } from '../shared/ids';
 import { isReportColumn, productColumns } from '../feed-format/columns';
+import { headerNames, type FeedHeader } from '../feed-format/header';
+import { firstRecord } from './format-header';
 import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
 
 /**
@@ -21,6 +23,19 @@ export function* headerIssues(
     if (isKnown || name === '' || isReportColumn(name)) continue;
     yield rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name });
   }
+}
+
+/**
+ * Lists the names of a header row, those that its format reads and does not report as empty texts.
+ *
+ * A format that gives columns other names than ours lists what it reads: nothing else is meant for us.
+ */
+export function reportedNames({ delimiter, reading }: FeedHeader, text: string): string[] {
+  const row = Buffer.from(text);
+  if (!reading) return headerNames(row, delimiter) ?? [];
+  if (!reading.hasOurNames) return [];
+  const names = firstRecord(row, delimiter) ?? [];
+  return names.map((name, position) => (reading.positions.includes(position) ? '' : name));
 }
 
 /** Finds the partner's newest loaded feed that was uploaded after this one. */

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex';
-import { withLockTimeout } from '../db/transaction';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
+import { rejectUnknownRows } from './unknown-skus';
+import { storeWithdrawals, withheldCounter } from './withdrawals';
 
 /**
  * Maximum number of staged rows whose products are looked up one by one, 7 µs each. For more, all products of the partner are
@@ -14,8 +15,8 @@ const lookUpsMax = 50_000;
 /**
  * Merges the staged rows, whose skus must be unique, into the partner's products:
  *
- * - `compare` stores which staged rows are new (without product id) or differ. Its rows are narrow: an unchanged feed costs
- *   this one join.
+ * - `compare` stores which staged rows are new (without product id), differ, or have a withdrawn product, which is restored. Its
+ *   rows are narrow: an unchanged feed costs this one join.
  * - `update` and `insert` apply these changes; new products get their ids in the order of the file.
  * - `list` shows them instead.
  *
@@ -30,22 +31,33 @@ const lookUpsMax = 50_000;
  *
  * The update skips a product that a manual change has moved to another partner or sku.
  *
- * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless.
+ * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In mode
+ * `update`, an empty name keeps the stored one.
+ *
+ * A product whose values are the same moves to the collection of the feed, and keeps its feed: `is_moved`.
  */
-function mergeSql(columns: ReadonlySet<ProductColumn>) {
+export function mergeSql({ columns, mode, collection }: Pick<StagedFeed, 'columns' | 'mode' | 'collection'>) {
   const fields = productColumns.filter((column) => column !== 'sku');
   const incoming = (field: ProductColumn) => {
+    if (field === 'product_name' && mode === 'update') {
+      return columns.has(field)
+        ? 'coalesce(feed_rows.product_name, products.product_name)'
+        : `products.${field}`;
+    }
     if (columns.has(field)) return `feed_rows.${field}`;
     return field === 'currency' ? 'coalesce(feed_rows.currency, products.currency)' : `products.${field}`;
   };
   const shown = (field: ProductColumn, value: string) =>
     field === 'price' ? `trim_scale(${value})::text` : value;
   const list = (map: (field: ProductColumn) => string) => fields.map(map).join(', ');
+  const differs = `(${list((field) => `products.${field}`)}) is distinct from (${list(incoming)})`;
   return {
     compare: (stagedRows: number) => `
       ${stagedRows <= lookUpsMax ? 'set local enable_sort = off' : 'set local enable_nestloop = off'};
       create temporary table feed_changes on commit drop as
-      select feed_rows.line, feed_rows.sku, cast(:partnerId as bigint) as partner_id, products.product_id
+      select feed_rows.line, feed_rows.sku, cast(:partnerId as bigint) as partner_id, products.product_id,
+        products.withdrawn_at is not null as is_restored,
+        products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved
       from feed_rows
       left join ${
         stagedRows <= lookUpsMax
@@ -57,38 +69,49 @@ function mergeSql(columns: ReadonlySet<ProductColumn>) {
           : 'products on products.partner_id = :partnerId and products.sku = feed_rows.sku'
       }
       where products.product_id is null
-        or (${list((field) => `products.${field}`)}) is distinct from (${list(incoming)});
+        or products.withdrawn_at is not null
+        or products.collection <> '${collection}'
+        or ${differs};
       set local enable_sort to default;
       set local enable_nestloop to default;
       analyze feed_changes
     `,
     count: `
-      select (select count(*) from feed_rows) as staged, count(*) as changed, count(product_id) as updated
+      select (select count(*) from feed_rows) as staged, count(*) filter (where not is_moved) as changed,
+        count(product_id) filter (where not is_moved) as updated, count(*) filter (where is_moved) as moved,
+        count(*) filter (where is_restored) as restored
       from feed_changes
     `,
     update: `
       update products
-      set feed_id = :feedId, ${list((field) => `${field} = ${incoming(field)}`)}
+      set feed_id = :feedId, run_id = :runId, record_offset = feed_rows.record_offset, collection = :collection,
+        withdrawn_at = null, ${list((field) => `${field} = ${incoming(field)}`)}
       from feed_changes join feed_rows using (line)
-      where (products.partner_id, products.sku, products.product_id)
+      where not is_moved and (products.partner_id, products.sku, products.product_id)
+        = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
+    `,
+    move: `
+      update products set collection = :collection
+      from feed_changes
+      where is_moved and (products.partner_id, products.sku, products.product_id)
         = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
     `,
     insert: `
-      insert into products (feed_id, partner_id, sku, ${fields.join(', ')})
-      select :feedId, :partnerId, sku, ${fields.join(', ')}
+      insert into products (feed_id, run_id, partner_id, collection, record_offset, sku, ${fields.join(', ')})
+      select :feedId, :runId, :partnerId, :collection, record_offset, sku, ${fields.join(', ')}
       from feed_rows
       where line in (select line from feed_changes where product_id is null)
       order by line
     `,
     list: `
       with changed as materialized (
-        select feed_rows.*, feed_changes.partner_id, feed_changes.product_id
+        select feed_rows.*, feed_changes.partner_id, feed_changes.product_id, is_restored
         from feed_changes join feed_rows using (line)
-        where row_number > :afterRow
+        where not is_moved and row_number > :afterRow
         order by row_number
         limit :limit + 1
       ), page as (
-        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new,
+        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
           ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
         from changed as feed_rows left join products
           on (products.partner_id, products.sku, products.product_id) = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
@@ -110,121 +133,45 @@ export async function compareProducts(
   trx: Knex.Transaction,
   feed: StagedFeed,
   stats: RunStats,
-): Promise<RunCounters> {
-  const { staged, changed, updated } = await stats.timed('compare', () =>
-    storeChanges(trx, feed, stats.copied),
+): Promise<ComparedCounters> {
+  const { staged, changed, updated, moved, restored, withdrawn } = await stats.timed('compare', () =>
+    storeChanges(trx, feed, stats),
   );
   const inserted = changed - updated;
   const unchanged = staged - changed + stats.unchanged;
-  const skipped = stats.rejected + stats.superseded;
-  return { processed: staged + stats.unchanged + skipped, inserted, updated, unchanged, skipped };
+  const { skipped } = stats;
+  return {
+    processed: staged + stats.unchanged + skipped,
+    inserted,
+    updated,
+    unchanged,
+    skipped,
+    withdrawn,
+    restored,
+    moved,
+    ...withheldCounter(feed, stats),
+  };
 }
 
-async function storeChanges(
-  trx: Knex.Transaction,
-  { partnerId, columns }: StagedFeed,
-  stagedRows: number,
-): Promise<{ staged: number; changed: number; updated: number }> {
-  const sql = mergeSql(columns);
+/** Counters of a comparison: `moved` are unchanged products of another collection. */
+export type ComparedCounters = RunCounters & { moved: number };
+
+interface ChangeCounts {
+  staged: number;
+  changed: number;
+  updated: number;
+  moved: number;
+  restored: number;
+  withdrawn: number;
+}
+
+async function storeChanges(trx: Knex.Transaction, feed: StagedFeed, stats: RunStats): Promise<ChangeCounts> {
+  const sql = mergeSql(feed);
   await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)');
   // A utility statement takes no parameters.
-  await trx.raw(sql.compare(stagedRows).replaceAll(':partnerId', String(partnerId)));
-  const { rows } = await trx.raw<{ rows: { staged: number; changed: number; updated: number }[] }>(sql.count);
-  return rows[0]!;
-}
-
-/** Excludes the transaction from the log of manual changes: the run updates its digests itself. */
-export async function keepDigests(trx: Knex.Transaction): Promise<void> {
-  await trx.raw("set local partner_catalog.keeps_digests = 'on'");
-}
-
-/**
- * Applies the changes that `compareProducts` stored. The caller holds the partner's lock.
- *
- * Inserts come first: they wait only for a manual transaction that has inserted the same sku. From the first update on,
- * manual transactions may wait for its products, so that its own waits must be short.
- * @param lockMilliseconds - lock timeout for a product that another transaction has changed or locked
- * @throws an error for which `isContention` is true; the caller must then roll back
- */
-export async function applyChanges(
-  trx: Knex.Transaction,
-  { feedId, partnerId, columns }: StagedFeed,
-  { inserted, updated }: Pick<RunCounters, 'inserted' | 'updated'>,
-  lockMilliseconds: number,
-): Promise<void> {
-  const sql = mergeSql(columns);
-  await keepDigests(trx);
-  if (inserted > 0) await trx.raw(sql.insert, { feedId, partnerId });
-  if (updated === 0) return;
-  // A wait for the table, for example while an index is created, has no such timeout.
-  await trx.raw('lock table products in row exclusive mode; set local from_collapse_limit = 1');
-  const { rowCount } = await withLockTimeout(trx, lockMilliseconds, () =>
-    trx.raw<{ rowCount: number }>(sql.update, { feedId }),
-  );
-  await trx.raw('set local from_collapse_limit to default');
-  if (rowCount !== updated) throw new ProductsGone();
-}
-
-/** A manual change has deleted a product to be updated, or changed its partner or sku. */
-class ProductsGone extends Error {}
-
-/**
- * Tells a conflict with a manual transaction: same products, a deadlock, the same new sku, or a product that has moved to
- * another partition.
- */
-export function isContention(error: unknown): boolean {
-  if (error instanceof ProductsGone) return true;
-  const lockNotAvailable = '55P03';
-  const deadlockDetected = '40P01';
-  const uniqueViolation = '23505';
-  const serializationFailure = '40001';
-  const { code = '' } = error as { code?: string };
-  return [lockNotAvailable, deadlockDetected, uniqueViolation, serializationFailure].includes(code);
-}
-
-/** Value of a product's field; a price is a decimal text. */
-type FieldValue = string | null;
-
-/** A change that `compareProducts` stored. */
-export interface ProductChange {
-  row: number;
-  line: number;
-  sku: string;
-  action: 'insert' | 'update';
-  /** Fields with another value; of a new product, all fields with a value. */
-  changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
-}
-
-/** Maximum size of a page of changes: a thousand long descriptions would be 250 MB. */
-const pageBytesMax = 1024 * 1024;
-
-/**
- * Lists the changes after the row `afterRow`, in the order of the file.
- *
- * A page has at least one change, and at most `limit` changes or `pageBytesMax`.
- */
-export async function listChanges(
-  trx: Knex.Transaction,
-  { columns }: StagedFeed,
-  page: { afterRow: number; limit: number },
-): Promise<{ changes: ProductChange[]; hasMore: boolean }> {
-  type Row = { row: number; line: number; sku: string; is_new: boolean; found: number } & Record<
-    string,
-    FieldValue
-  >;
-  const { rows } = await trx.raw<{ rows: Row[] }>(mergeSql(columns).list, {
-    ...page,
-    bytesMax: pageBytesMax,
-  });
-  const changes = rows.map((row): ProductChange => ({
-    row: row.row,
-    line: row.line,
-    sku: row.sku,
-    action: row.is_new ? 'insert' : 'update',
-    changes: productColumns
-      .filter((field) => field !== 'sku')
-      .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
-      .filter(({ before, after }) => before !== after),
-  }));
-  return { changes, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
+  await trx.raw(sql.compare(stats.copied).replaceAll(':partnerId', String(feed.partnerId)));
+  if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
+  const { rows } = await trx.raw<{ rows: [Omit<ChangeCounts, 'withdrawn'>] }>(sql.count);
+  const withdraws = feed.mode === 'replace' && stats.unreadable === 0;
+  return { ...rows[0], withdrawn: withdraws ? await storeWithdrawals(trx, feed) : 0 };
 }

@@ -58,6 +58,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   invalid_character: (field) => `${field} holds a NUL character.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
   duplicate_sku: () => 'A later valid row of this feed has the same sku; the last one is used.',
+  unknown_sku: () => 'The partner has no product with this sku; a feed with mode update creates none.',
   unknown_availability: () => 'availability is not a word that we know; the product cannot be ordered.',
   zero_price: () => 'price is 0.',
   unknown_column: () => 'This column is not one that we read; its cells are ignored.',

@@ -1,15 +1,35 @@
-/** Counters of a run: processed = inserted + updated + unchanged + skipped, always. */
+/** Counters of a run: processed = inserted + updated + unchanged + skipped, always. The names are those of the contract. */
 export interface RunCounters {
   processed: number;
   inserted: number;
   updated: number;
   unchanged: number;
   skipped: number;
+  /** Products that the feed does not name. */
+  withdrawn: number;
+  /** Withdrawn products that the feed names; they are among the updated ones. */
+  restored: number;
+  /** What a run would have withdrawn that failed because of that number. */
+  would_withdraw?: number;
+  /** Present if rows were unreadable, so that nothing was withdrawn. */
+  withdrawals_withheld?: true;
+}
+
+/** What a load has done. `manual` counts products that were changed by hand since the last change of the catalog. */
+export interface MergeResult {
+  counters: RunCounters;
+  manual: number;
 }
 
 /** Returns the counters of a failed run with `skipped` rows. */
-export function failedCounters(skipped: number): RunCounters {
-  return { processed: skipped, inserted: 0, updated: 0, unchanged: 0, skipped };
+export function failedCounters(skipped: number, wouldWithdraw?: number): RunCounters {
+  const nothing = { inserted: 0, updated: 0, unchanged: 0, withdrawn: 0, restored: 0 };
+  return {
+    processed: skipped,
+    ...nothing,
+    skipped,
+    ...(wouldWithdraw !== undefined && { would_withdraw: wouldWithdraw }),
+  };
 }
 
 /** Formats the ETL result summary (specification, section 2). */
@@ -28,6 +48,21 @@ export class FeedFailure extends Error {
   ) {
     super(reason, { cause });
   }
+}
+
+/** A run that would withdraw more products than it may. */
+export class WithdrawalLimit extends FeedFailure {
+  constructor(
+    reason: string,
+    readonly wouldWithdraw: number,
+  ) {
+    super(reason);
+  }
+}
+
+/** Returns what a failed run would have withdrawn, if it failed because of that. */
+export function wouldWithdrawOf(error: unknown): number | undefined {
+  return error instanceof WithdrawalLimit ? error.wouldWithdraw : undefined;
 }
 
 /** Returns the public reason of a failure. */

@@ -1,13 +1,19 @@
+import type { Delimiter } from '../feed-format/delimiter';
 import { RowIssueLog } from './row-issues';
 
 /** Phase of a run. A feed that has to be staged again returns to `reading`. */
 export type RunPhase = 'reading' | 'comparing' | 'loading';
+
+/** Maximum number of lines that a plan shows. */
+const unreadableLinesMax = 100;
 
 /** Counts the rows of a run, and measures its progress. */
 export class RunStats {
   phase: RunPhase = 'reading';
   /** Bytes of the raw file. */
   bytesRead = 0;
+  /** Delimiter of the file; null until its header is read. */
+  delimiter: Delimiter | null = null;
   issues: RowIssueLog;
   /** Rows that were copied to PostgreSQL. */
   copied = 0;
@@ -15,8 +21,14 @@ export class RunStats {
   rejected = 0;
   /** Valid rows that were superseded by a later row of the same sku. */
   superseded = 0;
+  /** Valid rows without a product, in a feed that only updates. */
+  unknown = 0;
   /** Rows that were unchanged by their digest, and not copied. */
   unchanged = 0;
+  /** Rows that could not be split into cells: they name no sku. */
+  unreadable = 0;
+  /** First lines of the first of them. */
+  unreadableLines: number[] = [];
   /** Milliseconds per phase, for the log. */
   readonly milliseconds: Record<string, number> = {};
 
@@ -30,6 +42,11 @@ export class RunStats {
     return this.copied + this.rejected + this.unchanged;
   }
 
+  /** Rows skipped so far. */
+  get skipped(): number {
+    return this.rejected + this.superseded + this.unknown;
+  }
+
   /** Resets everything but the milliseconds, so that the feed can be read again. */
   reset(): void {
     this.phase = 'reading';
@@ -38,7 +55,15 @@ export class RunStats {
     this.copied = 0;
     this.rejected = 0;
     this.superseded = 0;
+    this.unknown = 0;
     this.unchanged = 0;
+    this.unreadable = 0;
+    this.unreadableLines = [];
+  }
+
+  /** Counts a row that could not be split into cells. */
+  countUnreadable(line: number): void {
+    if (this.unreadable++ < unreadableLinesMax) this.unreadableLines.push(line);
   }
 
   /** Measures how long `work` takes. */

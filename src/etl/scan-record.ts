@@ -1,4 +1,4 @@
-import type { Delimiter } from '../feed-format/header';
+import type { Delimiter } from '../feed-format/delimiter';
 
 /** Result of a scan. `incomplete`: more bytes are needed; `unclosed`: the feed ends within a quoted field. */
 export type Scan = 'complete' | 'incomplete' | 'unclosed';
@@ -15,6 +15,9 @@ const plain = 0;
 const doubledQuotes = 1;
 /** Text follows the closing quote. */
 const tail = 2;
+
+/** The same for subclasses: the compiled loop would read exported constants as properties. */
+export const quotings = { plain, doubledQuotes, tail } as const;
 
 /** Numbers per field: start and end, relative to the record, and quoting. */
 const numbersPerField = 3;
@@ -38,19 +41,19 @@ export function lineEndLength(bytes: Buffer, at: number): 0 | 1 | 2 {
  * scanner is reused for all records.
  */
 export class RecordScanner {
-  private readonly delimiter: number;
+  protected readonly delimiter: number;
   /** Absent: the first `wantedMax`. */
   private readonly wanted: readonly number[] | undefined;
   private readonly wantedMax: number;
   private borders: Float64Array;
-  private bytes: Buffer = Buffer.alloc(0);
+  protected bytes: Buffer = Buffer.alloc(0);
   /** Start of the record in the bytes; negative once its beginning was discarded. */
   start = 0;
   /** Position of the scan and start of the current field, relative to the record. */
-  private offset = 0;
-  private fieldOffset = 0;
-  private mode: Mode = 'start';
-  private quoting = plain;
+  protected offset = 0;
+  protected fieldOffset = 0;
+  protected mode: Mode = 'start';
+  protected quoting = plain;
   /** Position of the next wanted field; -1 after the last one. */
   private nextWanted = 0;
   private wantedCount = 0;
@@ -85,6 +88,11 @@ export class RecordScanner {
     this.nextWanted = this.wantedPosition(0);
     this.lineBreaks = 0;
     this.misquoted = false;
+  }
+
+  /** Returns the length of the line end at `at`; 0 when there is none, or it is incomplete. @param _isEnd - as in `scan` */
+  lineEndAt(bytes: Buffer, at: number, _isEnd: boolean): 0 | 1 | 2 {
+    return lineEndLength(bytes, at);
   }
 
   /** Position of the scan in the bytes. */
@@ -202,7 +210,7 @@ export class RecordScanner {
   }
 
   /** Counts a field, and stores its borders if it is wanted. */
-  private addField(from: number, to: number, quoting: number): void {
+  protected addField(from: number, to: number, quoting: number): void {
     if (this.fieldCount++ !== this.nextWanted) return;
     const number = this.wantedCount++;
     this.nextWanted = this.wantedPosition(number + 1);
@@ -222,7 +230,7 @@ export class RecordScanner {
     return this.wanted ? this.wanted[number]! : number;
   }
 
-  private pause(at: number, fieldStart: number, mode: Mode, quoting: number, seen: number): Scan {
+  protected pause(at: number, fieldStart: number, mode: Mode, quoting: number, seen: number): Scan {
     this.offset = at - this.start;
     this.fieldOffset = fieldStart - this.start;
     this.mode = mode;
@@ -232,7 +240,7 @@ export class RecordScanner {
     return 'incomplete';
   }
 
-  private endRecord(end: number, next: number, seen: number): Scan {
+  protected endRecord(end: number, next: number, seen: number): Scan {
     this.end = end;
     this.next = next;
     this.isAscii &&= seen < 0x80;

@@ -1,6 +1,9 @@
 import type { Knex } from 'knex';
-import { copyRows, formatValues, type CopyTarget, type RowSource } from './copy-rows';
+import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
+import { columnsOf } from '../feed-format/header';
+import type { LoadOptions } from '../feed-format/load-options';
+import type { FeedToRun } from './raw-file';
 import type { RunStats } from './run-stats';
 
 /**
@@ -12,23 +15,34 @@ const etlWorkMemMegabytes = 64;
 /**
  * Creates the staged rows and the issues of a run, until the end of its transaction.
  *
- * `line` is unique: a record starts on a new line. `last_line` is null where it equals `line`.
+ * `line` is unique: a record starts on a new line. `last_line` is null where it equals `line`, `record_offset` in a row that only
+ * names a sku.
  */
-const createStagingSql = `
-  drop table if exists pg_temp.feed_rows, pg_temp.feed_issues;
-  create temporary table feed_rows (
+const rowColumnsSql = `
     line bigint not null,
     last_line bigint,
     row_number bigint not null,
+    record_offset bigint,
     sku text collate "C" not null,
-    product_name text collate "C" not null,
+    product_name text collate "C",
     description text,
     brand text collate "C",
     category text collate "C",
     price numeric(16, 4),
     currency text collate "C",
-    availability text collate "C"
-  ) on commit drop;
+    availability text collate "C"`;
+
+const createRowsSql = `create temporary table feed_rows (${rowColumnsSql}) on commit drop;`;
+
+/** One COPY writes the rows, and the skus of the other rows of a feed that withdraws what it does not name. */
+const createNamedRowsSql = `
+  create temporary table feed_records (${rowColumnsSql}, is_name boolean not null)
+    partition by list (is_name) on commit drop;
+  create temporary table feed_rows partition of feed_records for values in (false) on commit drop;
+  create temporary table feed_names partition of feed_records for values in (true) on commit drop;
+`;
+
+const createIssuesSql = `
   create temporary table feed_issues (
     line bigint not null,
     last_line bigint not null,
@@ -44,28 +58,46 @@ const createStagingSql = `
   ) on commit drop;
 `;
 
-/** Creates empty staging tables, and raises the memory limit of the transaction. */
-export async function createStaging(trx: Knex.Transaction): Promise<void> {
+/**
+ * Creates empty staging tables, and raises the memory limit of the transaction.
+ * @param keepsNames - whether the skus of rows that are not staged are needed
+ */
+export async function createStaging(trx: Knex.Transaction, keepsNames = false): Promise<void> {
   await trx.raw(`set local work_mem = '${etlWorkMemMegabytes}MB'`);
-  await trx.raw(createStagingSql);
+  await trx.raw(`
+    drop table if exists pg_temp.feed_records, pg_temp.feed_rows, pg_temp.feed_names, pg_temp.feed_issues;
+    ${keepsNames ? createNamedRowsSql : createRowsSql}
+    ${createIssuesSql}
+  `);
 }
 
 /** COPY into the staging table. */
 const stagingTarget: CopyTarget = {
-  table: `feed_rows (line, last_line, row_number, ${productColumns.join(', ')})`,
+  table: `feed_rows (line, last_line, row_number, record_offset, ${productColumns.join(', ')})`,
   allowsRepeatedSkus: true,
-  formatRow: ({ line, lastLine, row }, values) =>
-    `${line}\t${lastLine === line ? '\\N' : lastLine}\t${row}${formatValues(values)}\n`,
+  formatRow: ({ line, lastLine, row }, offset, values) =>
+    `${line}\t${lastLine === line ? '\\N' : lastLine}\t${row}\t${offset}${formatValues(values)}\n`,
+};
+
+const noValues = '\t\\N'.repeat(productColumns.length - 1);
+
+/** The same for a feed that withdraws what it does not name. `sku` is the first column. */
+const namingTarget: CopyTarget = {
+  ...stagingTarget,
+  table: `feed_records (is_name, line, last_line, row_number, record_offset, ${productColumns.join(', ')})`,
+  formatRow: (place, offset, values) => `f\t${stagingTarget.formatRow(place, offset, values)}`,
+  formatName: ({ line, row }, sku) => `t\t${line}\t\\N\t${row}\t\\N\t${formatValue(sku)}${noValues}\n`,
 };
 
 /** A feed whose valid rows are staged. */
-export interface StagedFeed {
+export interface StagedFeed
+  extends Pick<LoadOptions, 'mode' | 'collection'>, Pick<FeedToRun, 'maxWithdrawn'> {
   feedId: number;
   partnerId: number;
   /** Product columns of the feed. */
   columns: ReadonlySet<ProductColumn>;
-  /** Position of the sku in the file, from 1. */
-  skuColumnNumber: number;
+  /** Position of the sku in the file, from 1; null if it is not read from the file. */
+  skuColumnNumber: number | null;
 }
 
 /**
@@ -77,13 +109,31 @@ export async function stageFeed(
   source: RowSource,
   stats: RunStats,
 ): Promise<StagedFeed> {
-  await createStaging(trx);
-  const { positions } = await copyRows(trx, source, stagingTarget, stats);
-  const { feedId, partnerId } = source.feed;
+  const { feedId, partnerId, mode, collection, maxWithdrawn } = source.feed;
+  const replaces = mode === 'replace';
+  await createStaging(trx, replaces);
+  const header = await copyRows(trx, source, replaces ? namingTarget : stagingTarget, stats);
   return {
     feedId,
     partnerId,
-    columns: new Set(Object.keys(positions) as ProductColumn[]),
-    skuColumnNumber: positions.sku! + 1,
+    mode,
+    collection,
+    maxWithdrawn,
+    columns: columnsOf(header),
+    skuColumnNumber: header.positions.sku === undefined ? null : header.positions.sku + 1,
   };
+}
+
+/** Rows per batch of `readColumn`. */
+const rowsPerFetch = 10_000;
+
+/** Reads the only column of a query, in batches. One query at a time in a transaction. */
+export async function* readColumn<Value>(trx: Knex.Transaction, sql: string): AsyncGenerator<Value[]> {
+  await trx.raw(`declare batches no scroll cursor for ${sql}`);
+  for (;;) {
+    const { rows } = await trx.raw<{ rows: Record<string, Value>[] }>(`fetch ${rowsPerFetch} from batches`);
+    if (rows.length === 0) break;
+    yield rows.flatMap((row) => Object.values(row));
+  }
+  await trx.raw('close batches');
 }

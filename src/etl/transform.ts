@@ -10,6 +10,7 @@ import {
 } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/header';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
+import type { LoadMode } from '../feed-format/load-options';
 import { isLongerThan, trimText } from '../feed-format/text';
 
 /** A record of a feed. Its texts may be slices that retain a larger text. */
@@ -28,8 +29,8 @@ export interface FeedRecord extends RecordPlace {
 /** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
 
-/** Values of a valid row. */
-export type LoadableValues = ProductValues & { sku: string; product_name: string };
+/** Values of a valid row; without a name only in mode `update`. */
+export type LoadableValues = ProductValues & { sku: string };
 
 /** Result of a row: values, perhaps with warnings, or the issues for which it is skipped. */
 export type RowOutcome =
@@ -42,10 +43,17 @@ type FieldFault = Fault & { field: ProductColumn };
  * Cleans and validates one record by the feed format. A pure function.
  *
  * Reports all issues at once; a record that cannot be split into its columns has only that issue.
+ * @param mode - in mode `update`, only the sku is required
  */
-export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutcome {
+export function transformRecord(
+  record: FeedRecord,
+  header: FeedHeader,
+  mode: LoadMode = 'upsert',
+): RowOutcome {
   if (record.tooLong) {
-    const sku = clean.sku(record.field(header.positions.sku!) ?? '');
+    const { positions, reading } = header;
+    const text = reading ? reading.shiftedSkus(record, 0)?.[0] : record.field(positions.sku!);
+    const sku = clean.sku(text ?? '');
     return { issues: [rowIssue(record, sku, { code: 'value_too_long' })] };
   }
   if (record.misquoted) return unreadable(record, { code: 'invalid_quoting' });
@@ -56,7 +64,7 @@ export function transformRecord(record: FeedRecord, header: FeedHeader): RowOutc
   const values = cleanValues(record, header);
   const { sku } = values;
   const faults: FieldFault[] = [];
-  checkTexts(values, faults);
+  checkTexts(values, faults, mode);
   checkMoney(values, faults);
   checkAvailability(values, faults);
   if (faults.length === 0) return { values: values as LoadableValues };
@@ -77,6 +85,31 @@ function cellIssue(
   if (position === undefined) return rowIssue(record, sku, { code, field });
   const value = trimText(record.field(position) ?? '') || null;
   return rowIssue(record, sku, { code, field, columnNumber: position + 1, value });
+}
+
+/**
+ * Lists the skus that a skipped record may name, so that it protects their products from being withdrawn.
+ *
+ * In a record with too many fields, an unquoted delimiter may have shifted the sku.
+ * @returns undefined if the record cannot be split into cells
+ */
+export function namedSkus(record: FeedRecord, header: FeedHeader): string[] | undefined {
+  if (record.tooLong || record.misquoted) return undefined;
+  const cells = skuCells(record, header);
+  return cells?.map(clean.sku).filter((sku) => sku !== null && !sku.includes('\0')) as string[] | undefined;
+}
+
+function skuCells(record: FeedRecord, { positions, fieldCount, reading }: FeedHeader): string[] | undefined {
+  const excess = Math.max(0, record.fieldCount - fieldCount);
+  if (reading) {
+    if (excess === 0) return [reading.cell(record, 'sku') ?? ''];
+    const fields = record.firstFields(Infinity);
+    const cells = reading.shiftedSkus({ field: (position) => fields[position] }, excess);
+    return cells?.map((text) => text ?? '');
+  }
+  const first = positions.sku!;
+  const last = first + excess;
+  return last === first ? [record.field(first) ?? ''] : record.firstFields(last + 1).slice(first);
 }
 
 function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
@@ -120,10 +153,14 @@ const clean = Object.fromEntries(feedColumns.map(({ name }) => [name, cleanerOf(
   Cleaner
 >;
 
-function cleanValues(record: FeedRecord, { positions }: FeedHeader): ProductValues {
+function cleanValues(record: FeedRecord, { positions, reading }: FeedHeader): ProductValues {
   const cell = (column: ProductColumn): string | null => {
     const position = positions[column];
-    const text = position === undefined ? undefined : record.field(position);
+    const text = reading
+      ? reading.cell(record, column)
+      : position === undefined
+        ? undefined
+        : record.field(position);
     return text === undefined ? null : clean[column](text);
   };
   return {
@@ -145,11 +182,12 @@ const textRules = feedColumns.map((column: ColumnFormat & { name: ProductColumn 
   maxLength: column.maxLength ?? Infinity,
 }));
 
-function checkTexts(values: ProductValues, faults: FieldFault[]): void {
+function checkTexts(values: ProductValues, faults: FieldFault[], mode: LoadMode): void {
   for (const { field, required, maxLength } of textRules) {
     const value = values[field];
     if (value === null) {
-      if (required) faults.push({ code: 'missing_required', field });
+      if (required && (mode !== 'update' || field === 'sku'))
+        faults.push({ code: 'missing_required', field });
     } else if (value.includes('\0')) faults.push({ code: 'invalid_character', field });
     else if (isLongerThan(value, maxLength)) faults.push({ code: 'value_too_long', field });
   }

@@ -5,6 +5,7 @@ export type EventBody =
   | components['schemas']['FeedUploadedEvent']
   | components['schemas']['JobCompletedEvent']
   | components['schemas']['JobFailedEvent']
+  | components['schemas']['JobRevertedEvent']
   | components['schemas']['OrderCreatedEvent']
   | components['schemas']['WebhookPingEvent'];
 

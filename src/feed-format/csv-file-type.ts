@@ -3,6 +3,11 @@ import { extname } from 'node:path';
 /** Media types of CSV. */
 const csvTypes = new Set(['text/csv', 'application/csv', 'application/vnd.ms-excel']);
 
+/** Names of files that are read by a format. */
+const formattedNames = /\.(?:csv|tsv)(?:\.gz)?$|\.txt$/i;
+
+const gzipTypes = new Set(['application/gzip', 'application/x-gzip']);
+
 /** Media types of other formats: the file is not CSV, regardless of its name. */
 const foreignTypes = [
   /^(image|audio|video|font|model|message|multipart)\//,
@@ -14,9 +19,14 @@ const foreignTypes = [
 /**
  * Tells whether an uploaded file counts as CSV, by its name and media type.
  * @param mediaType - without parameters; undefined where the part has none
+ * @param hasFormat - whether the file is read by a format, which allows for more names
  */
-export function isCsvFile(fileName: string, mediaType: string | undefined): boolean {
+export function isCsvFile(fileName: string, mediaType: string | undefined, hasFormat = false): boolean {
   const type = mediaType?.toLowerCase() ?? '';
+  if (hasFormat && formattedNames.test(fileName)) {
+    const isPacked = /\.gz$/i.test(fileName) && gzipTypes.has(type);
+    return isPacked || !foreignTypes.some((foreign) => foreign.test(type));
+  }
   // Not `extname`, which returns nothing for the name `.csv`.
   if (/\.csv$/i.test(fileName)) return !foreignTypes.some((foreign) => foreign.test(type));
   switch (extname(fileName).toLowerCase()) {

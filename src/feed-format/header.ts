@@ -1,19 +1,25 @@
 import { parse } from 'csv-parse/sync';
 import { productColumns, requiredColumns, type ProductColumn } from './columns';
+import { delimiters, type Delimiter } from './delimiter';
+import type { FormatReading } from './format-reading';
+import type { LoadMode } from './load-options';
 import { trimText } from './text';
 
 /** Maximum size of the header row, which is in memory while an upload is inspected. */
 export const headerRowBytes = 256 * 1024;
-
-/** Delimiter of a feed, in the order in which they are tried. */
-export type Delimiter = ',' | ';' | '\t';
-export const delimiters: readonly Delimiter[] = [',', ';', '\t'];
 
 export interface FeedHeader {
   delimiter: Delimiter;
   fieldCount: number;
   /** Positions of the product columns, from 0; missing columns are absent. */
   positions: Partial<Record<ProductColumn, number>>;
+  /** How the records are read; absent without a format. */
+  reading?: FormatReading;
+}
+
+/** Lists the product columns that a feed has. */
+export function columnsOf({ positions, reading }: FeedHeader): ReadonlySet<ProductColumn> {
+  return reading?.columns ?? new Set(Object.keys(positions) as ProductColumn[]);
 }
 
 /** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
@@ -38,13 +44,15 @@ export function isBlankRecord(fields: readonly string[]): boolean {
 /**
  * Reads the header row, which is the first row that is not blank.
  * @param prefix - the whole file, or its first bytes, more than `headerRowBytes`
+ * @param mode - in mode `update`, only the sku is required
  * @returns the header, or the public error text (specification, section 7)
  */
-export function readHeader(prefix: Buffer): NamedHeader | { problem: string } {
+export function readHeader(prefix: Buffer, mode: LoadMode = 'upsert'): NamedHeader | { problem: string } {
+  const required = mode === 'update' ? (['sku'] as const) : requiredColumns;
   const candidates = delimiters.map((delimiter) => ({ delimiter, names: headerNames(prefix, delimiter) }));
   const found = candidates.find(({ names }) => {
     const lowerCase = names?.map((name) => name.toLowerCase());
-    return requiredColumns.every((column) => lowerCase?.includes(column));
+    return required.every((column) => lowerCase?.includes(column));
   });
   if (!found?.names) {
     const endless = candidates.every(({ names }) => names === undefined) && prefix.length > headerRowBytes;

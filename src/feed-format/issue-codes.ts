@@ -71,6 +71,12 @@ export const issueCodes = {
     remedy: 'Keep one row per sku.',
     example: 'sku,product_name\nLAMP-1,Head lamp\nLAMP-1,Head lamp 2',
   },
+  unknown_sku: {
+    severity: 'error',
+    description: 'The feed has mode `update`, and the partner has no product with this sku.',
+    remedy: 'Correct the sku, or load the product by a feed with mode `upsert`.',
+    example: 'sku,price\nLAMP-9,24.50',
+  },
   unknown_availability: {
     severity: 'warning',
     description: 'Unknown availability: the value is stored, but the product cannot be ordered.',

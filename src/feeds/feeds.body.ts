@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 import { formatId } from '../shared/ids';
-import { validationMessage } from '../jobs/jobs.service';
+import { lastRunSummary, validationMessage } from '../jobs/jobs.service';
 import type { FeedRow } from './feeds.repository';
 
 export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
@@ -18,8 +18,18 @@ export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
     raw_file_bucket: feed.raw_file_bucket,
     sha256: feed.sha256.toString('hex'),
     size_bytes: feed.size_bytes,
+    mode: feed.mode,
+    collection: feed.collection,
+    format_name: feed.format_name,
+    max_skipped_percent: feed.max_skipped_percent,
     duplicate_of: formatFeedId(feed.duplicate_of),
+    raw_file_removed_at: feed.raw_file_removed_at?.toISOString() ?? null,
   };
+}
+
+/** A feed in a list: with the counters of its last run. */
+export function listedFeedBody(feed: FeedRow): components['schemas']['ListedFeed'] {
+  return { ...feedBody(feed), summary: lastRunSummary(feed) };
 }
 
 export const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));

@@ -1,31 +1,48 @@
 import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
-import type { Handlers } from '../http/contract';
+import type { Database } from '../db/database';
+import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
 import { selectBytes } from '../http/range-request';
-import { formatId } from '../shared/ids';
+import { invalidCursor } from '../shared/errors';
+import { formatId, parseId } from '../shared/ids';
 import { issueBody } from '../jobs/jobs.handlers';
-import { holderOf } from '../shared/caller';
+import { storedPartnerName } from '../partners/stored-partner-name';
+import { holderOf, type PartnerScope } from '../shared/caller';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
 import { inspectFeed, type FeedInspection } from './inspection.service';
-import { feedBody, formatFeedId } from './feeds.body';
+import { feedBody, formatFeedId, listedFeedBody } from './feeds.body';
+import { findFeedPosition, listFeeds, type FeedPosition } from './feeds.repository';
 import {
   getFeed,
   openFeedFile,
   receiveFeedIdempotently,
+  requireRawFile,
   type FeedReceipt,
   type IdempotentReceiveContext,
 } from './feeds.service';
 
-/** Handles uploads, inspections and downloads of feeds. `downloads` limits raw files. */
+declare module '../http/contract' {
+  interface CheckResults {
+    listFeeds: FeedPosition | undefined;
+  }
+}
+
+/** Handles uploads, inspections, lists and downloads of feeds. `downloads` limits raw files. */
 export function feedHandlers(
   context: Omit<IdempotentReceiveContext, 'caller' | 'log'>,
   downloads: TransferLimit,
 ): Pick<
   Handlers,
-  'uploadFeed' | 'getFeed' | 'downloadFeedFile' | 'getFeedProfile' | 'downloadFeedTemplate' | 'inspectFeed'
+  | 'uploadFeed'
+  | 'listFeeds'
+  | 'getFeed'
+  | 'downloadFeedFile'
+  | 'getFeedProfile'
+  | 'downloadFeedTemplate'
+  | 'inspectFeed'
 > {
   return {
     async uploadFeed({ form, headers, caller, log, reply }) {
@@ -38,6 +55,24 @@ export function feedHandlers(
       });
     },
 
+    async listFeeds({ query, checked, caller, reply }) {
+      const timeOf = (text?: string) => (text === undefined ? undefined : new Date(text));
+      const page = await listFeeds(context.db, {
+        scope: caller.partnerName,
+        partnerName: query.partner_name && (await storedPartnerName(context.db, query.partner_name)),
+        status: query.status,
+        uploadedFrom: timeOf(query.uploaded_from),
+        uploadedTo: timeOf(query.uploaded_to),
+        after: checked,
+        limit: defaulted(query.limit),
+      });
+      return reply(200, {
+        count: page.items.length,
+        items: page.items.map(listedFeedBody),
+        next_cursor: page.nextCursor,
+      });
+    },
+
     async getFeed({ path, caller, reply }) {
       const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
       return reply(200, feedBody(feed));
@@ -45,6 +80,7 @@ export function feedHandlers(
 
     async downloadFeedFile({ path, headers, caller, bytesTaken, reply }) {
       const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
+      requireRawFile(feed);
       const sizeBytes = feed.size_bytes;
       const entityTag = `"${feed.sha256.toString('hex')}"`;
       const selected = selectBytes(headers, { entityTag, sizeBytes });
@@ -93,6 +129,26 @@ export function feedHandlers(
   };
 }
 
+/** Checks that precede the 422s: an unknown cursor (400). */
+export function feedChecks(db: Database) {
+  return {
+    listFeeds: ({ query, caller }) => resolveFeedCursor(db, query.cursor, caller.partnerName),
+  } satisfies Checks;
+}
+
+/** @throws invalid_query if the cursor is not the id of a feed */
+async function resolveFeedCursor(
+  db: Database,
+  cursor: unknown,
+  scope: PartnerScope,
+): Promise<FeedPosition | undefined> {
+  if (cursor === undefined) return undefined;
+  const feedId = typeof cursor === 'string' ? parseId('FD', cursor) : undefined;
+  const position = feedId === undefined ? null : await findFeedPosition(db, feedId, scope);
+  if (!position) throw invalidCursor();
+  return position;
+}
+
 function receiptBody(receipt: FeedReceipt): components['schemas']['FeedReceipt'] {
   return {
     feed_id: formatId('FD', receipt.feedId),
@@ -115,8 +171,11 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
     inspected_bytes: inspection.inspectedBytes,
     complete: inspection.complete,
     encoding: inspection.encoding,
+    detected_encoding: inspection.detectedEncoding,
     byte_order_mark: inspection.byteOrderMark,
     delimiter: inspection.delimiter,
+    decimal_separator: inspection.decimalSeparator,
+    skip_lines: inspection.skipLines,
     line_ends: inspection.lineEnds,
     headers: inspection.headers.map(({ columnNumber, ...same }) => ({
       column_number: columnNumber,
@@ -126,5 +185,7 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
     rows: inspection.rows,
     issues: inspection.issues.map(issueBody),
     issue_counts: inspection.issueCounts,
+    suggested_format: inspection.suggestedFormat,
+    sample: inspection.sample,
   };
 }

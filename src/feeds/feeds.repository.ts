@@ -1,6 +1,11 @@
+import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
+import type { FeedFormat } from '../feed-format/format-definition';
+import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
+import { formatId } from '../shared/ids';
+import { toPage, type Page } from '../shared/pagination';
 import { publishEventsSql } from '../events/outbox';
 
 type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
@@ -17,7 +22,13 @@ export interface FeedRow extends RunColumns {
   raw_file_object_key: string;
   sha256: Buffer;
   size_bytes: number;
-  /** The first feed of the partner with the same bytes, if it has a smaller number. */
+  mode: LoadMode;
+  collection: string;
+  format_name: string | null;
+  max_skipped_percent: number | null;
+  /** When retention removed the raw file; null while it is there. */
+  raw_file_removed_at: Date | null;
+  /** The first feed of the partner with the same bytes, mode, collection and format, if it has a smaller number. */
   duplicate_of: number | null;
 }
 
@@ -26,14 +37,79 @@ const duplicateOf = `
   (select min(earlier.feed_id) from feeds as earlier
    where earlier.partner_id = feeds.partner_id
      and earlier.sha256 = feeds.sha256
+     and (earlier.mode, earlier.collection) = (feeds.mode, feeds.collection)
+     and cast(earlier.format_definition as jsonb) is not distinct from cast(feeds.format_definition as jsonb)
      and earlier.feed_id < feeds.feed_id) as duplicate_of`;
 
 export async function findFeed(db: Database, feedId: number, scope: PartnerScope): Promise<FeedRow | null> {
-  const row = await db('feeds')
+  const row = await selectFeeds(db)
+    .where('feeds.feed_id', feedId)
+    .modify(ofPartner, scope ?? undefined)
+    .first<FeedRow | undefined>();
+  return row ?? null;
+}
+
+/** Position of a feed in the list: the time in full precision, as text. */
+export interface FeedPosition {
+  uploadedAt: string;
+  feedId: number;
+}
+
+/** Filter and page of feeds; an absent field matches all. */
+interface FeedListing {
+  scope: PartnerScope;
+  partnerName?: string;
+  status?: FeedStatus;
+  /** Inclusive. */
+  uploadedFrom?: Date;
+  /** Exclusive. */
+  uploadedTo?: Date;
+  after?: FeedPosition;
+  limit: number;
+}
+
+/** Lists feeds, newest first; ties by number, descending. */
+export async function listFeeds(db: Database, listing: FeedListing): Promise<Page<FeedRow>> {
+  const { status, uploadedFrom, uploadedTo, after, limit } = listing;
+  const query = selectFeeds(db)
+    .modify(ofPartner, listing.scope ?? undefined)
+    .modify(ofPartner, listing.partnerName)
+    .orderBy([
+      { column: 'feeds.uploaded_at', order: 'desc' },
+      { column: 'feeds.feed_id', order: 'desc' },
+    ])
+    // One more row shows whether there is a next page.
+    .limit(limit + 1);
+  if (status !== undefined) void query.where('feeds.status', status);
+  if (uploadedFrom !== undefined) void query.where('feeds.uploaded_at', '>=', uploadedFrom);
+  if (uploadedTo !== undefined) void query.where('feeds.uploaded_at', '<', uploadedTo);
+  if (after) {
+    const position = [after.uploadedAt, after.feedId];
+    void query.whereRaw('(feeds.uploaded_at, feeds.feed_id) < (cast(? as timestamptz), ?)', position);
+  }
+  return toPage((await query) as FeedRow[], limit, ({ feed_id }) => formatId('FD', feed_id));
+}
+
+export async function findFeedPosition(
+  db: Database,
+  feedId: number,
+  scope: PartnerScope,
+): Promise<FeedPosition | null> {
+  const position = await db('feeds')
+    .where('feeds.feed_id', feedId)
+    .modify(ofPartner, scope ?? undefined)
+    .first<FeedPosition | undefined>(
+      'feed_id as feedId',
+      db.raw('cast(uploaded_at as text) as "uploadedAt"'),
+    );
+  return position ?? null;
+}
+
+function selectFeeds(db: Database): Knex.QueryBuilder {
+  return db('feeds')
     .join('partners', 'partners.partner_id', 'feeds.partner_id')
     .join('validation_jobs', 'validation_jobs.feed_id', 'feeds.feed_id')
-    .where({ 'feeds.feed_id': feedId, ...(scope !== null && { 'partners.partner_name': scope }) })
-    .first<FeedRow | undefined>(
+    .select(
       'feeds.feed_id',
       'partners.partner_name',
       'feeds.filename',
@@ -44,6 +120,11 @@ export async function findFeed(db: Database, feedId: number, scope: PartnerScope
       'feeds.raw_file_object_key',
       'feeds.sha256',
       'feeds.size_bytes',
+      'feeds.mode',
+      'feeds.collection',
+      'feeds.format_name',
+      db.raw(`cast(feeds.max_skipped_percent as double precision) as max_skipped_percent`),
+      'feeds.raw_file_removed_at',
       db.raw(duplicateOf),
       'validation_jobs.job_id',
       'validation_jobs.status',
@@ -54,8 +135,19 @@ export async function findFeed(db: Database, feedId: number, scope: PartnerScope
       'validation_jobs.updated',
       'validation_jobs.unchanged',
       'validation_jobs.skipped',
+      'validation_jobs.withdrawn',
+      'validation_jobs.restored',
+      'validation_jobs.would_withdraw',
+      'validation_jobs.withdrawals_withheld',
     );
-  return row ?? null;
+}
+
+/** Filters by partner without a join: the planner then reads the partner's feeds in the order of their index. */
+function ofPartner(feeds: Knex.QueryBuilder, partnerName?: string): void {
+  if (partnerName === undefined) return;
+  void feeds.whereRaw('feeds.partner_id = (select partner_id from partners where partner_name = ?)', [
+    partnerName,
+  ]);
 }
 
 export async function findDuplicate(db: Database, feedId: number): Promise<number | null> {
@@ -73,10 +165,10 @@ export async function lastFeedId(db: Database): Promise<number> {
   return rows[0].last;
 }
 
-/** Filters the keys that a feed row names. */
+/** Filters the keys that a feed row names, and that are not to be removed. */
 export async function findNamedKeys(db: Database, bucket: string, keys: string[]): Promise<Set<string>> {
   const named = await db('feeds')
-    .where('raw_file_bucket', bucket)
+    .where({ raw_file_bucket: bucket, raw_file_removed_at: null })
     .andWhereRaw('raw_file_object_key = any (?)', [keys])
     .pluck<string[]>('raw_file_object_key');
   return new Set(named);
@@ -90,30 +182,6 @@ export async function drawFeedId(db: Database): Promise<number> {
   return rows[0]!.feed_id;
 }
 
-/** Finds or creates a partner, and locks its row against removal. Safe to call concurrently. */
-export async function getOrInsertPartner(db: Database, partnerName: string): Promise<number> {
-  const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
-    `with created as (
-       insert into partners (partner_name)
-       select :partnerName where not exists (select from partners where partner_name = :partnerName)
-       on conflict do nothing
-       returning partner_id
-     ), existing as (
-       select partner_id from partners where partner_name = :partnerName for key share
-     )
-     select partner_id from created
-     union all
-     select partner_id from existing`,
-    { partnerName },
-  );
-  // Another transaction created or merged the partner meanwhile: the next statement sees that.
-  return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
-}
-
-export async function partnerExists(db: Database, partnerName: string): Promise<boolean> {
-  return (await db('partners').where('partner_name', partnerName).first('partner_id')) !== undefined;
-}
-
 interface NewFeed {
   feed_id: number;
   partner_id: number;
@@ -123,10 +191,17 @@ interface NewFeed {
   raw_file_object_key: string;
   sha256: Buffer;
   size_bytes: number;
+  mode: LoadMode;
+  collection: string;
+  max_skipped_percent: number | null;
+  format: FeedFormat | null;
 }
 
-export async function insertFeed(db: Database, feed: NewFeed): Promise<void> {
-  await db('feeds').insert(feed);
+export async function insertFeed(db: Database, { format, ...feed }: NewFeed): Promise<void> {
+  await db('feeds').insert({
+    ...feed,
+    ...(format && { format_name: format.name, format_definition: JSON.stringify(format.definition) }),
+  });
 }
 
 /** Publishes feed.uploaded. The content is a row of `findFeed`, its digest in hexadecimal. */
@@ -138,8 +213,10 @@ const publishFeedEventSql = publishEventsSql(`
   select 'feed.uploaded' as event_type, partner_name, to_json(feed) as content
   from (
     select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
-      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, ${duplicateOf}, job_id, job.status, run_requested_at,
-      failure_reason, processed, inserted, updated, unchanged, skipped
+      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, mode, collection, format_name,
+      cast(max_skipped_percent as double precision) as max_skipped_percent, raw_file_removed_at, ${duplicateOf}, job_id, job.status, run_requested_at,
+      failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored, would_withdraw,
+      withdrawals_withheld
     from feeds join partners using (partner_id) join validation_jobs as job using (feed_id)
     where feed_id = ?
   ) as feed

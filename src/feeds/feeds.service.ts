@@ -6,23 +6,37 @@ import type { MultipartBody } from '../http/multipart';
 import {
   findAnswered,
   isUnclaimed,
-  keepAnswer,
+  keepAnswers,
   type IdempotencyKey,
 } from '../idempotency/idempotency.repository';
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
+import { defaultLoadOptions, type LoadOptions } from '../feed-format/load-options';
+import type { FeedFormat } from '../feed-format/format-definition';
+import { getOrInsertPartner } from '../partners/partners.repository';
 import { insertJobs } from '../jobs/jobs.repository';
 import type { PartnerScope } from '../shared/caller';
-import { feedNotFound, idempotentRequestInProgress, rawFileMissing, ServiceError } from '../shared/errors';
+import {
+  feedNotFound,
+  idempotentRequestInProgress,
+  rawFileMissing,
+  rawFileRemoved,
+  ServiceError,
+} from '../shared/errors';
 import { formatId, parseId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { rawFileKey, stagingKey } from '../storage/object-key';
 import { cleanUpMilliseconds, StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
-import { receiveFile, type ReceivedFile, type TakeFile } from './feed-file';
+import {
+  receiveFile,
+  receiveUncheckedFile,
+  type ReceivedFile,
+  type TakeFile,
+  type UncheckedFile,
+} from './feed-file';
 import {
   drawFeedId,
   findDuplicate,
   findFeed,
-  getOrInsertPartner,
   insertFeed,
   publishFeedEvent,
   type FeedRow,
@@ -36,6 +50,11 @@ export async function getFeed(db: Database, id: string, scope: PartnerScope): Pr
   const feed = feedId === undefined ? null : await findFeed(db, feedId, scope);
   if (!feed) throw feedNotFound(id);
   return feed;
+}
+
+/** @throws raw_file_removed */
+export function requireRawFile({ feed_id, raw_file_removed_at }: FeedRow): void {
+  if (raw_file_removed_at) throw rawFileRemoved(formatId('FD', feed_id), raw_file_removed_at);
 }
 
 /**
@@ -70,12 +89,16 @@ export interface FeedReceipt {
   validationJobId: number;
   sha256: Buffer;
   sizeBytes: number;
-  /** The first feed of the partner with the same bytes, if it has a smaller number. */
+  /** The first equal feed of the partner, if it has a smaller number. */
   duplicateOf: number | null;
 }
 
 interface ReceivedUpload extends ReceivedFile {
   partnerName: string;
+  loadOptions: LoadOptions;
+  format: FeedFormat | null;
+  /** Checks the stored file, if it was stored unchecked. */
+  check?: UncheckedFile['check'];
 }
 
 interface StoredObject {
@@ -111,7 +134,7 @@ export async function receiveFeedIdempotently<T extends object>(
 ): Promise<Outcome<T>> {
   requireRoom(context);
   if (key && !(await isUnclaimed(context.db, key))) throw idempotentRequestInProgress();
-  return admitUpload(body, context, async (upload) =>
+  return admitUpload(body, context, true, async (upload) =>
     key
       ? receiveWithKey(upload, key, context, describe)
       : { responseBody: describe(await receiveFeed(upload, context)), replayed: false },
@@ -125,7 +148,7 @@ function receiveWithKey<T extends object>(
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
   return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
-    const answered = await findAnswered(context.db, key);
+    const [answered] = await findAnswered(context.db, [key]);
     if (answered) {
       const received = await readUpload(upload, context.uploadBytesMax, drain);
       return replay<T>(answered, digestUpload(received));
@@ -133,14 +156,27 @@ function receiveWithKey<T extends object>(
     const receipt = await receiveFeed(upload, context, {
       trx,
       beforeCommit: (received, receipt) =>
-        keepAnswer(trx, key, { requestDigest: digestUpload(received), responseBody: describe(receipt) }),
+        keepAnswers(trx, [{ key, requestDigest: digestUpload(received), responseBody: describe(receipt) }]),
     });
     return { responseBody: describe(receipt), replayed: false };
   });
 }
 
-function digestUpload({ partnerName, fileName, contentType, sha256 }: ReceivedUpload): Buffer {
-  return digestRequest('uploadFeed', [partnerName, fileName, contentType, sha256.toString('hex')]);
+function digestUpload(upload: ReceivedUpload): Buffer {
+  const { partnerName, fileName, contentType, sha256, loadOptions, format } = upload;
+  const { mode, collection } = loadOptions;
+  const isDefault = mode === defaultLoadOptions.mode && collection === defaultLoadOptions.collection;
+  // Without these, as before: stored digests stay valid.
+  const target = isDefault && !format ? [] : [mode, collection];
+  const reading = format ? [format.definition] : [];
+  return digestRequest('uploadFeed', [
+    partnerName,
+    fileName,
+    contentType,
+    sha256.toString('hex'),
+    ...target,
+    ...reading,
+  ]);
 }
 
 /**
@@ -163,6 +199,7 @@ async function receiveFeed(
   };
   try {
     const received = await readUpload(upload, context.uploadBytesMax, store);
+    await checkStored(received, stored.object!, context);
     await moveToFinalKey(received, stored.object!, context);
     const write = async (trx: Knex.Transaction) => {
       const receipt = await writeFeed(trx, received, stored.object!, context);
@@ -188,10 +225,29 @@ async function readUpload(
   uploadBytesMax: number,
   takeFile: TakeFile,
 ): Promise<ReceivedUpload> {
-  const received = await receiveFile(file, form.partnerName, uploadBytesMax, takeFile);
+  const format = await form.findFormat();
+  const take = form.isUnreadable ? drain : takeFile;
+  const received =
+    format === 'undecided'
+      ? await receiveUncheckedFile(file, form, uploadBytesMax, take)
+      : await receiveFile(file, form, format, uploadBytesMax, take);
   await readRest();
+  const decided = format === 'undecided' ? await form.findFormat() : format;
+  form.requireReadable();
   if (received instanceof ServiceError) throw received;
-  return { partnerName: form.finish(), ...received };
+  const partnerName = form.finish();
+  // The partner is known now.
+  return { partnerName, loadOptions: form.loadOptions, format: decided as FeedFormat | null, ...received };
+}
+
+/** Checks a file whose format was not known when it was stored. @throws invalid_feed_file, invalid_shape */
+async function checkStored(
+  { check, format }: ReceivedUpload,
+  { key }: StoredObject,
+  { objectStore }: ReceiveContext,
+): Promise<void> {
+  const problem = await check?.(format, () => objectStore.get(key));
+  if (problem) throw problem;
 }
 
 /** Moves an object that was stored before `partner_name` was known. */
@@ -208,7 +264,7 @@ async function moveToFinalKey(
 
 async function writeFeed(
   trx: Knex.Transaction,
-  { partnerName, fileName, contentType, sha256, sizeBytes }: ReceivedUpload,
+  { partnerName, fileName, contentType, sha256, sizeBytes, loadOptions, format }: ReceivedUpload,
   { feedId, key }: StoredObject,
   { objectStore }: ReceiveContext,
 ): Promise<FeedReceipt> {
@@ -221,6 +277,10 @@ async function writeFeed(
     raw_file_object_key: key,
     sha256,
     size_bytes: sizeBytes,
+    mode: loadOptions.mode,
+    collection: loadOptions.collection,
+    max_skipped_percent: loadOptions.maxSkippedPercent,
+    format,
   });
   const duplicateOf = await findDuplicate(trx, feedId);
   const jobs = await insertJobs(trx, feedId);

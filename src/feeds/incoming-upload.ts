@@ -46,16 +46,18 @@ export function requireRoom({ caller, uploadLimits }: Omit<UploadAdmission, 'db'
 /**
  * Waits for a slot when the file begins, then calls `work`. If `partner_name` comes after the file, the slot counts
  * for the API key.
+ * @param takesLoadFields - whether the form says how to load the file
  * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; errors of
  *   the body and of `work`
  */
 export async function admitUpload<T>(
   body: MultipartBody,
   { db, caller, uploadLimits: { forms, files } }: UploadAdmission,
+  takesLoadFields: boolean,
   work: (upload: IncomingUpload) => Promise<T>,
 ): Promise<T> {
   const { parts, bytesReceived: bytes } = body;
-  const form = new UploadForm(db, caller.partnerName);
+  const form = new UploadForm(db, caller.partnerName, takesLoadFields);
   const evict = () => body.abort(requestTimedOut());
   try {
     const file = await forms.run({ ...holderOf(caller), bytes }, evict, () => readToFile(parts, form));

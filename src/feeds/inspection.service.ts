@@ -4,9 +4,16 @@ import { fileTooLarge, notCsv } from '../shared/errors';
 import { RecordExtractor } from '../etl/extract';
 import { FeedFailure } from '../etl/run-result';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-import { headerIssues } from '../etl/header-issues';
-import { guessHeaderNames, readHeader, type Delimiter, type NamedHeader } from '../feed-format/header';
-import { keepLastRow, supersededIssue } from '../etl/repeated-skus';
+import { firstRecords, readFormatHeader } from '../etl/format-header';
+import { headerIssues, reportedNames } from '../etl/header-issues';
+import type { Encoding } from '../feed-format/decode-text';
+import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
+import type { FormatDefinition } from '../feed-format/format-definition';
+import { shiftedOffsets } from '../feed-format/line-offsets';
+import type { Delimiter } from '../feed-format/delimiter';
+import { guessHeaderNames, readHeader, type NamedHeader } from '../feed-format/header';
+import { skuIssue } from '../etl/reject-staged';
+import { keepLastRow } from '../etl/repeated-skus';
 import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from '../etl/row-issues';
 import { trimText } from '../feed-format/text';
 import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
@@ -37,13 +44,15 @@ interface InspectedHeader {
   columnNumber: number;
   header: string;
   column: ProductColumn | null;
+  /** That `column` is right, 0 to 1; 0 without it. */
+  confidence: number;
   suggestion: ProductColumn | null;
 }
 
 interface InspectedRow {
   line: number;
   row: number;
-  values: LoadableValues;
+  values: LoadableValues & { product_name: string };
 }
 
 interface InspectedRows {
@@ -54,6 +63,8 @@ interface InspectedRows {
   runFailure: string | null;
 }
 
+type StatedEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
+
 /** Result of an inspection, from the first `inspectBytes` bytes. */
 export interface FeedInspection extends InspectedRows {
   /** The error of an upload; null if it would accept the file. */
@@ -62,11 +73,20 @@ export interface FeedInspection extends InspectedRows {
   hint: FileHint | null;
   inspectedBytes: number;
   complete: boolean;
-  encoding: 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
+  /** What the file states or is. */
+  encoding: StatedEncoding;
+  /** What its bytes look like, if it states none. */
+  detectedEncoding: Encoding | 'unknown';
   byteOrderMark: boolean;
   delimiter: Delimiter | null;
+  decimalSeparator: '.' | ',' | null;
+  skipLines: number;
   lineEnds: 'lf' | 'crlf' | 'mixed' | 'none';
   headers: InspectedHeader[];
+  /** How to read the file; null where no sku or no name was found. */
+  suggestedFormat: FormatDefinition | null;
+  /** First products under it. */
+  sample: InspectedRow['values'][];
 }
 
 /**
@@ -79,7 +99,7 @@ export async function inspectFeed(
   admission: UploadAdmission,
 ): Promise<FeedInspection> {
   requireRoom(admission);
-  return admitUpload(body, admission, async ({ form, file, readRest }) => {
+  return admitUpload(body, admission, false, async ({ form, file, readRest }) => {
     const inspection = await inspectFile(file, fileBytesMax);
     await readRest();
     form.finish();
@@ -90,26 +110,73 @@ export async function inspectFeed(
 async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedInspection> {
   const { beginning, complete, isBlank } = await readBeginning(part.content, fileBytesMax);
   const bytes = complete ? beginning : beginning.subarray(0, lastCharacterEnd(beginning));
-  const file = new FeedFile(!isBlank);
+  const file = new FeedFile({ textFollows: !isBlank });
   file.take(bytes);
   file.end();
   const encoding = encodingOf(bytes);
-  const text = encoding === 'utf-8' ? bytes.toString() : '';
   const header = encoding === 'utf-8' ? readHeader(bytes) : { problem: '' };
-  const guess = encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined;
   const isReadable = !('problem' in header);
+  const detection = isBlank ? undefined : detectFormat(bytes, firstRecords);
+  const suggested = detection?.definition ? await rowsOfSuggested(detection, complete) : undefined;
+  const text = encoding === 'utf-8' ? bytes : (detection?.text ?? Buffer.alloc(0));
   return {
     refusal: isCsvFile(part.fileName, part.mediaType) ? (file.problem?.message ?? null) : notCsv().message,
     hint: file.problem && !isBlank && !isReadable ? fileHint(bytes) : null,
     inspectedBytes: bytes.length,
     complete,
     encoding,
+    detectedEncoding: encoding === 'unknown' ? (detection?.encoding.value ?? 'unknown') : encoding,
     byteOrderMark: /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3)),
-    delimiter: isReadable ? header.delimiter : (guess?.delimiter ?? null),
-    lineEnds: lineEndsOf(text),
-    headers: describeHeaders(isReadable ? header.names : (guess?.names ?? [])),
-    ...(isReadable ? await oneAtATime(() => inspectRows(bytes, complete, header)) : noRows),
+    lineEnds: lineEndsOf(text.toString()),
+    decimalSeparator: detection?.decimalSeparator.value ?? null,
+    skipLines: isReadable ? 0 : (detection?.skipLines ?? 0),
+    suggestedFormat: suggested ? detection!.definition : null,
+    sample: suggested?.sample ?? [],
+    ...(isReadable
+      ? {
+          delimiter: header.delimiter,
+          headers: describeHeaders(header.names),
+          ...(await oneAtATime(() => inspectRows(bytes, complete, header))),
+        }
+      : {
+          ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined),
+          ...(suggested?.rows ?? noRows),
+        }),
   };
+}
+
+/** Describes the headers of a file that an upload without a format refuses, as its suggested format reads them. */
+function describeDetected(
+  detection: FormatDetection | undefined,
+  guess: ReturnType<typeof guessHeaderNames>,
+): Pick<FeedInspection, 'delimiter' | 'headers'> {
+  const headers = detection?.headers ?? [];
+  if (headers.length === 0)
+    return { delimiter: guess?.delimiter ?? null, headers: describeHeaders(guess?.names ?? []) };
+  const described = describeHeaders(headers.map(({ header }) => header));
+  return {
+    delimiter: detection!.delimiter.value ?? guess?.delimiter ?? null,
+    headers: described.map((each, position) => ({
+      ...each,
+      column: headers[position]!.column,
+      confidence: headers[position]!.confidence,
+    })),
+  };
+}
+
+/** Number of products in the sample. */
+const sampleProducts = 5;
+
+/** Reads the rows under the suggested format. @returns undefined if it cannot read them */
+async function rowsOfSuggested(
+  { definition, text }: FormatDetection,
+  complete: boolean,
+): Promise<{ rows: InspectedRows; sample: InspectedRow['values'][] } | undefined> {
+  const header = readFormatHeader(text!, definition!);
+  if ('problem' in header) return undefined;
+  header.reading!.offsets = shiftedOffsets(0);
+  const rows = await oneAtATime(() => inspectRows(text!, complete, header));
+  return { rows, sample: rows.rows.slice(0, sampleProducts).map(({ values }) => values) };
 }
 
 const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
@@ -146,7 +213,8 @@ function lastCharacterEnd(bytes: Buffer): number {
   return start + length > bytes.length ? start : bytes.length;
 }
 
-function encodingOf(bytes: Buffer): FeedInspection['encoding'] {
+/** Tells an encoding that a file states or is. */
+function encodingOf(bytes: Buffer): StatedEncoding {
   const mark = bytes.toString('hex', 0, 2);
   if (mark === 'fffe') return 'utf-16le';
   if (mark === 'feff') return 'utf-16be';
@@ -173,7 +241,7 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
   return names.slice(0, inspectHeadersMax).map((header, position) => {
     const column = found[position] ?? null;
     const suggestion = column ? null : suggestColumn(header, missing);
-    return { columnNumber: position + 1, header, column, suggestion };
+    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
   });
 }
 
@@ -200,8 +268,9 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
   let pending: PlacedOutcome | undefined;
   const extractor = new RecordExtractor<never>(
     header,
-    (place) => {
-      for (const issue of headerIssues(place, header.names, undefined)) log.add(issue);
+    (place, text) => {
+      const names = header.reading ? reportedNames(header, text) : header.names;
+      for (const issue of headerIssues(place, names, undefined)) log.add(issue);
       return null;
     },
     (record) => {
@@ -215,15 +284,15 @@ async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader
   // An unclosed quote begins after this row: the row is complete.
   const isWhole = complete || runFailure !== null;
   if (isWhole && pending) addRow(pending);
-  const columnNumber = header.positions.sku! + 1;
+  const columnNumber = (header.positions.sku ?? 0) + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
-    log.add(supersededIssue(place, sku, columnNumber));
+    log.add(skuIssue('duplicate_sku', place, sku, columnNumber));
   }
   return {
     rowCount,
     rows: [...loaded.values()]
       .slice(0, inspectRowsMax)
-      .map(({ place: { line, row }, values }) => ({ line, row, values })),
+      .map(({ place: { line, row }, values }) => ({ line, row, values: values as InspectedRow['values'] })),
     issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
     issueCounts: log.countsByCode,
     // In a truncated file, the rest may close the quote.

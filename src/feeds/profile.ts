@@ -1,7 +1,8 @@
 import { stringify } from 'csv-stringify/sync';
 import type { components } from '../../generated/openapi';
 import { feedColumns, type ColumnFormat, recordBytes } from '../feed-format/columns';
-import { delimiters, headerRowBytes } from '../feed-format/header';
+import { delimiters } from '../feed-format/delimiter';
+import { headerRowBytes } from '../feed-format/header';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 
 type FeedProfile = components['schemas']['FeedProfile'];

@@ -1,5 +1,8 @@
 import type { Database } from '../db/database';
 import { invalidShape, type ServiceError, type ShapeError } from '../shared/errors';
+import { defaultLoadOptions, loadFields, type LoadOptions } from '../feed-format/load-options';
+import type { FeedFormat } from '../feed-format/format-definition';
+import { findUploadFormat } from '../formats/upload-format';
 import type { FormPart } from '../http/multipart';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { parsePartnerName } from '../partners/partner-name';
@@ -8,22 +11,31 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 /** The file part of a form; its content is not read yet. */
 export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };
 
-/** Collects the two parts of the form, in any order, and their errors. */
+/** Collects the parts of the form and their errors. The fields of the load must precede the file, `partner_name` may follow it. */
 export class UploadForm {
   private readonly seen = new Set<string>();
   private readonly errors: ShapeError[] = [];
+  /** Whether the form does not say how to read the file, so that the errors of the file mean nothing. */
+  isUnreadable = false;
   /** Set once its part was read and is valid. */
   partnerName: string | undefined;
+  /** What the valid fields say so far. */
+  loadOptions: LoadOptions = defaultLoadOptions;
 
-  /** @param scope - the partner that the form may name */
+  /**
+   * @param scope - the partner that the form may name
+   * @param takesLoadFields - whether the form has fields of the load; else they are ignored like other unknown parts
+   */
   constructor(
     private readonly db: Database,
     private readonly scope: PartnerScope,
+    private readonly takesLoadFields: boolean,
   ) {}
 
   /** Adds a part. @returns the file part, whose content the caller reads. @throws partner_not_allowed */
   async take(part: FormPart): Promise<FilePart | undefined> {
-    if (part.name !== 'partner_name' && part.name !== 'file') return undefined;
+    const parseLoadField = this.takesLoadFields ? ownField(part.name) : undefined;
+    if (part.name !== 'partner_name' && part.name !== 'file' && !parseLoadField) return undefined;
     const loc = ['body', part.name];
     const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
     if (this.seen.has(part.name)) {
@@ -43,6 +55,13 @@ export class UploadForm {
       });
     } else if (part.kind === 'file' || part.value === null) {
       this.errors.push({ type: 'string_type', loc, msg: 'Input should be a valid string', input });
+    } else if (parseLoadField && this.seen.has('file')) {
+      this.isUnreadable = true;
+      this.errors.push({ type: 'field_after_file', loc, msg: 'Field must precede file', input });
+    } else if (parseLoadField) {
+      const parsed = parseLoadField(part.value);
+      if ('type' in parsed) this.errors.push({ ...parsed, loc });
+      else this.loadOptions = { ...this.loadOptions, ...parsed };
     } else {
       const name = parsePartnerName(part.value);
       if (typeof name === 'string') {
@@ -63,12 +82,35 @@ export class UploadForm {
     return errors.length > 0 ? invalidShape(errors) : undefined;
   }
 
+  /**
+   * Finds the format of the file.
+   * @returns null without one, also if the form names a wrong one; `undecided` until `partner_name` is read
+   */
+  async findFormat(): Promise<FeedFormat | null | 'undecided'> {
+    const partnerName = this.partnerName ?? this.scope ?? undefined;
+    const found = await findUploadFormat(this.db, { partnerName, loadOptions: this.loadOptions });
+    if (found === 'undecided') return found;
+    if ('format' in found) return found.format;
+    this.errors.push(found.error);
+    this.isUnreadable = true;
+    return null;
+  }
+
+  /** Refuses a form that does not say how to read the file. @throws invalid_shape */
+  requireReadable(): void {
+    if (this.isUnreadable) throw this.refusal()!;
+  }
+
   /** @returns the partner's name. @throws invalid_shape */
   finish(): string {
     const refusal = this.refusal();
     if (refusal) throw refusal;
     return this.partnerName!;
   }
+}
+
+function ownField(name: string) {
+  return Object.hasOwn(loadFields, name) ? loadFields[name] : undefined;
 }
 
 /** Reads content to its end and discards it. */

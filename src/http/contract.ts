@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
 import type { Caller } from '../shared/caller';
+import type { ShapeError } from '../shared/errors';
 import type { Log } from '../shared/log';
 import type { MultipartBody } from './multipart';
 
@@ -83,6 +84,18 @@ export interface RawRequest {
   body: unknown;
   caller: Caller;
 }
+
+/** The input of a rule: path parameters and JSON body as sent. */
+export interface RuledRequest {
+  path: Record<string, string>;
+  body: unknown;
+}
+
+/**
+ * Rules of operations that the schemas of the document cannot express. Their errors are reported together with those of the
+ * schemas: a rule has to expect a body of any shape.
+ */
+export type Rules = { [O in OperationId]?: (request: RuledRequest) => ShapeError[] };
 
 /** Results of checks that handlers reuse, by operation; domains add theirs. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- domains add to it

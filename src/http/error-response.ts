@@ -19,16 +19,27 @@ const statusOf: Record<ErrorCode, number> = {
   raw_file_missing: 404,
   job_not_found: 404,
   job_to_run_not_found: 404,
+  run_not_found: 404,
   product_not_found: 404,
   order_not_found: 404,
+  order_item_not_found: 404,
+  partner_not_found: 404,
+  format_not_found: 404,
   ordered_product_not_found: 404,
   product_not_available: 409,
+  too_many_formats: 409,
   job_already_running: 409,
   job_already_waiting: 409,
   no_run: 409,
   no_finished_run: 409,
+  run_not_completed: 409,
+  run_already_reverted: 409,
+  run_not_kept: 409,
+  revert_conflicts: 409,
   raw_file_unusable: 409,
   idempotent_request_in_progress: 409,
+  raw_file_removed: 410,
+  history_not_kept: 410,
   request_timeout: 408,
   too_large: 413,
   unsupported_media_type: 415,
@@ -59,6 +70,8 @@ export function errorReply(error: unknown): Reply {
         message: expected.message,
         details: { job_id: expected.data.id },
       });
+    case 'revert_conflicts':
+      return makeReply(status, { detail: expected.message, conflicts: expected.data.conflicts });
     case 'rate_limited':
     case 'unavailable': {
       const seconds = expected.data.retryAfterSeconds ?? retryAfterSeconds;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../shared/caller';
 import type { Log } from '../shared/log';
 import type { Route } from './routes';
+import type { UnknownParameters } from './unknown-parameters';
 import { parseQuery } from './well-formed';
 
 /** One request on its way through the pipeline. */
@@ -16,6 +17,8 @@ export interface Exchange {
   readonly query: object;
   route?: Route;
   caller?: Caller;
+  /** Absent until the key is checked, and for a file outside of the document. */
+  unknownParameters?: UnknownParameters;
 }
 
 /** Opens the exchange from the request line and the headers. */

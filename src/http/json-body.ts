@@ -10,7 +10,7 @@ import { askForBody } from './request-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';
 
-/** Maximum size of a JSON body; the largest order (1,000 items) has a tenth of it. */
+/** Maximum size of a JSON body, unless the document has another; the largest order (1,000 items) has a tenth of it. */
 export const jsonBodyBytes = 1024 * 1024;
 
 /** Maximum nesting of a JSON body: recursion over a deeper one could exhaust the stack. */
@@ -22,9 +22,12 @@ export const jsonDepth = 32;
  * @returns the body, undefined without one, and the errors of its strings
  * @throws too_large, request_timeout, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
  */
-export async function readJsonBody(request: IncomingMessage): Promise<WellFormed<object | undefined>> {
+export async function readJsonBody(
+  request: IncomingMessage,
+  bytesMax = jsonBodyBytes,
+): Promise<WellFormed<object | undefined>> {
   checkEncoding(request);
-  const bytes = await readBytes(request);
+  const bytes = await readBytes(request, bytesMax);
   if (bytes.length === 0) return { value: undefined, errors: [] };
   const text = decode(bytes);
   const body = parse(text);
@@ -55,13 +58,13 @@ function checkEncoding({ headers }: IncomingMessage): void {
   }
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length']) > jsonBodyBytes) throw bodyTooLarge(jsonBodyBytes);
+async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  if (Number(request.headers['content-length']) > bytesMax) throw bodyTooLarge(bytesMax);
   let endWatch = () => {};
   const tooSlow = new Promise<never>((_resolve, reject) => (endWatch = watchSender(request, reject)));
   try {
     askForBody(request);
-    return await Promise.race([collectBytes(request), tooSlow]);
+    return await Promise.race([collectBytes(request, bytesMax), tooSlow]);
   } catch (error) {
     throw error instanceof ServiceError ? error : malformedJson(error);
   } finally {
@@ -69,12 +72,12 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   }
 }
 
-async function collectBytes(request: IncomingMessage): Promise<Buffer> {
+async function collectBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > jsonBodyBytes) throw bodyTooLarge(jsonBodyBytes);
+    if (bytes > bytesMax) throw bodyTooLarge(bytesMax);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

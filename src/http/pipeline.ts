@@ -17,7 +17,9 @@ import {
   type OperationId,
   type RawRequest,
   type Reply,
+  type Rules,
 } from './contract';
+import { unlessCopied } from './caching';
 import { asServiceError, errorReply } from './error-response';
 import { openExchange, type Exchange } from './exchange';
 import { readJsonBody } from './json-body';
@@ -31,8 +33,14 @@ import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
 import { bytesTaken } from './slow-client';
-import { onePerPlace, toShapeErrors } from './shape-errors';
+import { onePerPlace, toShapeErrors, withPointers } from './shape-errors';
 import { withStaticFiles, type StaticFiles } from './static-files';
+import {
+  findUnknownParameters,
+  strictErrors,
+  withParameterHeaders,
+  type UnknownParameters,
+} from './unknown-parameters';
 import { toWellFormed } from './well-formed';
 import type { DelayWrongKey } from './wrong-keys';
 
@@ -41,6 +49,7 @@ interface PipelineOptions {
   document: Document;
   handlers: Handlers;
   checks: AllChecks;
+  rules: Rules;
   /** Files outside the document. */
   staticFiles?: StaticFiles;
   authenticate: Authenticate;
@@ -120,12 +129,15 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
   // 422
   const typed = typedQuery(route.parameters, query);
   const values = { path, query: typed, header: exchange.request.headers, requestBody: body };
-  errors.push(...shapeErrors(route, sent, values));
+  errors.push(...shapeErrors(route, sent, values), ...brokenRules(route, sent, options.rules));
+  exchange.unknownParameters = unknownParameters(route, exchange);
+  if (exchange.unknownParameters) errors.push(...strictErrors(exchange.unknownParameters));
   if (errors.length > 0) throw invalidShape(onePerPlace(errors));
   // 403
   if (exchange.caller && !onlyReads(exchange.method, route)) requireWriteAccess(exchange.caller);
   // 403, 404, 409
-  return route.handle(callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options));
+  const call = callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options);
+  return unlessCopied(exchange.request, await route.handle(call));
 }
 
 /** Operations with POST that only read. */
@@ -157,7 +169,7 @@ async function readBody(
     throw unsupportedMediaType(route.body.mediaType);
   if (isForm(route)) return { body: {}, errors: [] };
   if (!isSent) return { errors: [] };
-  const { value: sentBody, errors } = await readJsonBody(request);
+  const { value: sentBody, errors } = await readJsonBody(request, route.body.bytesMax);
   return { sentBody, body: prepareBody(sentBody, route.body.schema), errors };
 }
 
@@ -207,6 +219,21 @@ function checkOperation(
   return caller && check ? check({ query, headers, body, caller }) : undefined;
 }
 
+/** Finds the unknown parameters of an operation; undefined for a file outside of the document. */
+function unknownParameters(
+  { operationId, parameters }: Route,
+  { query, request }: Exchange,
+): UnknownParameters | undefined {
+  // Node joins the values of this header.
+  const prefer = request.headers.prefer as string | undefined;
+  return operationId && findUnknownParameters(parameters, query, prefer);
+}
+
+/** Returns the errors by the operation's own rule. */
+function brokenRules({ operationId }: Route, { path, body }: SentValues, rules: Rules): ShapeError[] {
+  return (operationId && rules[operationId]?.({ path, body })) ?? [];
+}
+
 /** Returns the violations of the document's schemas, as the response shows them. */
 function shapeErrors(
   route: Route,
@@ -239,7 +266,12 @@ function callOf(
   };
 }
 
-function prepare(reply: Reply, { route }: Exchange, { verifyResponses }: PipelineOptions): Prepared {
+function prepare(
+  made: Reply,
+  { route, unknownParameters: unknown }: Exchange,
+  { verifyResponses }: PipelineOptions,
+): Prepared {
+  const reply = unknown ? withParameterHeaders(made, unknown) : made;
   if (verifyResponses) route?.checkReply(reply);
   return prepareReply(reply, route?.mediaTypeOf(reply.status) ?? 'application/json');
 }
@@ -247,7 +279,8 @@ function prepare(reply: Reply, { route }: Exchange, { verifyResponses }: Pipelin
 /** Makes the response to an error; a 500 if that fails too. */
 function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): Prepared {
   try {
-    return prepare(errorReply(error), exchange, options);
+    const shown = exchange.route?.body?.hasPointers ? withPointers(error) : error;
+    return prepare(errorReply(shown), exchange, options);
   } catch (second) {
     exchange.log.error({ err: second }, 'failed to make the response to an error');
     return prepareReply(errorReply(second), 'application/json');

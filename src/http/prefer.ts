@@ -1,6 +1,8 @@
 /** The preferences of a client (RFC 7240); others are ignored. */
 interface Preferences {
   respondAsync: boolean;
+  /** Whether unknown query parameters are errors. */
+  isStrict: boolean;
   /** Maximum wait for the response, in seconds. */
   wait?: number;
 }
@@ -19,6 +21,7 @@ export function parsePrefer(header = ''): Preferences {
   return {
     // An empty value is none (section 2).
     respondAsync: values.get('respond-async') === '',
+    isStrict: values.get('handling') === 'strict',
     ...(/^\d{1,9}$/.test(wait) && { wait: Number(wait) }),
   };
 }

@@ -7,19 +7,30 @@ export type BodySchema = Omit<OpenAPIV3.SchemaObject, 'properties'> & {
 };
 
 /**
- * Prepares a JSON body for the validator and the handler: trims fields with `x-trim`, and cuts lists and texts just beyond their
- * maximum. The rest of a list could have a million errors, and the pattern of a partner's name takes minutes for a megabyte.
+ * Prepares a JSON body for the validator and the handler: trims fields with `x-trim`, and cuts lists, texts and objects just
+ * beyond their maximum. The rest of a list could have a million errors, and the pattern of a partner's name takes minutes for a
+ * megabyte. Entries of lists stay as they are.
  */
-export function prepareBody(body: object | undefined, { properties = {} }: BodySchema): object | undefined {
-  if (body === undefined || Array.isArray(body)) return body;
-  const prepared: Record<string, unknown> = { ...body };
-  for (const [name, { 'x-trim': isTrimmed, maxItems, maxLength }] of Object.entries(properties)) {
-    const value = prepared[name];
-    if (maxItems !== undefined && Array.isArray(value)) prepared[name] = value.slice(0, maxItems + 1);
-    if (typeof value !== 'string') continue;
-    const text = isTrimmed ? value.trim() : value;
-    // `maxLength` counts characters, of one or two code units.
-    prepared[name] = maxLength === undefined ? text : text.slice(0, 2 * (maxLength + 1));
-  }
-  return prepared;
+export function prepareBody(body: object | undefined, schema: BodySchema): object | undefined {
+  return prepareValue(body, schema) as object | undefined;
+}
+
+function prepareValue(value: unknown, schema: BodySchema): unknown {
+  const { maxItems, maxProperties, properties = {} } = schema;
+  if (typeof value === 'string') return prepareText(value, schema);
+  if (Array.isArray(value)) return maxItems === undefined ? value : value.slice(0, maxItems + 1);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value);
+  const kept = maxProperties === undefined ? members : members.slice(0, maxProperties + 1);
+  const prepare = ([name, member]: [string, unknown]) => {
+    const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return [name, own ? prepareValue(member, own) : member];
+  };
+  return Object.fromEntries(kept.map(prepare) as [string, unknown][]);
+}
+
+function prepareText(text: string, { 'x-trim': isTrimmed, maxLength }: BodySchema): string {
+  const trimmed = isTrimmed ? text.trim() : text;
+  // `maxLength` counts characters, of one or two code units.
+  return maxLength === undefined ? trimmed : trimmed.slice(0, 2 * (maxLength + 1));
 }

@@ -13,7 +13,7 @@ export function sentQuery(parameters: readonly Parameter[], query: object): Reco
   return sent;
 }
 
-/** Converts query parameters for the validator and the handler: integers as numbers, defaults filled in. */
+/** Converts query parameters for the validator and the handler: integers and booleans as such, defaults filled in. */
 export function typedQuery(
   parameters: readonly Parameter[],
   sent: Record<string, unknown>,
@@ -23,9 +23,15 @@ export function typedQuery(
     if (place !== 'query') continue;
     const value: unknown = sent[name] ?? schema.default;
     if (value === undefined) continue;
-    typed[name] = schema.type === 'integer' && typeof value === 'string' ? toInteger(value) : value;
+    typed[name] = typeof value === 'string' ? toTyped(value, schema.type) : value;
   }
   return typed;
+}
+
+function toTyped(text: string, type: Parameter['schema']['type']): string | number | boolean | object {
+  if (type === 'integer') return toInteger(text);
+  if (type !== 'boolean') return text;
+  return text === 'true' || (text === 'false' ? false : {});
 }
 
 /** Parses digits only: openapi-backend's validator also accepts `1e1` and ` 5 `, but no object. */

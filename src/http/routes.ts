@@ -16,13 +16,26 @@ interface RequestValues {
   requestBody?: object;
 }
 
+/** The body of a request, as the document describes it. */
+interface RouteBody {
+  mediaType: string;
+  schema: BodySchema;
+  /** `x-max-bytes`; undefined: the maximum of every JSON body. */
+  bytesMax: number | undefined;
+  /** `x-error-pointers`: whether the errors of the body have a JSON pointer. */
+  hasPointers: boolean;
+}
+
+/** The extensions of a request body. */
+type RequestBody = OpenAPIV3.RequestBodyObject & { 'x-max-bytes'?: number; 'x-error-pointers'?: boolean };
+
 /** An operation of the document, or a file outside it. */
 export interface Route {
   /** Undefined for a file. */
   readonly operationId: OperationId | undefined;
   readonly parameters: readonly Parameter[];
-  /** The media type of the body and its schema; undefined without a body. */
-  readonly body: { mediaType: string; schema: BodySchema } | undefined;
+  /** Undefined without a body. */
+  readonly body: RouteBody | undefined;
   readonly needsKey: boolean;
   readonly handle: (call: unknown) => Promise<Reply>;
   /** Decodes the path parameters. @throws URIError */
@@ -106,12 +119,11 @@ function openRoute(api: OpenAPIBackend, operation: Operation): Route {
     isLiteral(segment) ? [] : [{ at, name: segment.slice(1, -1) }],
   );
   requirePlain(operation, parameters, template);
-  const requestBody = operation.requestBody as OpenAPIV3.RequestBodyObject | undefined;
-  const [content] = Object.entries(requestBody?.content ?? {});
+  const requestBody = operation.requestBody as RequestBody | undefined;
   return {
     operationId,
     parameters,
-    body: content && { mediaType: content[0], schema: content[1].schema as BodySchema },
+    body: requestBody && routeBody(requestBody),
     needsKey: operation.security!.length > 0,
     handle: api.handlers[operationId] as Route['handle'],
     pathParameters(path) {
@@ -127,6 +139,18 @@ function openRoute(api: OpenAPIBackend, operation: Operation): Route {
       return Object.keys(response?.content ?? {})[0] ?? 'application/json';
     },
     checkReply: (reply) => checkReply(api, operation, reply),
+  };
+}
+
+function routeBody(requestBody: RequestBody): RouteBody {
+  const [[mediaType, { schema }]] = Object.entries(requestBody.content) as [
+    [string, OpenAPIV3.MediaTypeObject],
+  ];
+  return {
+    mediaType,
+    schema: schema as BodySchema,
+    bytesMax: requestBody['x-max-bytes'],
+    hasPointers: requestBody['x-error-pointers'] ?? false,
   };
 }
 

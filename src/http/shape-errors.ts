@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import type { ShapeError } from '../shared/errors';
+import { invalidShape, ServiceError, type ShapeError } from '../shared/errors';
 
 /** The request as sent, by the first element of a location. */
 export interface SentValues {
@@ -28,6 +28,21 @@ export function onePerPlace(errors: readonly ShapeError[]): ShapeError[] {
   return [...byPlace.values()];
 }
 
+/** Adds a JSON pointer to each error of the body. @returns other values as they are */
+export function withPointers(error: unknown): unknown {
+  if (!(error instanceof ServiceError) || !error.data.shapeErrors) return error;
+  return invalidShape(
+    error.data.shapeErrors.map(({ type, loc, ...rest }) =>
+      loc[0] === 'body' ? { type, loc, pointer: jsonPointer(loc.slice(1)), ...rest } : { type, loc, ...rest },
+    ),
+  );
+}
+
+/** Writes a location within a body by RFC 6901. */
+function jsonPointer(steps: (string | number)[]): string {
+  return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
 function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
   return errors.map((error) => {
     const loc = location(error.instancePath, sent);
@@ -41,8 +56,13 @@ function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError
         input: isBody ? null : valueAt(loc, sent),
       };
     }
+    if (error.keyword === 'additionalProperties') {
+      const unknown = [...loc, error.params.additionalProperty as string];
+      const msg = 'Extra inputs are not permitted';
+      return { type: 'extra_forbidden', loc: unknown, msg, input: valueAt(unknown, sent) };
+    }
     // A list that is too long is not returned.
-    const input = error.keyword === 'maxItems' ? null : valueAt(loc, sent);
+    const input = ['maxItems', 'maxProperties'].includes(error.keyword) ? null : valueAt(loc, sent);
     return { ...describe(error, loc), loc, input };
   });
 }
@@ -112,10 +132,22 @@ function describe(error: ErrorObject, loc: (string | number)[]): Pick<ShapeError
         msg: `String should have at most ${plural(params.limit, 'character')}`,
         ctx: { max_length: params.limit },
       };
+    case 'minItems':
+      return {
+        type: 'too_short',
+        msg: `List should have at least ${plural(params.limit, 'item')}`,
+        ctx: { min_length: params.limit },
+      };
     case 'maxItems':
       return {
         type: 'too_long',
         msg: `List should have at most ${plural(params.limit, 'item')}`,
+        ctx: { max_length: params.limit },
+      };
+    case 'maxProperties':
+      return {
+        type: 'too_long',
+        msg: `Object should have at most ${plural(params.limit, 'member')}`,
         ctx: { max_length: params.limit },
       };
     case 'pattern':
@@ -124,6 +156,9 @@ function describe(error: ErrorObject, loc: (string | number)[]): Pick<ShapeError
         msg: `String should match pattern '${params.pattern}'`,
         ctx: { pattern: params.pattern },
       };
+    case 'format':
+      // The only format that requests have is `date-time`.
+      return { type: 'datetime_parsing', msg: 'Input should be a valid date-time' };
     case 'enum': {
       const expected = alternatives(params.allowedValues);
       return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
@@ -142,6 +177,8 @@ function wrongType(type: string, isText: boolean): Pick<ShapeError, 'type' | 'ms
             msg: 'Input should be a valid integer, unable to parse string as an integer',
           }
         : { type: 'int_type', msg: 'Input should be a valid integer' };
+    case 'boolean':
+      return { type: 'bool_parsing', msg: 'Input should be a valid boolean, unable to interpret input' };
     case 'string':
       return { type: 'string_type', msg: 'Input should be a valid string' };
     case 'array':

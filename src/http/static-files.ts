@@ -1,5 +1,5 @@
 import { makeReply } from './contract';
-import { entityTagOf, hasCopy } from './caching';
+import { entityTagOf } from './caching';
 import type { Route, Routes } from './routes';
 
 /** A public file outside the contract, kept in memory. */
@@ -36,16 +36,10 @@ export function withStaticFiles(routes: Routes, files: StaticFiles): Routes {
 function routeOf({ content, mediaType, headers }: StaticFile): Route {
   return {
     operationId: undefined,
-    parameters: [{ in: 'header', name: 'If-None-Match', schema: { type: 'string' } }],
+    parameters: [],
     body: undefined,
     needsKey: false,
-    async handle(call) {
-      const sent = (call as { headers: { 'If-None-Match'?: string } }).headers;
-      const reply = hasCopy(sent, headers.ETag)
-        ? makeReply(304, undefined, headers)
-        : makeReply(200, content, headers);
-      return Promise.resolve(reply);
-    },
+    handle: () => Promise.resolve(makeReply(200, content, headers)),
     pathParameters: () => ({}),
     violations: () => [],
     mediaTypeOf: (status) => (status === 200 ? mediaType : 'application/json'),

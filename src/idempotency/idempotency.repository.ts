@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
 import { parseJson, stringifyJson } from '../shared/exact-json';
 
 /** Promised retention of the response to a request with an `Idempotency-Key`. */
@@ -23,15 +23,19 @@ export interface AnsweredRequest {
 }
 
 /**
- * Claims the key for the transaction, by an advisory lock that ends with it.
- * @returns whether no other request has it; later statements see the commit of the last holder
+ * Claims keys for the transaction, by advisory locks that end with it.
+ * @param keys - all different
+ * @returns of each whether no other request has it; later statements see the commit of the last holder
  */
-export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: { claimed: boolean }[] }>(
-    'select pg_try_advisory_xact_lock(?) as claimed',
-    [String(lockOf(key))],
+export async function claimKeys(trx: Knex.Transaction, keys: readonly IdempotencyKey[]): Promise<boolean[]> {
+  const rows = await queryRows<{ claimed: boolean }>(
+    trx,
+    `select pg_try_advisory_xact_lock(lock) as claimed
+     from unnest(cast(? as bigint[])) with ordinality as given (lock, position) order by position`,
+    [keys.map((key) => String(lockOf(key)))],
+    true,
   );
-  return rows[0]!.claimed;
+  return rows.map(({ claimed }) => claimed);
 }
 
 /** Returns whether no transaction claims the key now. */
@@ -50,45 +54,53 @@ function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   return (hash.readBigInt64BE() & ~0xffn) | 2n;
 }
 
-/** Finds the response to the request with this key; null when there is none, or it has expired. */
-export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
-  const row = await db('idempotency_keys')
-    .where(columnsOf(key))
-    .andWhere('expires_at', '>', db.fn.now())
-    // As text: parsed numbers would lose digits.
-    .first<{ request_digest: Buffer; response_text: string } | undefined>(
-      'request_digest',
-      db.raw('cast(response_body as text) as response_text'),
-    );
-  return row
-    ? { requestDigest: row.request_digest, responseBody: parseJson(row.response_text) as object }
-    : null;
+/** Finds the responses to the requests with these keys, in their order; null where there is none, or it has expired. */
+export async function findAnswered(
+  db: Database,
+  keys: readonly IdempotencyKey[],
+): Promise<(AnsweredRequest | null)[]> {
+  // As text: parsed numbers would lose digits. The limit makes it a look-up each: a join would scan a table that was never analyzed.
+  const rows = await queryRows<{ request_digest: Buffer | null; response_text: string | null }>(
+    db,
+    `select request_digest, cast(response_body as text) as response_text
+     from unnest(cast(? as bytea[]), cast(? as text[])) with ordinality as given (api_key_digest, idempotency_key, position)
+     left join lateral (
+       select request_digest, response_body from idempotency_keys as stored
+       where stored.api_key_digest = given.api_key_digest and stored.idempotency_key = given.idempotency_key
+         and expires_at > now()
+       limit 1
+     ) as answered on true
+     order by position`,
+    [keys.map(({ apiKeyDigest }) => apiKeyDigest), keys.map(({ text }) => text)] as Knex.Value[],
+    true,
+  );
+  return rows.map(({ request_digest: requestDigest, response_text: text }) =>
+    requestDigest && text !== null ? { requestDigest, responseBody: parseJson(text) as object } : null,
+  );
 }
 
-/** Stores a response for `idempotencyMilliseconds`, in place of an expired one. */
-export async function keepAnswer(
+/** Stores responses for `idempotencyMilliseconds`, in place of expired ones. */
+export async function keepAnswers(
   trx: Knex.Transaction,
-  key: IdempotencyKey,
-  { requestDigest, responseBody }: AnsweredRequest,
+  answers: readonly (AnsweredRequest & { key: IdempotencyKey })[],
 ): Promise<void> {
   // Not `now()`, the start of the transaction: an upload can take long.
-  const expiresAt = trx.raw(`clock_timestamp() + ? * interval '1 millisecond'`, [idempotencyMilliseconds]);
-  await trx('idempotency_keys')
-    .insert({
-      ...columnsOf(key),
-      request_digest: requestDigest,
-      response_body: stringifyJson(responseBody),
-      expires_at: expiresAt,
-    })
-    .onConflict(['api_key_digest', 'idempotency_key'])
-    .merge();
-}
-
-function columnsOf({ apiKeyDigest, text }: IdempotencyKey): {
-  api_key_digest: Buffer;
-  idempotency_key: string;
-} {
-  return { api_key_digest: apiKeyDigest, idempotency_key: text };
+  await queryRows(
+    trx,
+    `insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
+     select given.*, clock_timestamp() + ? * interval '1 millisecond'
+     from unnest(cast(? as bytea[]), cast(? as text[]), cast(? as bytea[]), cast(? as json[])) as given
+     on conflict (api_key_digest, idempotency_key) do update set
+       request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`,
+    [
+      idempotencyMilliseconds,
+      answers.map(({ key }) => key.apiKeyDigest),
+      answers.map(({ key }) => key.text),
+      answers.map(({ requestDigest }) => requestDigest),
+      answers.map(({ responseBody }) => stringifyJson(responseBody)),
+    ] as Knex.Value[],
+    true,
+  );
 }
 
 const deleteExpiredSql = `

@@ -9,8 +9,10 @@ import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
 import { followJob, type JobChanges } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
-import { jobBody } from './jobs.body';
+import { listJobRuns } from './job-runs.service';
+import { jobBody, runBody, runChangesBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
+import { listRunChanges, parseProductPosition } from './run-changes.service';
 
 /** Maximum time that a response waits for the end of a run or a change of a job. */
 export const jobWaitSecondsMax = 60;
@@ -19,7 +21,7 @@ export const jobWaitSecondsMax = 60;
 export function jobHandlers(
   db: Database,
   changes: JobChanges,
-): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues'> {
+): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues' | 'listJobRuns' | 'listRunChanges'> {
   return {
     async getJob({ path, headers, caller, isAborted, reply }) {
       const { wait } = parsePrefer(headers.Prefer);
@@ -36,7 +38,6 @@ export function jobHandlers(
         'Cache-Control': 'private, no-cache' as const,
         ...(seconds !== undefined && { 'Preference-Applied': `wait=${seconds}` }),
       };
-      if (hasCopy(headers, tag)) return reply(304, undefined, stateHeaders);
       return reply(200, jobBody(job), stateHeaders);
     },
 
@@ -61,7 +62,27 @@ export function jobHandlers(
         items: page.items.map(issueBody),
         next_cursor: page.nextCursor,
         issue_counts: page.issueCounts,
+        issues_removed_at: page.issuesRemovedAt?.toISOString(),
       });
+    },
+
+    async listJobRuns({ path, query, caller, reply }) {
+      const page = await listJobRuns(db, path.job_id, caller.partnerName, {
+        limit: defaulted(query.limit),
+        cursor: query.cursor,
+      });
+      return reply(200, {
+        count: page.items.length,
+        items: page.items.map(runBody),
+        next_cursor: page.nextCursor,
+      });
+    },
+
+    async listRunChanges({ path, query, caller, reply }) {
+      const asked = { id: path.job_id, run: query.run, scope: caller.partnerName };
+      const page = { limit: defaulted(query.limit), cursor: query.cursor };
+      const { run, effects, nextCursor } = await listRunChanges(db, asked, page);
+      return reply(200, runChangesBody(run, effects, nextCursor));
     },
   };
 
@@ -76,7 +97,7 @@ export function jobHandlers(
 
 function stateOf(job: Job): JobState {
   const text = JSON.stringify(jobBody(job));
-  return { job, text, tag: entityTagOf(Buffer.from(text)) };
+  return { job, text, tag: entityTagOf(text) };
 }
 
 /** Limits the wait that a client prefers. */
@@ -93,7 +114,16 @@ export const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 
-export const jobChecks = { listJobIssues: checkCursor } satisfies Checks;
+/** Rejects a cursor that is no product id with 400. */
+export const checkProductCursor = ({ query }: RawRequest) => {
+  parseProductPosition(query.cursor);
+};
+
+export const jobChecks = {
+  listJobIssues: checkCursor,
+  listJobRuns: checkCursor,
+  listRunChanges: checkProductCursor,
+} satisfies Checks;
 
 /** Maps a row issue to its representation. */
 export function issueBody(issue: RowIssue): components['schemas']['RowIssue'] {

@@ -1,3 +1,4 @@
+import type { Delimiter } from '../feed-format/delimiter';
 import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
 import type { FeedToRun } from '../etl/raw-file';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
@@ -37,8 +38,29 @@ export interface ValidationJobRow {
   updated: number | null;
   unchanged: number | null;
   skipped: number | null;
+  /** Also null after a run of release 1.2.0. */
+  withdrawn: number | null;
+  restored: number | null;
+  would_withdraw: number | null;
+  withdrawals_withheld: boolean | null;
   issue_counts: RowIssueCount[];
+  /** When the issues of the last finished run were removed by retention; null while they are there. */
+  issues_removed_at: Date | null;
 }
+
+/** Columns of the counters of a run. */
+export type CounterColumns = Pick<
+  ValidationJobRow,
+  | 'processed'
+  | 'inserted'
+  | 'updated'
+  | 'unchanged'
+  | 'skipped'
+  | 'withdrawn'
+  | 'restored'
+  | 'would_withdraw'
+  | 'withdrawals_withheld'
+>;
 
 /** Finds a submission job; null when there is none in the scope. */
 export async function findSubmissionJob(
@@ -130,7 +152,7 @@ export async function listRowIssues(
     });
 }
 
-/** Gets the feed of an existing validation job. */
+/** Gets the feed of an existing validation job. What earlier requests allowed does not count. */
 export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
   const [feed] = (await db('validation_jobs')
     .join('feeds', 'feeds.feed_id', 'validation_jobs.feed_id')
@@ -142,8 +164,12 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       objectKey: 'feeds.raw_file_object_key',
       sizeBytes: 'feeds.size_bytes',
       sha256: 'feeds.sha256',
-    })) as [FeedToRun];
-  return feed;
+      mode: 'feeds.mode',
+      collection: 'feeds.collection',
+      maxSkippedPercent: db.raw('cast(feeds.max_skipped_percent as double precision)'),
+      format: 'feeds.format_definition',
+    })) as [Omit<FeedToRun, 'maxWithdrawn' | 'allowOlder'>];
+  return { ...feed, maxWithdrawn: null, allowOlder: false };
 }
 
 /** Marks the feed as validated: its products are being loaded. */
@@ -151,12 +177,17 @@ export async function markLoading(db: Database, feedId: number): Promise<void> {
   await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
 }
 
-/** Completes a run. @returns false if its cancellation is requested; the caller must then roll back */
+/**
+ * Completes a run.
+ * @param delimiter - the one of the file
+ * @returns false if its cancellation is requested; the caller must then roll back
+ */
 export async function completeRun(
   db: Database,
   run: { jobId: number; feedId: number },
   counters: RunCounters,
   issueCounts: RowIssueCount[],
+  delimiter: Delimiter | null,
 ): Promise<boolean> {
   const completed = await db('validation_jobs')
     .where({ job_id: run.jobId, cancel_requested: false })
@@ -166,9 +197,12 @@ export async function completeRun(
       finished_at: db.raw('clock_timestamp()'),
       progress: null,
       issue_counts: JSON.stringify(issueCounts),
+      issues_removed_at: null,
       ...counters,
     });
-  await db('feeds').where('feed_id', run.feedId).update({ status: 'processed' });
+  await db('feeds')
+    .where('feed_id', run.feedId)
+    .update({ status: 'processed', last_completed_at: db.raw('clock_timestamp()'), delimiter });
   if (completed === 0) return false;
   await publishRunEvent(db, 'job.completed', run.jobId);
   return true;
@@ -177,20 +211,21 @@ export async function completeRun(
 const thisRun = "job_id = :jobId and run_count = :run and status = 'running'";
 
 /**
- * Fails a run with `skipped` rejected rows, unless it was requeued or another one has started.
+ * Fails a run, unless it was requeued or another one has started.
  * @returns whether the run was failed
  */
 export async function failRun(
   db: Database,
   at: { jobId: number; run: number },
   reason: string,
-  skipped: number,
+  { skipped, would_withdraw }: RunCounters,
   issueCounts: RowIssueCount[],
 ): Promise<boolean> {
   const { rowCount } = await db.raw<{ rowCount: number }>(failSql(thisRun), {
     ...at,
     reason,
     skipped,
+    wouldWithdraw: would_withdraw ?? null,
     issueCounts: JSON.stringify(issueCounts),
   });
   if (rowCount === 0) return false;
@@ -198,14 +233,16 @@ export async function failRun(
   return true;
 }
 
-/** Builds the statement that fails a run and its feed. Bindings: `reason`, `skipped`, `issueCounts`. */
+/** Builds the statement that fails a run and its feed. Bindings: `reason`, `skipped`, `wouldWithdraw`, `issueCounts`. */
 export function failSql(which: string): string {
   return `
     with job as (
       update validation_jobs
       set status = 'failed', run_requested_at = null, queued_at = null, finished_at = clock_timestamp(), progress = null,
         cancel_requested = false, failure_reason = :reason,
-        processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts
+        processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts,
+        issues_removed_at = null,
+        withdrawn = 0, restored = 0, would_withdraw = cast(:wouldWithdraw as bigint), withdrawals_withheld = null
       where ${which} and (status = 'running' or run_requested_at is not null)
       returning feed_id
     )

@@ -9,6 +9,7 @@ import {
   findSubmissionJob,
   findValidationJob,
   listRowIssues,
+  type CounterColumns,
   type JobStatus,
   type RowIssueFilter,
   type NumberedIssue,
@@ -29,6 +30,8 @@ export interface Job {
   finishedAt: Date | null;
   summary: RunCounters | null;
   issueCounts: RowIssueCount[];
+  /** When the issues of the last finished run were removed by retention; null while they are there. */
+  issuesRemovedAt: Date | null;
   /** Whether a run is queued or in progress. */
   hasRun: boolean;
   /** Absent until the run in progress has reported. */
@@ -61,6 +64,7 @@ export async function findJob(db: Database, id: string, scope: PartnerScope): Pr
         finishedAt: row.created_at,
         summary: null,
         issueCounts: [],
+        issuesRemovedAt: null,
         hasRun: false,
         version: null,
       }
@@ -86,6 +90,7 @@ export function describeValidationJob(row: ValidationJobRow & { version: string 
     finishedAt: row.finished_at,
     summary,
     issueCounts: row.issue_counts,
+    issuesRemovedAt: row.issues_removed_at,
     hasRun: row.status === 'running' || isQueued(row),
     progress: row.progress ?? undefined,
     version: row.version,
@@ -93,18 +98,8 @@ export function describeValidationJob(row: ValidationJobRow & { version: string 
 }
 
 /** Columns of a validation job that describe its last run. */
-export type RunColumns = Pick<
-  ValidationJobRow,
-  | 'job_id'
-  | 'status'
-  | 'run_requested_at'
-  | 'failure_reason'
-  | 'processed'
-  | 'inserted'
-  | 'updated'
-  | 'unchanged'
-  | 'skipped'
->;
+export type RunColumns = CounterColumns &
+  Pick<ValidationJobRow, 'job_id' | 'status' | 'run_requested_at' | 'failure_reason'>;
 
 const isQueued = ({ status, run_requested_at }: Pick<RunColumns, 'status' | 'run_requested_at'>) =>
   status === 'queued' && run_requested_at !== null;
@@ -117,15 +112,23 @@ function describeRun(row: RunColumns): { text: string; result?: string; summary:
     return { text: `Validation job queued. Start it with POST /jobs/${id}/run.`, summary: null };
   }
   if (row.status === 'running') return { text: 'ETL is running.', summary: null };
-  // A check constraint of the table: a finished job has all counters.
-  const summary: RunCounters = {
+  const summary = countersOf(row);
+  return { text: endText(row.failure_reason, summary), result: summaryText(summary), summary };
+}
+
+/** Returns the counters of a finished run. A check constraint of the table: it has all of them. */
+export function countersOf(row: CounterColumns): RunCounters {
+  return {
     processed: row.processed!,
     inserted: row.inserted!,
     updated: row.updated!,
     unchanged: row.unchanged!,
     skipped: row.skipped!,
+    withdrawn: row.withdrawn ?? 0,
+    restored: row.restored ?? 0,
+    ...(row.would_withdraw != null && { would_withdraw: row.would_withdraw }),
+    ...(row.withdrawals_withheld && { withdrawals_withheld: true as const }),
   };
-  return { text: endText(row.failure_reason, summary), result: summaryText(summary), summary };
 }
 
 /** Formats the validation message of a feed (specification, section 2). */
@@ -133,6 +136,9 @@ export function validationMessage(row: RunColumns): string {
   const { text } = describeRun(row);
   return row.status === 'completed' ? `ETL processing completed. ${text}` : text;
 }
+
+/** Returns the counters of the last run; null until it has ended. */
+export const lastRunSummary = (row: RunColumns): RunCounters | null => describeRun(row).summary;
 
 /** Tells whether the last run of the job has ended. */
 export const hasEnded = ({ status }: Job) => status === 'completed' || status === 'failed';
@@ -146,10 +152,11 @@ export function endText(failureReason: string | null, counters: RunCounters): st
 /** Page of a job's issues, with the exact counts of the whole run. */
 interface RowIssuePage extends Page<NumberedIssue> {
   issueCounts: RowIssueCount[];
+  issuesRemovedAt: Date | null;
 }
 
 /**
- * Lists row issues of the job's last finished run.
+ * Lists row issues of the job's last finished run; none where retention has removed them.
  * @param page - `limit` entries after `cursor`, the `nextCursor` of the previous page
  * @throws job_not_found, invalid_query
  */
@@ -161,12 +168,15 @@ export async function listJobIssues(
   page: { limit: number; cursor?: string },
 ): Promise<RowIssuePage> {
   const afterNumber = parsePosition(page.cursor);
-  const job = await getJob(db, id, scope);
   const validationId = parseId('JV', id);
-  if (validationId === undefined) return { items: [], issueCounts: [] };
-  const rows = await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit + 1 });
-  const issues = toPage(rows, page.limit, ({ issueNumber }) => String(issueNumber));
-  return { ...issues, issueCounts: job.issueCounts };
+  const rows =
+    validationId === undefined
+      ? []
+      : await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit + 1 });
+  // After the issues: where they have just been removed, the job says so.
+  const { issueCounts, issuesRemovedAt } = await getJob(db, id, scope);
+  const issues = toPage(issuesRemovedAt ? [] : rows, page.limit, ({ issueNumber }) => String(issueNumber));
+  return { ...issues, issueCounts, issuesRemovedAt };
 }
 
 /** Parses a cursor to a position in the list; 0 is before the first. @throws invalid_query */

@@ -27,6 +27,7 @@ export function authenticateConfigured(keys: readonly string[]): Authenticate {
   const callers = keys.map((key, index): Caller => ({
     keyDigest: digestOf(key),
     keyName: `API_KEYS ${index + 1}`,
+    isConfigured: true,
     partnerName: null,
     isReadOnly: false,
   }));
@@ -69,7 +70,7 @@ async function findKey(db: Database, keyDigest: Buffer): Promise<CachedKey | und
   const { api_key_id: keyId, key_name: keyName, partner_name: partnerName, is_read_only: isReadOnly } = key;
   return {
     keyId,
-    caller: { keyDigest, keyName, partnerName, isReadOnly },
+    caller: { keyDigest, keyName, isConfigured: false, partnerName, isReadOnly },
     expiresAt: key.expires_at?.getTime() ?? Infinity,
   };
 }

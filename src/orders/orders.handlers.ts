@@ -1,13 +1,14 @@
 import type { Database } from '../db/database';
-import { invalidCursor, orderWithoutItems } from '../shared/errors';
+import { reservedNameError } from '../partners/partner-name';
+import { invalidCursor, invalidShape, orderWithoutItems } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader, executeIdempotently } from '../idempotency/idempotency.service';
+import { digestRequest, idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
-import { createOrder, createOrderBatcher } from './orders.service';
+import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';
 
 declare module '../http/contract' {
   interface CheckResults {
@@ -20,9 +21,12 @@ export function orderHandlers(
   db: Database,
   defaultCurrency: string,
 ): Pick<Handlers, 'createOrder' | 'getOrder' | 'listOrders'> {
-  const createInBatch = createOrderBatcher(db, defaultCurrency);
+  const createOrder = createOrderBatcher(db, defaultCurrency);
+  const createKeyedOrder = createKeyedOrderBatcher(db, defaultCurrency);
   return {
     async createOrder({ body, sentBody, headers, caller, reply }) {
+      const reserved = reservedNameError(body.partner_name, (sentBody as typeof body).partner_name);
+      if (reserved) throw invalidShape([reserved]);
       const request = {
         partnerName: await storedPartnerName(db, body.partner_name),
         customerReference: body.customer_reference ?? null,
@@ -31,13 +35,10 @@ export function orderHandlers(
       };
       // 403 precedes the errors of the idempotency key.
       requirePartner(caller.partnerName, request.partnerName);
-      const outcome = await executeIdempotently(
-        db,
-        idempotencyKeyOf({ caller, headers }),
-        { operationId: 'createOrder', value: sentBody },
-        async (trx) =>
-          orderBody(await (trx ? createOrder(trx, request, defaultCurrency) : createInBatch(request))),
-      );
+      const key = idempotencyKeyOf({ caller, headers });
+      const outcome = key
+        ? await createKeyedOrder({ ...request, key, requestDigest: digestRequest('createOrder', sentBody) })
+        : { responseBody: await createOrder(request), replayed: false };
       const { responseBody } = outcome;
       return reply(201, responseBody, {
         Location: `/orders/${responseBody.order_id}`,

@@ -1,3 +1,4 @@
+import type { components } from '../../generated/openapi';
 import { isOrderableAvailability } from '../feed-format/availability';
 import { isDatabaseUnavailable, type Database } from '../db/database';
 import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../shared/errors';
@@ -5,6 +6,8 @@ import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { databaseWaiting } from '../db/dialect';
 import { createBatcher, type Settled } from '../shared/batcher';
+import { createIdempotentBatcher, type KeyedRequest, type Outcome } from '../idempotency/idempotency.service';
+import { orderBody } from './orders.body';
 import {
   findProductsToOrder,
   insertOrders,
@@ -14,8 +17,10 @@ import {
   type OrderWithItems,
 } from './orders.repository';
 
-/** Concurrent batch statements. With 16 clients on two cores, one statement per order takes twice the time. */
-const orderStatements = 2;
+type Order = components['schemas']['Order'];
+
+/** Concurrent batches. With two, which are half as large, Node.js and PostgreSQL take a third longer for each order. */
+const orderBatches = 1;
 
 /** Maximum batch size: a task waits little longer than for a statement of its own. */
 const ordersPerBatch = 50;
@@ -30,38 +35,37 @@ interface OrderRequest {
   scope: PartnerScope;
 }
 
-/**
- * Creates an order at current prices. Checks items in the given order, existence before availability; the first failing
- * item decides.
- * @throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
- */
-export async function createOrder(
-  db: Database,
-  request: OrderRequest,
-  defaultCurrency: string,
-): Promise<OrderWithItems> {
-  const [outcome] = await createOrders(db, [request], defaultCurrency);
-  if ('error' in outcome!) throw outcome.error;
-  return outcome!.result;
-}
+const batchLimits = {
+  tasksMax: ordersPerBatch,
+  sizeMax: orderItemsPerBatch,
+  sizeOf: ({ items }: OrderRequest) => items.length,
+  concurrentMax: orderBatches,
+  waitingMax: databaseWaiting,
+};
 
 /**
- * Batches concurrent orders: one statement reads their products, one inserts the valid orders. Each order succeeds or
- * fails on its own, as with `createOrder`.
+ * Creates orders at current prices. Concurrent ones are a batch: one statement reads their products, one inserts the valid
+ * orders. Each succeeds or fails on its own: its items are checked in the given order, existence before availability, and the
+ * first failing item decides. An order whose product is withdrawn meanwhile is checked again.
+ * @returns a function that throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
  */
 export function createOrderBatcher(
   db: Database,
   defaultCurrency: string,
-): (request: OrderRequest) => Promise<OrderWithItems> {
-  return createBatcher(
-    {
-      tasksMax: ordersPerBatch,
-      sizeMax: orderItemsPerBatch,
-      sizeOf: ({ items }) => items.length,
-      concurrentMax: orderStatements,
-      waitingMax: databaseWaiting,
-    },
-    (requests) => createOrders(db, requests, defaultCurrency),
+): (request: OrderRequest) => Promise<Order> {
+  return createBatcher(batchLimits, (requests) => createOrders(db, requests, defaultCurrency, insertEach));
+}
+
+/**
+ * Creates orders once per key, in batches as `createOrderBatcher` does, with a transaction for each batch.
+ * @returns a function that throws the same, and idempotent_request_in_progress, idempotency_key_used
+ */
+export function createKeyedOrderBatcher(
+  db: Database,
+  defaultCurrency: string,
+): (request: OrderRequest & KeyedRequest) => Promise<Outcome<Order>> {
+  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(db, batchLimits, (trx, requests) =>
+    createOrders(trx, requests, defaultCurrency, insertAll),
   );
 }
 
@@ -69,7 +73,8 @@ async function createOrders(
   db: Database,
   requests: OrderRequest[],
   defaultCurrency: string,
-): Promise<Settled<OrderWithItems>[]> {
+  insert: (db: Database, orders: NewOrder[]) => Promise<Inserted[]>,
+): Promise<Settled<Order>[]> {
   const productIds = requests.flatMap(({ items }) => items.map((item) => parseId('PR', item.productId)));
   const known = [...new Set(productIds.filter((productId) => productId !== undefined))];
   const products = new Map(
@@ -83,27 +88,40 @@ async function createOrders(
     }
   });
   const good = checked.flatMap((one) => ('result' in one ? [one.result] : []));
-  const created = await insertEach(db, good);
+  const created = good.length > 0 ? await insert(db, good) : [];
   let next = 0;
-  return checked.map((one) => ('result' in one ? created[next++]! : one));
+  const inserted = checked.map((one) => ('error' in one ? one : created[next++]!));
+  const again = requests.filter((_, at) => inserted[at] === 'withdrawn');
+  const repeated = again.length > 0 ? await createOrders(db, again, defaultCurrency, insert) : [];
+  return inserted.map((one) => {
+    if (one === 'withdrawn') return repeated.shift()!;
+    return 'result' in one ? { result: orderBody(one.result) } : one;
+  });
+}
+
+/** Outcome of an insert; `withdrawn`: a product was withdrawn after it had been read. */
+type Inserted = Settled<OrderWithItems> | 'withdrawn';
+
+/** Inserts all orders in one statement. */
+async function insertAll(db: Database, orders: NewOrder[]): Promise<Inserted[]> {
+  return (await insertOrders(db, orders)).map((result) => (result ? { result } : 'withdrawn'));
 }
 
 /** Inserts all orders in one statement; if it fails, one by one, so that only the failing order is rejected. */
-async function insertEach(db: Database, orders: NewOrder[]): Promise<Settled<OrderWithItems>[]> {
-  if (orders.length === 0) return [];
+async function insertEach(db: Database, orders: NewOrder[]): Promise<Inserted[]> {
   try {
-    return (await insertOrders(db, orders)).map((result) => ({ result }));
+    return await insertAll(db, orders);
   } catch (error) {
     // The outcome is unknown, and a retry would fail too.
     if (isDatabaseUnavailable(error)) throw error;
     if (orders.length === 1) return [{ error }];
   }
-  const settled: Settled<OrderWithItems>[] = [];
+  const settled: Inserted[] = [];
   for (const order of orders) settled.push(...(await insertEach(db, [order])));
   return settled;
 }
 
-/** @throws as `createOrder` */
+/** @throws as `createOrderBatcher` says */
 function priceOrder(
   { partnerName, customerReference, items, scope }: OrderRequest,
   products: ReadonlyMap<number, OrderableRow>,
@@ -115,8 +133,8 @@ function priceOrder(
     if (!product || (scope !== null && scope !== product.partner_name)) throw orderedProductNotFound(id);
     if (!isOrderable(product)) throw productNotAvailable(id);
     currencies.add(product.currency ?? defaultCurrency);
-    const { product_id, sku, product_name, price } = product;
-    return { product_id, sku, product_name, quantity, unit_price: price };
+    const { product_id, sku, product_name, price: unit_price } = product;
+    return { product_id, sku, product_name, quantity, unit_price, source: product };
   });
   const [currency, ...otherCurrencies] = currencies;
   if (otherCurrencies.length > 0) throw mixedCurrencies();
@@ -124,6 +142,6 @@ function priceOrder(
 }
 
 function isOrderable(product: OrderableRow): product is OrderableRow & { price: string } {
-  const { price, availability } = product;
-  return price !== null && isOrderableAvailability(availability);
+  const { price, availability, is_withdrawn } = product;
+  return !is_withdrawn && price !== null && isOrderableAvailability(availability);
 }

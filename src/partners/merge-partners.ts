@@ -17,7 +17,7 @@ export interface PartnerMerge {
 /** Lock timeout: runs of both partners may be in progress. */
 const lockSeconds = 30;
 
-/** All columns that a feed loads: number and `created_at` of a product never change. */
+/** All columns that a feed changes: number and `created_at` of a product never change. */
 const values = [
   'feed_id',
   'product_name',
@@ -27,6 +27,9 @@ const values = [
   'price',
   'currency',
   'availability',
+  'withdrawn_at',
+  'collection',
+  'record_offset',
 ];
 
 const duplicates = `
@@ -43,10 +46,18 @@ const steps: Record<string, string> = {
     update order_items set product_id = duplicate.kept_id
     from (select kept.product_id as kept_id, removed.product_id as removed_id from ${duplicates}) as duplicate
     where product_id = removed_id`,
+  // What follows is no change of a catalog.
+  withoutVersions: "set local partner_catalog.change = 'none'",
+  duplicateVersions: `
+    delete from product_versions
+    where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
   duplicates: `
     delete from products
     where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
   products: 'update products set partner_id = :intoId where partner_id = :fromId',
+  withVersions: 'set local partner_catalog.change to default',
+  productVersions: 'update product_versions set partner_id = :intoId where partner_id = :fromId',
+  catalogVersions: 'update catalog_versions set partner_id = :intoId where partner_id = :fromId',
   feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
   // Keeps the order of one partner's runs.
   queuedRuns: `
@@ -55,6 +66,13 @@ const steps: Record<string, string> = {
   digests: 'delete from digest_blocks where partner_id in (:fromId, :intoId)',
   earlierDigests: 'delete from record_digests where partner_id in (:fromId, :intoId)',
   manualChanges: 'delete from manual_changes where partner_id = :fromId',
+  // Of two formats with one name, the other partner's stays.
+  formats: `
+    update partner_formats as moved set partner_id = :intoId
+    where partner_id = :fromId and not exists (
+      select from partner_formats as kept where kept.partner_id = :intoId and kept.format_name = moved.format_name
+    )`,
+  counts: 'update partner_counts set partner_id = :intoId where partner_id = :fromId',
   partner: 'delete from partners where partner_id = :fromId',
 };
 
@@ -65,10 +83,10 @@ const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
 };
 
 /**
- * Merges a partner into another: feeds, products, orders, keys and webhooks. Renames it if there is no other.
+ * Merges a partner into another: feeds, products, orders, formats, keys and webhooks. Renames it if there is no other.
  *
  * Of two products with one sku, the other partner's stays, with its number. It gets the values that the later feed
- * wrote; order items refer to it. Holds both partner locks: runs wait, and a run of the merged partner that is in
+ * wrote, as a manual change; order items refer to it. History moves with the products. Holds both partner locks: runs wait, and a run of the merged partner that is in
  * progress fails. Triggers of orders update the sales sums.
  * @throws Error for an unknown partner; errors of the database, also after waiting 30 s for runs. The transaction
  *   must then end.

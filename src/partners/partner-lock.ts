@@ -30,6 +30,15 @@ export async function waitForPartner(trx: Knex.Transaction, partnerId: number): 
   await trx.raw(`select pg_advisory_xact_lock(${advisoryKey})`, [partnerId]);
 }
 
+/**
+ * Waits for orders of the partner's products, and locks further ones out until the transaction ends. A transaction that has
+ * withdrawn products calls it at its end, and then waits for nothing else: orders wait for its commit, and are refused.
+ * Orders lock by the function `withdrawn_products`.
+ */
+export async function lockWithdrawals(trx: Knex.Transaction, partnerId: number): Promise<void> {
+  await trx.raw('select pg_advisory_xact_lock((cast(? as bigint) << 8) | 4)', [partnerId]);
+}
+
 /** Locks the partner unless it is locked already. @returns whether it is locked now, and exists */
 export async function tryLockPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   const { rows } = await trx.raw<{ rows: [{ locked: boolean }] }>(

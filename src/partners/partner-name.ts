@@ -5,6 +5,16 @@ import { isLongerThan } from '../feed-format/text';
 const { maxLength: charactersMax, pattern } = document.components.schemas.PartnerName;
 const allowed = new RegExp(pattern, 'u');
 
+/** Names that a path cannot contain: clients take them for steps (RFC 3986, section 5.2.4). */
+const reservedNames: readonly string[] = ['.', '..'];
+
+/** Returns the error of a reserved name, which the document's pattern admits. @param input - as sent */
+export function reservedNameError(name: string, input: unknown): ShapeError | undefined {
+  if (!reservedNames.includes(name)) return undefined;
+  const msg = "Input should not be '.' or '..'";
+  return { type: 'reserved_name', loc: ['body', 'partner_name'], msg, input };
+}
+
 /**
  * Validates the partner name of a form, trimmed, by the document's rule, as for JSON bodies.
  * @returns the name, or the error
@@ -29,5 +39,5 @@ export function parsePartnerName(text: string): string | ShapeError {
   if (!allowed.test(name)) {
     return wrong('string_pattern_mismatch', `String should match pattern '${pattern}'`, { pattern });
   }
-  return name;
+  return reservedNameError(name, text) ?? name;
 }

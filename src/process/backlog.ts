@@ -2,6 +2,7 @@ import { measureSalesLag } from '../analytics/sales-watermark';
 import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 import { measureQueue } from '../runs/queue.repository';
+import { measureSearchLag } from '../products/search-index';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';
 import { countDeliveries } from '../webhooks/deliveries.repository';
@@ -14,6 +15,7 @@ export async function measureBacklog(db: Database): Promise<Backlog> {
     queue: await measureQueue(db),
     webhookDeliveries: await countDeliveries(db),
     salesLagSeconds: await measureSalesLag(db),
+    searchLagSeconds: await measureSearchLag(db),
   };
 }
 

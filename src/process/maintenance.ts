@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import type { Log } from '../shared/log';
-import type { OrphanedRun } from '../runs/queue.repository';
+import type { OrphanedRun } from '../runs/orphaned-runs.repository';
 import { recoverRuns } from '../runs/recovery';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { takeOverFromLastRelease } from './last-release';

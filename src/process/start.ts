@@ -4,6 +4,7 @@ import { openDatabase, type Database, type DatabaseAddress } from '../db/databas
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { refuseShortKeys } from '../keys/short-keys';
 import type { Log } from '../shared/log';
+import { startDailyPrune } from '../retention/prune';
 import { startSearchIndexer } from '../products/search-index';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
@@ -61,6 +62,8 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   cleanups.push({ what: 'object store', dispose: () => objectStore.close() });
   await prepareObjectStore(objectStore, log);
   signal.throwIfAborted();
+  const dailyPrune = startDailyPrune({ db, objectStore, rules: config.retention }, log);
+  cleanups.push({ what: 'daily prune', dispose: () => closeWithin(dailyPrune.stop()) });
 
   const prepared = { config, log, cleanups, address, db, objectStore, metrics };
   if (role === 'worker') {

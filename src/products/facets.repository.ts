@@ -3,16 +3,16 @@ import { queryRows, type Database } from '../db/database';
 import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import type { ProductListing } from './products.repository';
-import { isActive, matches, ofPartners, toSearch } from './products.search';
+import { allMatches, isListed, ofPartner, toSearch } from './products.search';
 
 type Facet = components['schemas']['ProductFacet'];
 type FacetField = components['schemas']['ProductFacetField'];
 
-/** Counts are exact up to here, so that they may be read from fewer rows. */
+/** The document promises exact counts up to here only, so that counting may stop. */
 const countMax = 10_000;
 const facetsMax = 50;
 
-/** Lists the most frequent values of a field of the active products that match the filters. */
+/** Lists the most frequent values of a field of the products that match the filters. */
 export async function listFacets(
   db: Database,
   field: FacetField,
@@ -31,7 +31,7 @@ export async function listFacets(
     from (
       select ${raw(field)} as value, count(*) as matching
       from products
-      where ${search.partner ? ofPartners(search) : raw('true')} and ${matches(search)} and ${raw(isActive)}
+      where ${ofPartner(search)} and ${allMatches(search)} and ${isListed(search)}
         and ${raw(field)} is not null
       group by ${raw(field)}
     ) as counted

@@ -5,6 +5,7 @@ import type { Checks } from '../http/contract';
 import { cursorNeedsProductIdSort, invalidCursor, invalidOrder, invalidSortBy } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
+import { parseVersionCursor } from './product-history';
 import {
   productExists,
   sortFields,
@@ -28,6 +29,9 @@ export function productChecks(reads: Reads) {
     listProductsByFeed({ query }) {
       if (query.cursor !== undefined) parseProductCursor(query.cursor);
     },
+    listProductHistory({ query }) {
+      if (query.cursor !== undefined) parseVersionCursor(query.cursor);
+    },
   } satisfies Checks;
 }
 
@@ -36,9 +40,13 @@ interface ListingOrder {
   sort_by?: unknown;
   order?: unknown;
   cursor?: unknown;
+  as_of?: unknown;
 }
 
-type ListingStart = Pick<ProductListing, 'sort' | 'afterProductId'>;
+interface ListingStart extends Pick<ProductListing, 'sort' | 'afterProductId'> {
+  /** The order as sent, without its default. */
+  sentOrder?: SortOrder;
+}
 
 /**
  * Validates `sort_by`, then `order`, then `cursor`.
@@ -46,7 +54,7 @@ type ListingStart = Pick<ProductListing, 'sort' | 'afterProductId'>;
  */
 export async function resolveListingOrder(
   db: Database,
-  { sort_by, order, cursor }: ListingOrder,
+  { sort_by, order, cursor, as_of: asOf }: ListingOrder,
   scope: PartnerScope,
 ): Promise<ListingStart> {
   if (sort_by !== undefined && !sortFields.includes(sort_by as SortField)) throw invalidSortBy(sortFields);
@@ -55,13 +63,15 @@ export async function resolveListingOrder(
     field: (sort_by as SortField | undefined) ?? 'created_at',
     order: (order as SortOrder | undefined) ?? 'desc',
   };
-  if (cursor === undefined) return { sort };
+  const start = { sort, sentOrder: order as SortOrder | undefined };
+  if (cursor === undefined) return start;
 
   if (sort_by !== undefined && sort_by !== 'product_id') throw cursorNeedsProductIdSort();
   const afterProductId = parseProductCursor(cursor);
-  // With `sort_by=product_id`, a cursor is a position; in the default order it is a product, whose `created_at` counts.
-  if (sort_by === undefined && !(await productExists(db, afterProductId, scope))) throw invalidCursor();
-  return { sort, afterProductId };
+  // By number, a cursor is a position; in the default order it is a product, whose `created_at` counts.
+  const isByNumber = sort_by === 'product_id' || asOf !== undefined;
+  if (!isByNumber && !(await productExists(db, afterProductId, scope))) throw invalidCursor();
+  return { ...start, afterProductId };
 }
 
 /** @throws invalid_query unless the cursor is a product id */

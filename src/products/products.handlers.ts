@@ -1,67 +1,133 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import type { Reads } from '../db/reads';
+import { getPartner } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { ageSecondsMaxOf } from '../http/caching';
+import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/caching';
 import { defaulted, type Handlers } from '../http/contract';
 import { formatId } from '../shared/ids';
+import { holderOf, type PartnerScope } from '../shared/caller';
 import { exactNumber } from '../shared/exact-json';
 import type { Page } from '../shared/pagination';
+import { createSharedReads } from '../shared/shared-reads';
+import type { TransferLimit } from '../shared/transfer-limit';
+import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
 import { parseProductCursor, requireProduct } from './products.checks';
 import { listProducts } from './products.listing';
 import { listFacets } from './facets.repository';
-import { getProduct, type ProductListing, type ProductRow } from './products.repository';
+import { openProductFile } from './product-file';
+import { createProductLookup } from './product-lookup';
+import type { ProductListing, ProductRow } from './products.repository';
 import { searchWords } from './search-words.repository';
+import { withdrawProduct } from './withdraw-product';
 
 type Product = components['schemas']['Product'];
+type ProductList = components['schemas']['ProductList'];
+type Facets = components['schemas']['ProductFacets'];
 
+/** Handles the catalog. `downloads` limits files of a partner's products, which are read from `db`. */
 export function productHandlers(
+  db: Database,
   reads: Reads,
-): Pick<Handlers, 'listProducts' | 'listProductFacets' | 'getProduct' | 'listProductsByFeed'> {
+  downloads: TransferLimit,
+): Pick<
+  Handlers,
+  | 'listProducts'
+  | 'listProductFacets'
+  | 'getProduct'
+  | 'listProductsByFeed'
+  | 'downloadPartnerProducts'
+  | 'withdrawProduct'
+> {
+  const sharePage = createSharedReads<Representation<ProductList>>();
+  const shareFacets = createSharedReads<Representation<Facets>>();
+  const lookUp = createProductLookup(reads);
+
   return {
     async listProducts({ query, headers, checked, caller, reply }) {
-      const { limit, cursor: _cursor, sort_by: _sortBy, order: _order, ...filters } = query;
+      const { limit: sentLimit, cursor: _cursor, as_of: asOf, sort_by, order: _order, ...filters } = query;
+      const limit = defaulted(sentLimit);
       const scope = caller.partnerName;
-      const page = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
-        if (isReplica) await requireProduct(db, checked.afterProductId, scope);
-        const filter = await resolveFilters(db, filters);
-        return listProducts(db, { scope, filter, ...checked, limit: defaulted(limit) });
-      });
-      return reply(200, toBodyPage(page));
+      const ageSecondsMax = ageSecondsMaxOf(headers);
+      if (asOf !== undefined) {
+        const { q, ...values } = filters;
+        const { sentOrder: order, afterProductId } = checked;
+        const filter = await resolvePartner(db, values);
+        const asked = { asOf, scope, ageSecondsMax, filter, q, sort_by, order, afterProductId, limit };
+        const page = representationOf(toBodyPage(await listProductsAsOf(reads, asked)));
+        return reply(200, page.body, cacheHeaders(page));
+      }
+      const page = await sharePage(keyOf(scope, ageSecondsMax, query), () =>
+        reads(ageSecondsMax, async (db, isReplica) => {
+          if (isReplica) await requireProduct(db, checked.afterProductId, scope);
+          const filter = await resolveFilters(db, filters);
+          return representationOf(toBodyPage(await listProducts(db, { scope, filter, ...checked, limit })));
+        }),
+      );
+      return reply(200, page.body, cacheHeaders(page));
     },
 
     async listProductFacets({ query, headers, caller, reply }) {
       const { field: sentField, ...filters } = query;
       const field = defaulted(sentField);
-      const values = await reads(ageSecondsMaxOf(headers), async (db) =>
-        listFacets(db, field, await resolveFilters(db, filters), caller.partnerName),
+      const ageSecondsMax = ageSecondsMaxOf(headers);
+      const facets = await shareFacets(keyOf(caller.partnerName, ageSecondsMax, query), () =>
+        reads(ageSecondsMax, async (db) => {
+          const values = await listFacets(db, field, await resolveFilters(db, filters), caller.partnerName);
+          return representationOf({ field, values });
+        }),
       );
-      return reply(200, { field, values });
+      return reply(200, facets.body, cacheHeaders(facets));
     },
 
-    async getProduct({ path, headers, caller, reply }) {
-      const product = await reads(ageSecondsMaxOf(headers), (db) =>
-        getProduct(db, path.product_id, caller.partnerName),
-      );
-      return reply(200, toBody(product));
+    async getProduct({ path, query, headers, caller, reply }) {
+      const scope = caller.partnerName;
+      const ageSecondsMax = ageSecondsMaxOf(headers);
+      const found =
+        query.as_of === undefined
+          ? await lookUp(path.product_id, scope, ageSecondsMax)
+          : await getProductAsOf(reads, path.product_id, { asOf: query.as_of, scope, ageSecondsMax });
+      const product = representationOf(toBody(found));
+      return reply(200, product.body, cacheHeaders(product));
+    },
+
+    async withdrawProduct({ path, caller, reply }) {
+      return reply(200, toBody(await withdrawProduct(db, path.product_id, caller.partnerName)));
     },
 
     async listProductsByFeed({ path, query, headers, caller, reply }) {
       const afterProductId = query.cursor === undefined ? undefined : parseProductCursor(query.cursor);
       const listing = {
         scope: caller.partnerName,
-        filter: { feed_id: path.feed_id },
+        filter: { feed_id: path.feed_id, include_withdrawn: query.include_withdrawn },
         sort: { field: 'product_id', order: 'asc' } as const,
         afterProductId,
         limit: defaulted(query.limit),
       };
-      const products = await reads(ageSecondsMaxOf(headers), async (db, isReplica) => {
-        if (isReplica) await requireProduct(db, afterProductId, listing.scope);
-        return listProducts(db, listing);
-      });
-      return reply(200, toBodyPage(products));
+      const ageSecondsMax = ageSecondsMaxOf(headers);
+      const page = await sharePage(keyOf(listing.scope, ageSecondsMax, { path, query }), () =>
+        reads(ageSecondsMax, async (db, isReplica) => {
+          if (isReplica) await requireProduct(db, afterProductId, listing.scope);
+          return representationOf(toBodyPage(await listProducts(db, listing)));
+        }),
+      );
+      return reply(200, page.body, cacheHeaders(page));
+    },
+
+    async downloadPartnerProducts({ path, caller, bytesTaken, reply }) {
+      const partner = await getPartner(db, path.partner_name, caller.partnerName);
+      const file = await downloads.open(
+        { ...holderOf(caller, partner.partner_name), bytes: bytesTaken },
+        () => Promise.resolve(openProductFile(db, partner.partner_id)),
+      );
+      return reply(200, file, { 'Content-Disposition': 'attachment; filename="products.csv"' });
     },
   };
+}
+
+/** Names what requests share: the answer depends on the partner of the key, the age, and all that was asked. */
+function keyOf(scope: PartnerScope, ageSecondsMax: number, asked: object): string {
+  return JSON.stringify([scope, ageSecondsMax, asked]);
 }
 
 /** Filters as sent. */
@@ -74,12 +140,18 @@ async function resolveFilters(
   db: Database,
   { q, ...filters }: SentFilters,
 ): Promise<ProductListing['filter']> {
-  const { partner_name } = filters;
-  if (partner_name) filters.partner_name = await storedPartnerName(db, partner_name);
-  return { ...filters, words: await searchWords(db, q) };
+  return { ...(await resolvePartner(db, filters)), words: await searchWords(db, q) };
 }
 
-function toBodyPage({ items, nextCursor }: Page<ProductRow>): components['schemas']['ProductList'] {
+async function resolvePartner<Filters extends { partner_name?: string }>(
+  db: Database,
+  filters: Filters,
+): Promise<Filters> {
+  const { partner_name } = filters;
+  return partner_name ? { ...filters, partner_name: await storedPartnerName(db, partner_name) } : filters;
+}
+
+function toBodyPage({ items, nextCursor }: Page<ProductRow>): ProductList {
   return {
     count: items.length,
     items: items.map((row) => withoutNulls(toBody(row))),
@@ -101,10 +173,16 @@ function toBody(row: ProductRow): Product {
     currency: row.currency,
     availability: row.availability,
     created_at: row.created_at.toISOString(),
+    ...(row.withdrawn_at && { withdrawn_at: row.withdrawn_at.toISOString() }),
   };
 }
 
-/** Omits fields without a value, as lists do; required fields are never null. */
+/** Omits fields without a value, as lists do; required fields are never null. A loop: `Object.entries` takes as long as the JSON. */
 function withoutNulls(product: Product): Product {
-  return Object.fromEntries(Object.entries(product).filter(([, value]) => value !== null)) as Product;
+  const kept: Partial<Record<keyof Product, unknown>> = {};
+  let name: keyof Product;
+  for (name in product) {
+    if (product[name] !== null) kept[name] = product[name];
+  }
+  return kept as Product;
 }

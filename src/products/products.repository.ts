@@ -1,7 +1,5 @@
-import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import { productNotFound } from '../shared/errors';
-import { parseId } from '../shared/ids';
+import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 
 /** `price` is an exact decimal text. */
@@ -18,6 +16,7 @@ export interface ProductRow {
   currency: string | null;
   availability: string | null;
   created_at: Date;
+  withdrawn_at: Date | null;
 }
 
 export const sortFields = ['product_id', 'price', 'product_name', 'brand', 'category', 'created_at'] as const;
@@ -37,6 +36,8 @@ export interface ProductListing {
     availability?: string;
     /** Beginnings of words, as `searchWords` returns them. */
     words?: string[];
+    /** Whether withdrawn products are included. */
+    include_withdrawn?: boolean;
   };
   sort: { field: SortField; order: SortOrder };
   /** Start of the page; only for `product_id` and `created_at`. */
@@ -44,35 +45,85 @@ export interface ProductListing {
   limit: number;
 }
 
+/** Page sizes, plus one row: the default and the maximum. Their statements are prepared. */
+export const usualLimits: readonly number[] = [11, 101];
+
 /** The columns of a `ProductRow`, from a table or query named `products`. */
 export const productColumns = `
   product_id, feed_id,
   (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name,
-  sku, product_name, description, brand, category, price, currency, availability, created_at
+  sku, product_name, description, brand, category, price, currency, availability, created_at,
+  withdrawn_at
 `;
 
-function ofProduct(productId: number, scope: PartnerScope): { sql: string; bindings: Knex.Value[] } {
-  if (scope === null) return { sql: 'product_id = ?', bindings: [productId] };
-  const ofPartner = 'partner_id = (select partner_id from partners where partner_name = ?)';
-  return { sql: `product_id = ? and ${ofPartner}`, bindings: [productId, scope] };
+/** A product that a caller asks for. */
+export interface AskedProduct {
+  productId: number;
+  scope: PartnerScope;
 }
 
-async function findProduct(db: Database, productId: number, scope: PartnerScope): Promise<ProductRow | null> {
-  const { sql, bindings } = ofProduct(productId, scope);
-  const select = `select ${productColumns} from products where ${sql}`;
-  const [row] = await queryRows<ProductRow>(db, select, bindings, true);
-  return row ?? null;
+/** Finds products by number, in one statement. @returns undefined for those that do not exist for their caller */
+export async function findProducts(
+  db: Database,
+  asked: readonly AskedProduct[],
+): Promise<(ProductRow | undefined)[]> {
+  if (asked.length === 1) return [await findProduct(db, asked[0]!)];
+  const rows = await queryRows<ProductRow & { place: number }>(
+    db,
+    `select place, ${productColumns}
+     from unnest(cast(? as bigint[]), cast(? as text[])) with ordinality as asked (asked_id, scope, place)
+       join products on product_id = asked_id
+     where scope is null or partner_id = (select partner_id from partners where partner_name = scope)`,
+    [asked.map(({ productId }) => productId), asked.map(({ scope }) => scope) as string[]],
+  );
+  const found = new Array<ProductRow | undefined>(asked.length).fill(undefined);
+  for (const { place, ...row } of rows) found[place - 1] = row;
+  return found;
 }
 
-/** @throws product_not_found */
-export async function getProduct(db: Database, id: string, scope: PartnerScope): Promise<ProductRow> {
-  const productId = parseId('PR', id);
-  const product = productId === undefined ? null : await findProduct(db, productId, scope);
-  if (!product) throw productNotFound(id);
-  return product;
+async function findProduct(
+  db: Database,
+  { productId, scope }: AskedProduct,
+): Promise<ProductRow | undefined> {
+  const { sql: statement, bindings } = sql`
+    select ${raw(productColumns)} from products where product_id = ${productId} and ${isWithin(scope)}`;
+  const [row] = await queryRows<ProductRow>(db, statement, bindings, true);
+  return row;
+}
+
+/** Locks an active product. @returns its partner; undefined when there is no such product */
+export async function lockActiveProduct(
+  trx: Database,
+  { productId, scope }: AskedProduct,
+): Promise<number | undefined> {
+  const { sql: statement, bindings } = sql`
+    select partner_id from products
+    where product_id = ${productId} and withdrawn_at is null and ${isWithin(scope)}
+    for no key update`;
+  const [active] = await queryRows<{ partner_id: number }>(trx, statement, bindings);
+  return active?.partner_id;
+}
+
+/**
+ * Withdraws a product by the change `runId`, which no run makes: the log of manual changes drops the digests of the partner.
+ */
+export async function markWithdrawn(
+  trx: Database,
+  { productId, partnerId, runId }: { productId: number; partnerId: number; runId: number },
+): Promise<void> {
+  const { sql: statement, bindings } = sql`
+    update products set withdrawn_at = statement_timestamp(), run_id = ${runId}
+    where product_id = ${productId} and partner_id = ${partnerId}`;
+  await queryRows(trx, statement, bindings);
 }
 
 export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
-  const { sql, bindings } = ofProduct(productId, scope);
-  return (await queryRows(db, `select from products where ${sql}`, bindings, true)).length > 0;
+  const { sql: statement, bindings } = sql`
+    select from products where product_id = ${productId} and ${isWithin(scope)}`;
+  return (await queryRows(db, statement, bindings, true)).length > 0;
 }
+
+const isWithin = (scope: PartnerScope) =>
+  scope === null
+    ? raw('true')
+    : sql`partner_id = (select partner_id from partners where partner_name = ${scope})`;

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { parseId } from '../shared/ids';
 import type { ProductListing, SortField, SortOrder } from './products.repository';
-import { hasWords } from './search-words.repository';
+import { hasWords, isFoundByWords } from './search-words.repository';
 
 /** Column or expression with an index of its own, in which it follows the partner. */
 type Key = 'sku' | 'feed_id' | 'price' | 'brand' | 'category' | 'product_name' | 'availability';
@@ -21,6 +21,12 @@ const indexedSql: Record<Key, string> = {
   availability: 'availability',
 };
 
+/** A field whose order an index contains within a partner only. The other orders have cursors. */
+export type KeyedField = Exclude<SortField, 'created_at' | 'product_id'>;
+
+export const isKeyed = (field: SortField): field is KeyedField =>
+  field !== 'created_at' && field !== 'product_id';
+
 /** Products with one value of a key. */
 export interface Filter {
   key: Key;
@@ -36,23 +42,24 @@ export interface Search {
   partner?: Sql;
   /** The first one finds candidates: the others are less selective, as a rule. */
   filters: readonly Filter[];
-  /** Whether a product has the words of a search. */
-  hasWords?: Sql;
+  words?: readonly string[];
   sort: { field: SortField; order: SortOrder };
   afterProductId?: number;
   limit: number;
+  includesWithdrawn: boolean;
 }
+
+/** The condition of the products of a search, besides its filters. */
+export const isListed = ({ includesWithdrawn }: Pick<Search, 'includesWithdrawn'>): Sql =>
+  raw(includesWithdrawn ? 'true' : isActive);
 
 export const isActive = 'withdrawn_at is null';
 
 /** The latest creation of products that can be seen, or a later moment: see migration 20261122050000. */
 const horizon = '(select max(created_at) from product_horizons)';
 
-/**
- * Excludes products of loads in progress, unless a load that began later has committed. With a lower bound, the planner prefers
- * indexes that contain the time.
- */
-const beforeHorizon = `created_at >= (select timestamptz '-infinity') and created_at <= ${horizon}`;
+/** Excludes products of loads in progress, unless a load that began later has committed. */
+const beforeHorizon = `created_at <= ${horizon}`;
 
 /** Translates a listing; undefined if nothing can match. */
 export function toSearch({ scope, filter, sort, afterProductId, limit }: ProductListing): Search | undefined {
@@ -74,10 +81,11 @@ export function toSearch({ scope, filter, sort, afterProductId, limit }: Product
   return {
     partner: partnerOf(partnerName, feedId),
     filters,
-    hasWords: filter.words && hasWords(filter.words),
+    words: filter.words,
     sort: { field: isOneValue ? 'product_id' : sort.field, order: sort.order },
     afterProductId,
     limit,
+    includesWithdrawn: filter.include_withdrawn ?? false,
   };
 }
 
@@ -94,11 +102,18 @@ function categoryFilter(category: string): Filter {
 
 const isCut = (category: string) => [...category].length >= indexedCharacters.category;
 
-/** The conditions of all filters. */
-export function matches({ filters, hasWords }: Search): Sql {
-  const conditions = filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
-  return allOf(hasWords ? [...conditions, hasWords] : conditions);
+/** The conditions of all filters and words, for the rows of a scan. */
+export function matches({ filters, words }: Search): Sql {
+  return allOf([...conditionsOf(filters), ...(words ? [hasWords(words)] : [])]);
 }
+
+/** The same conditions for a statement that reads all matches. */
+export function allMatches({ filters, words }: Search): Sql {
+  return allOf([...conditionsOf(filters), ...(words ? [isFoundByWords(words)] : [])]);
+}
+
+const conditionsOf = (filters: readonly Filter[]) =>
+  filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
 
 const ofValue = ({ key, value }: Filter) =>
   value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;
@@ -116,10 +131,15 @@ export function partnersSql({ partner }: Search): Sql {
   `);
 }
 
-/** Whether products are of the partners to look into. */
-export function ofPartners({ partner }: Search): Sql {
-  return partner
-    ? sql`partner_id = ${partner}`
+/** Whether products are of the only partner, if there is one. */
+export function ofPartner({ partner }: Search): Sql {
+  return partner ? sql`partner_id = ${partner}` : raw('true');
+}
+
+/** The same for indexes that begin with the partner: without an only one, all partners are named. */
+export function ofPartners(search: Search): Sql {
+  return search.partner
+    ? ofPartner(search)
     : raw('partner_id = any (array(select partner_id from partners))');
 }
 
@@ -144,9 +164,6 @@ const ofPartnerRow = raw(
   'products.partner_id >= partner.partner_id and products.partner_id <= partner.partner_id',
 );
 
-/** A field whose order an index contains within a partner. */
-export type KeyedField = 'price' | 'brand' | 'category' | 'product_name';
-
 export const keySql = (field: KeyedField) => indexedSql[field];
 
 /** The products of table `partner` that have a value, in its order, after the key `after`. */
@@ -163,13 +180,15 @@ export function keyedRange(
   };
 }
 
-/** Products with this value of an index: those that `keyedRange` left to a listing of their own. */
-export const withKey = (field: KeyedField, value: Knex.Value): Filter => ({ key: field, value });
-
 /** Whether products with the same key have the same value. */
 export function isWholeKey(field: KeyedField, value: unknown): boolean {
   if (field === 'category') return value === null || !isCut(value as string);
   return field !== 'product_name';
+}
+
+/** The order of a page: nulls last, ties by product number. */
+export function orderOf({ sort: { field, order } }: Search): Sql {
+  return raw(`${field} ${order} nulls last, product_id ${order}`);
 }
 
 /** The orders that have cursors, by time and by number. */
@@ -218,14 +237,11 @@ function numbersOfFeed({ partner }: Search, feedId: Knex.Value): Sql {
   return sql`product_id between ${end('asc')} and ${end('desc')}`;
 }
 
-/** Starts after the cursor's product. */
-export function afterCursor({ partner, sort: { field, order }, afterProductId }: Search): Sql {
+/** Starts after the cursor's product, which may be of another partner than the filters'. */
+export function afterCursor({ sort: { field, order }, afterProductId }: Search): Sql {
   if (afterProductId === undefined) return raw('true');
   const compare = raw(order === 'asc' ? '>' : '<');
   if (field === 'product_id') return sql`product_id ${compare} ${afterProductId}`;
-  const last = sql`(
-    select created_at from products as last
-    where last.product_id = ${afterProductId} and ${partner ? sql`last.partner_id = ${partner}` : raw('true')}
-  )`;
+  const last = sql`(select created_at from products as last where last.product_id = ${afterProductId})`;
   return sql`(created_at, product_id) ${compare} (${last}, ${afterProductId})`;
 }

@@ -13,6 +13,9 @@ const batchProducts = 2_000;
 /** Rows of the backlog that are considered for one batch: manual changes have hardly more than one product each. */
 const batchRows = 500;
 
+/** Stored size of a list of product numbers that counts as a batch: 250 numbers or, compressed, some more. */
+const largeBytes = 2_000;
+
 /** Partners of a round: each gets one batch, so that a large load delays the others by hardly more than a batch. */
 const roundPartners = 100;
 
@@ -64,6 +67,15 @@ export async function indexBacklog(db: Database, signal?: AbortSignal): Promise<
   }
 }
 
+/** Measures the age of the oldest change that is not indexed, in seconds; 0 when all are. */
+export async function measureSearchLag(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ seconds: number }] }>(
+    `select cast(coalesce(extract(epoch from clock_timestamp() - min(logged_at)), 0) as double precision) as seconds
+     from search_backlog`,
+  );
+  return rows[0].seconds;
+}
+
 /** Lists the partners of the backlog; the one that waits longest comes first. */
 async function listPartners(db: Database): Promise<number[]> {
   const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
@@ -87,10 +99,12 @@ function indexBatch(db: Database, partnerId: number): Promise<boolean> {
       [partnerId],
     );
     if (!locks[0].isLocked) return false;
+    // To count the products of a compressed list takes as long as to index some of them: a large one is a batch of its own.
     const { rows } = await trx.raw<{ rows: BacklogRow[] }>(
-      `select search_backlog_id, feed_id, cardinality(product_ids) as products
-       from search_backlog where partner_id = ? order by search_backlog_id limit ?`,
-      [partnerId, batchRows],
+      `select search_backlog_id, feed_id,
+         case when pg_column_size(product_ids) > :largeBytes then :batchProducts else cardinality(product_ids) end as products
+       from search_backlog where partner_id = :partnerId order by search_backlog_id limit :batchRows`,
+      { partnerId, batchRows, batchProducts, largeBytes },
     );
     const [first] = rows;
     if (!first) return false;
@@ -118,7 +132,7 @@ function batchOf(rows: BacklogRow[]): number[] {
 async function split(trx: Knex.Transaction, partnerId: number, row: BacklogRow): Promise<void> {
   const isFeed = row.feed_id !== null;
   const products = isFeed
-    ? 'select product_id from products where partner_id = :partnerId and feed_id = :feedId and withdrawn_at is null'
+    ? 'select product_id from products where partner_id = :partnerId and feed_id = :feedId'
     : `select product_id from products where partner_id = :partnerId
        union select product_id from product_words where partner_id = :partnerId`;
   await trx.raw(

@@ -24,15 +24,26 @@ export async function searchWords(db: Database, q: string | undefined): Promise<
 /** Returns a `tsquery` for the beginnings of words, which contain only letters and digits. */
 const toQuery = (words: readonly string[]) => words.map((word) => `'${word}':*`).join(' & ');
 
+const haveWords = (words: readonly string[]) => sql`words @@ cast(${toQuery(words)} as tsquery)`;
+
 /**
- * Returns the condition that a product has these words. It reads one row by its key: cheap for the rows of an index scan.
+ * Returns the condition that a product has these words, for the rows of a scan. A scalar subquery is evaluated for each row:
+ * `exists` may become a join, which has another order.
  *
  * The names of its columns make `partner_id` and `product_id` those of the query around it.
  */
 export function hasWords(words: readonly string[]): Sql {
-  return sql`exists (
-    select from (select partner_id as of_partner, product_id as of_product, words from product_words) as indexed
-    where of_partner = partner_id and of_product = product_id and words @@ cast(${toQuery(words)} as tsquery)
+  return sql`(
+    select ${haveWords(words)}
+    from (select partner_id as of_partner, product_id as of_product, words from product_words) as indexed
+    where of_partner = partner_id and of_product = product_id
+  )`;
+}
+
+/** Returns the same condition for a statement that reads all matches: the search index finds them. */
+export function isFoundByWords(words: readonly string[]): Sql {
+  return sql`(partner_id, product_id) in (
+    select partner_id, product_id from product_words where ${haveWords(words)}
   )`;
 }
 
@@ -46,12 +57,12 @@ export interface WordMatches {
 export async function findByWords(
   db: Database,
   words: readonly string[],
-  ofPartners: Sql,
+  ofPartner: Sql,
   max: number,
 ): Promise<WordMatches | undefined> {
   const statement = sql`
     select partner_id, product_id from product_words
-    where words @@ cast(${toQuery(words)} as tsquery) and ${ofPartners} limit ${max + 1}`;
+    where ${haveWords(words)} and ${ofPartner} limit ${max + 1}`;
   const rows = await queryRows<{ partner_id: number; product_id: number }>(
     db,
     statement.sql,

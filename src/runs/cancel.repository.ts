@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { lockJob } from './queue.repository';
 import { failLockedRun } from './recovery';
+import { findPendingRevert } from './reverts.repository';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 
@@ -25,6 +26,8 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
      returning run_count as run`,
     [jobId],
   );
+  // A revert cannot be cancelled.
+  if (!rows[0] && (await findPendingRevert(trx, jobId))) return 'none';
   // The claim is not visible as `running` yet, or the run is just ending.
   return rows[0] ?? 'changing';
 }

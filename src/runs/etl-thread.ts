@@ -63,13 +63,14 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   let stopping = false;
 
   /** Repeats a run whose thread crashed. The reservation prevents other processes from recovering or starting it. */
-  function repeatRun(jobId: number): Promise<RunReport> {
+  function repeatRun(crashed: ClaimedNumber): Promise<RunReport> {
+    const { jobId } = crashed;
     return inTransaction(db, 'upload', async (trx) => {
       await reserveJob(trx, jobId);
       const release = await acquireRepeat();
       let reason = interrupted;
       try {
-        const { task } = newRunTask({ jobId, isReserved: true });
+        const { task } = newRunTask({ ...crashed, isReserved: true });
         const report = (await isolated.run(task, { name: 'run' })) as RunReport;
         if (report.outcome !== 'not_claimed') return report;
       } catch (error) {
@@ -80,7 +81,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
         release();
       }
       // It was cancelled, or its thread crashed.
-      const isFailed = await failReservedRun(trx, jobId, reason);
+      const isFailed = await failReservedRun(trx, crashed, reason);
       return isFailed ? { outcome: 'failed', counters: failedCounters(0) } : { outcome: 'not_claimed' };
     });
   }
@@ -101,7 +102,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       log.error({ err: error, job_id: task.jobId }, 'ETL thread crashed in a plan');
       const counters = failedCounters(0);
       return {
-        value: { failureReason: outOfMemory, counters, issueCounts: [], changes: [], hasMore: false },
+        value: { failureReason: outOfMemory, counters, issueCounts: [], changes: [] },
       };
     } finally {
       release();
@@ -110,14 +111,18 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
 
   return {
     async run(claim) {
-      const { task, claimedJob } = newRunTask(claim);
+      const { task, claimedRun } = newRunTask(claim);
       try {
         return (await shared.run(task, { name: 'run' })) as RunReport;
       } catch (error) {
         if (stopping) return { outcome: 'unavailable' };
-        const jobId = claimedJob();
-        log.error({ err: error, job_id: jobId }, 'ETL thread crashed, repeating its run');
-        return jobId === undefined ? { outcome: 'not_claimed' } : repeatRun(jobId).catch(leaveOrphaned);
+        const crashed = claimedRun();
+        if (!crashed) {
+          log.error({ err: error }, 'ETL thread crashed before a run was claimed');
+          return { outcome: 'not_claimed' };
+        }
+        log.error({ err: error, job_id: crashed.jobId }, 'ETL thread crashed, repeating its run');
+        return repeatRun(crashed).catch(leaveOrphaned);
       }
     },
 
@@ -167,10 +172,17 @@ function openThread(
   });
 }
 
-/** Creates a task that runs a job. Its claimed job is in shared memory, which survives a crash of the thread. */
-function newRunTask(claim: Claim): { task: RunTask; claimedJob: () => number | undefined } {
-  const claimed = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
-  return { task: { claim, claimed }, claimedJob: () => claimed[0] || undefined };
+/** A claimed run: `revert` is the number of a revert, null for a load. */
+interface ClaimedNumber {
+  jobId: number;
+  revert: number | null;
+}
+
+/** Creates a task that runs a job. Its claimed run is in shared memory, which survives a crash of the thread. */
+function newRunTask(claim: Claim): { task: RunTask; claimedRun: () => ClaimedNumber | undefined } {
+  const claimed = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT));
+  const claimedRun = () => (claimed[0] ? { jobId: claimed[0], revert: claimed[1] || null } : undefined);
+  return { task: { claim, claimed }, claimedRun };
 }
 
 const isOutOfMemory = (error: unknown) =>

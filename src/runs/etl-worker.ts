@@ -52,13 +52,13 @@ function getContext(): Promise<RunContext> {
 /** Task that runs a job. */
 export interface RunTask {
   claim: Claim;
-  /** Shared memory for the number of the claimed job. */
+  /** Shared memory for the numbers of the claimed job and, if it is one, of the revert. */
   claimed: Float64Array;
 }
 
 /** Runs a job; a task of the ETL thread. */
 export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
-  return runFeed(claim, await getContext(), (jobId) => (claimed[0] = jobId));
+  return runFeed(claim, await getContext(), ({ jobId, revert }) => claimed.set([jobId, revert ?? 0]));
 }
 
 /** Plans a job; a task of the ETL thread. */

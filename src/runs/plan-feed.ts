@@ -1,18 +1,26 @@
 import type { Knex } from 'knex';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
-import { compareProducts, listChanges, type ProductChange } from '../etl/load';
+import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
+import { compareProducts } from '../etl/load';
 import { rejectSupersededRows } from '../etl/repeated-skus';
 import type { RowIssueCount } from '../etl/row-issues';
-import { failedCounters, FeedFailure, failureReason, type RunCounters } from '../etl/run-result';
+import {
+  failedCounters,
+  FeedFailure,
+  failureReason,
+  wouldWithdrawOf,
+  type RunCounters,
+} from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
-import { stageFeed } from '../etl/staging';
+import { stageFeed, type StagedFeed } from '../etl/staging';
+import type { FeedToRun } from '../etl/raw-file';
+import { checkAge, checkSkipped, checkWithdrawals } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import type { RunContext } from './run-feed';
 
-/** Page of the changes of a plan: at most `limit` after the row `afterRow`, fewer when they are long. */
-export interface PlanPage {
-  afterRow: number;
+/** Page of the changes of a plan: at most `limit` after a position, fewer when they are long. */
+export interface PlanPage extends ChangePosition {
   limit: number;
 }
 
@@ -23,8 +31,10 @@ export interface FeedPlan {
   counters: RunCounters;
   issueCounts: RowIssueCount[];
   changes: ProductChange[];
-  /** Whether there are changes after these. */
-  hasMore: boolean;
+  /** Where the next page begins; absent when there are no more changes. */
+  next?: ChangePosition;
+  /** First lines of unreadable rows, because of which nothing is withdrawn; at most 100. */
+  withheldLines?: number[];
 }
 
 /**
@@ -60,20 +70,44 @@ async function planWithin(
   const digests = new PartnerDigests(trx, feed.partnerId);
   try {
     const staged = await stageFeed(trx, { objectStore, feed, digests }, stats);
+    await checkAge(trx, feed);
     await rejectSupersededRows(trx, staged, stats);
-    const counters = await compareProducts(trx, staged, stats);
-    const listed = await listChanges(trx, staged, page);
-    return { failureReason: null, counters, issueCounts: stats.issues.countsByCode, ...listed };
+    const { moved: _, ...counters } = await compareProducts(trx, staged, stats);
+    const failure = await failureOf(trx, feed, staged, counters);
+    const listed = await listChanges(trx, staged, page, counters.withdrawn);
+    return {
+      failureReason: failure ? failureReason(failure) : null,
+      counters: failure ? failedCounters(counters.skipped, wouldWithdrawOf(failure)) : counters,
+      issueCounts: stats.issues.countsByCode,
+      ...listed,
+      ...(counters.withdrawals_withheld && { withheldLines: stats.unreadableLines }),
+    };
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     return {
       failureReason: failureReason(error),
-      counters: failedCounters(stats.rejected),
+      counters: failedCounters(stats.skipped),
       issueCounts: stats.issues.countsByCode,
       changes: [],
-      hasMore: false,
     };
   } finally {
     digests.release();
+  }
+}
+
+/** Returns why a run would not apply what it has compared. */
+async function failureOf(
+  trx: Knex.Transaction,
+  feed: FeedToRun,
+  staged: StagedFeed,
+  counters: RunCounters,
+): Promise<FeedFailure | undefined> {
+  try {
+    checkSkipped(feed, counters);
+    await checkWithdrawals(trx, staged, counters);
+    return undefined;
+  } catch (error) {
+    if (error instanceof FeedFailure) return error;
+    throw error;
   }
 }

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import type { FeedToRun } from '../etl/raw-file';
+import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
 
 /*
  * The queue of runs is the table of jobs. A run is in the queue from its request to its end, at the position
- * `run_requested_at`; its `status` is `queued` or `running`.
+ * `run_requested_at`; its `status` is `queued` or `running`. Reverts, which are few, are in the queue as rows of `runs`.
  *
  * A claim is an advisory lock of the transaction that loads the products. The lock ends with the transaction, also when the
  * process or the connection dies: there is no lease to renew, and a running job without lock is orphaned. The low byte
@@ -13,10 +14,10 @@ import type { PartnerScope } from '../shared/caller';
  *
  * A second lock reserves a job for the process that repeats its run; all others need both locks, in this order.
  */
-const runKey = '(job.job_id << 8) | 1';
+export const runKey = '(job.job_id << 8) | 1';
 const reservationKey = '(job.job_id << 8) | 2';
 const reservedLockSql = `pg_try_advisory_xact_lock(${runKey})`;
-const lockSql = `case when pg_try_advisory_xact_lock(${reservationKey}) then ${reservedLockSql} else false end`;
+export const lockSql = `case when pg_try_advisory_xact_lock(${reservationKey}) then ${reservedLockSql} else false end`;
 
 /** Minimum size of a large feed. */
 export const largeFeedBytes = 16 * 1024 * 1024;
@@ -24,12 +25,26 @@ export const largeFeedBytes = 16 * 1024 * 1024;
 /** Maximum attempts of a run without a waiting client, if its process dies each time. */
 export const queuedRunAttempts = 5;
 
+/** What the request of a run allows. */
+export interface RunPermissions {
+  /** Maximum number of withdrawn products; absent: the usual limit. */
+  maxWithdrawn?: number;
+  allowOlder?: boolean;
+}
+
+/** The request of a run. */
+export interface RunRequest extends RunPermissions {
+  /** As `requesterName` returns it; absent: not known. */
+  requestedBy?: string;
+}
+
 /** Job to be run. */
-export interface RunTarget {
+export interface RunTarget extends RunRequest {
   jobId: number;
   feedId: number;
   partnerId: number;
   isLarge: boolean;
+  mode: LoadMode;
 }
 
 /** Finds a validation job to run; null when there is none in the scope. */
@@ -37,9 +52,10 @@ export async function findRunTarget(
   db: Database,
   jobId: number,
   scope: PartnerScope,
-): Promise<RunTarget | null> {
-  const { rows } = await db.raw<{ rows: RunTarget[] }>(
-    `select job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", size_bytes >= :largeFeedBytes as "isLarge"
+): Promise<(RunTarget & { rawFileRemovedAt: Date | null }) | null> {
+  const { rows } = await db.raw<{ rows: (RunTarget & { rawFileRemovedAt: Date | null })[] }>(
+    `select job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", size_bytes >= :largeFeedBytes as "isLarge",
+       mode, raw_file_removed_at as "rawFileRemovedAt"
      from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job
      join feeds using (feed_id) join partners using (partner_id)
      where cast(:scope as text) is null or partner_name = :scope`,
@@ -51,27 +67,39 @@ export async function findRunTarget(
 /** Clears the results of the last run. */
 const withoutResult = `
   progress = null, cancel_requested = false, finished_at = null, failure_reason = null, processed = null, inserted = null,
-  updated = null, unchanged = null, skipped = null`;
+  updated = null, unchanged = null, skipped = null, withdrawn = null, restored = null, would_withdraw = null,
+  withdrawals_withheld = null`;
 
 const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is not null)";
 
 /**
- * Enqueues a run of the job. A queued run keeps its position; an orphaned run is replaced.
+ * Enqueues a run of the job. A queued run keeps its position, its requester, and what it may do unless the request says
+ * otherwise; an orphaned run is replaced.
  * @param attempts - maximum number of attempts
- * @returns whether a run was queued already; undefined when the job is running
+ * @returns whether a run was queued already; undefined when the job is running or to be reverted, or its raw file has just
+ *   been removed
  */
 export async function requestRun(
   db: Database,
-  { jobId, partnerId }: RunTarget,
+  { jobId, partnerId, maxWithdrawn, allowOlder, requestedBy }: RunTarget,
   attempts: number,
 ): Promise<{ waited: boolean } | undefined> {
   const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
     `with before as materialized (
-       select job_id, status, ${waits} as waited from validation_jobs where job_id = :jobId for no key update
+       select job_id, status, ${waits} as waited
+       from validation_jobs join (select feed_id from feeds where raw_file_removed_at is null) as feed using (feed_id)
+       where job_id = :jobId and not exists (
+         select from runs where runs.job_id = :jobId and kind = 'revert' and runs.status in ('queued', 'running')
+       )
+       -- Waits for the removal of the raw file too.
+       for no key update of validation_jobs for share of feed
      ), job as (
        update validation_jobs as job
        set status = 'queued', started_at = null, ${withoutResult}, run_partner_id = :partnerId,
          run_requested_at = case when waited then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
+         requested_by = case when waited then requested_by else :requestedBy end,
+         max_withdrawn = coalesce(cast(:maxWithdrawn as bigint), case when waited then max_withdrawn end),
+         allow_older = cast(:allowOlder as boolean) or (waited and allow_older),
          attempts_left = case when waited then greatest(attempts_left, :attempts) else :attempts end
        from before
        where job.job_id = before.job_id and case when before.status = 'running' then ${lockSql} else true end
@@ -82,7 +110,14 @@ export async function requestRun(
        where feeds.feed_id = job.feed_id and feeds.status in ('validating', 'validated')
      )
      select waited from job`,
-    { jobId, partnerId, attempts },
+    {
+      jobId,
+      partnerId,
+      attempts,
+      maxWithdrawn: maxWithdrawn ?? null,
+      allowOlder: allowOlder ?? false,
+      requestedBy: requestedBy ?? null,
+    },
   );
   return rows[0];
 }
@@ -96,16 +131,36 @@ export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobI
   );
 }
 
-/** First queued run of each partner without a run in progress, by position. */
-const queuedSql = `
-  select job_id, feed_id, run_requested_at, attempts_left
-  from validation_jobs as job
-  where run_requested_at is not null and status = 'queued' and not exists (
+/** Reverts in the queue, with the columns of jobs in it. */
+const revertsSql = `
+  select runs.job_id, feed_id, requested_at as run_requested_at, runs.attempts_left, runs.status, run as revert,
+    partner_id as run_partner_id
+  from runs join validation_jobs using (job_id) join feeds using (feed_id)
+  where kind = 'revert' and runs.status in ('queued', 'running')`;
+
+/** Whether an entry of the queue is the first one of its partner. */
+const isFirstSql = `
+  not exists (
     select from validation_jobs as earlier
     where earlier.run_partner_id = job.run_partner_id
       and earlier.run_requested_at is not null and earlier.status in ('queued', 'running')
       and (earlier.run_requested_at, earlier.job_id) < (job.run_requested_at, job.job_id)
-  )
+  ) and not exists (
+    select from reverts as earlier
+    where earlier.run_partner_id = job.run_partner_id
+      and (earlier.run_requested_at, earlier.job_id) < (job.run_requested_at, job.job_id)
+  )`;
+
+/** First queued run of each partner without a run in progress, by position; `revert` is null for a load. */
+const queuedSql = `
+  with reverts as materialized (${revertsSql})
+  select job_id, feed_id, run_requested_at, attempts_left, cast(null as integer) as revert
+  from validation_jobs as job
+  where run_requested_at is not null and status = 'queued' and ${isFirstSql}
+  union all
+  select job_id, feed_id, run_requested_at, attempts_left, revert
+  from reverts as job
+  where status = 'queued' and ${isFirstSql}
   order by run_requested_at, job_id`;
 
 /**
@@ -115,22 +170,24 @@ const queuedSql = `
 const isForAnyProcessSql = "(attempts_left > 1 or run_requested_at < now() - interval '2 s')";
 
 /**
- * Run to be claimed: that of a job, regardless of its position, or the next one. `isReserved`: this process has reserved the
- * job, and claims an orphaned run too.
+ * Run to be claimed: that of a job, regardless of its position, or the next one. `revert`: the number of a revert; else a load.
+ * `isReserved`: this process has reserved the job, and claims an orphaned run too.
  */
-export type Claim = { jobId: number; isReserved?: boolean } | { next: NextRun };
+export type Claim = { jobId: number; revert?: number | null; isReserved?: boolean } | { next: NextRun };
 
 /** Feeds whose run may be next. */
 type NextRun = 'of any size' | 'of a small feed';
 
 const isAnySize = (next: NextRun) => next === 'of any size';
 
-/** Claimed run. `backend` is the server process, also behind a pooler. */
-export type ClaimedRun = FeedToRun & { backend: number };
+/** Claimed run, which is started next. `backend` is the server process, also behind a pooler; `revert` the number of a revert, null for a load. */
+export type ClaimedRun = Omit<FeedToRun, keyof StartedRun> & { backend: number; revert: number | null };
 
 const claimedColumns = `
   job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", raw_file_object_key as "objectKey",
-  size_bytes as "sizeBytes", sha256, pg_backend_pid() as backend`;
+  size_bytes as "sizeBytes", sha256, mode, collection,
+  cast(max_skipped_percent as double precision) as "maxSkippedPercent", format_definition as format, job.revert,
+  pg_backend_pid() as backend`;
 
 /**
  * Claims the first suitable run whose locks are free: `limit 1` stops at the first success.
@@ -139,18 +196,19 @@ const claimedColumns = `
  */
 const claimNextSql = `
   with queued as materialized (${queuedSql}), suitable as materialized (
-    select job_id, feed_id from queued
+    select job_id, feed_id, revert from queued
     where ${isForAnyProcessSql} and (cast(:isAny as boolean) or (select size_bytes < :largeFeedBytes from feeds where feeds.feed_id = queued.feed_id))
   ), job as materialized (
-    select job_id, feed_id from suitable as job where ${lockSql} limit 1
+    select job_id, feed_id, revert from suitable as job where ${lockSql} limit 1
   )
-  select ${claimedColumns} from job join feeds using (feed_id)`;
+  select ${claimedColumns} from job join validation_jobs using (job_id, feed_id) join feeds using (feed_id)`;
 
 const claimJobSql = (lock: string) => `
   with job as materialized (
-    select job_id, feed_id from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job where ${lock}
+    select job_id, feed_id, cast(:revert as integer) as revert
+    from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job where ${lock}
   )
-  select ${claimedColumns} from job join feeds using (feed_id)`;
+  select ${claimedColumns} from job join validation_jobs using (job_id, feed_id) join feeds using (feed_id)`;
 
 /**
  * Claims a run for the transaction. `markRunning` then checks that the job is still queued.
@@ -160,6 +218,7 @@ export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<Cla
   const { rows } = await ('jobId' in claim
     ? trx.raw<{ rows: ClaimedRun[] }>(claimJobSql(claim.isReserved ? reservedLockSql : lockSql), {
         jobId: claim.jobId,
+        revert: claim.revert ?? null,
       })
     : trx.raw<{ rows: ClaimedRun[] }>(claimNextSql, { isAny: isAnySize(claim.next), largeFeedBytes }));
   return rows[0];
@@ -182,31 +241,37 @@ export async function reserveJob(trx: Knex.Transaction, jobId: number): Promise<
   );
 }
 
+/** Run in progress, with what its requests allow: a request may have joined it since the claim. */
+export interface StartedRun extends Pick<FeedToRun, 'maxWithdrawn' | 'allowOlder'> {
+  /** Number of the run, from 1. */
+  run: number;
+}
+
 /**
  * Marks the claimed run as running, on a second connection: the claim's own changes are invisible until it commits.
  * @param isRepeated - whether an orphaned run may restart; not if it is to be cancelled
- * @returns the number of the run, from 1; undefined when the job is no longer queued
+ * @returns undefined when the job is no longer queued
  */
 export async function markRunning(
   db: Database,
   jobId: number,
   isRepeated = false,
-): Promise<number | undefined> {
-  const { rows } = await db.raw<{ rows: { run_count: number }[] }>(
+): Promise<StartedRun | undefined> {
+  const { rows } = await db.raw<{ rows: StartedRun[] }>(
     `with job as (
        update validation_jobs
        set status = 'running', run_count = run_count + 1, attempts_left = attempts_left - 1, queued_at = null,
          started_at = now(), ${withoutResult}
        where job_id = :jobId and run_requested_at is not null
          and (status = 'queued' or (:isRepeated and status = 'running' and not cancel_requested))
-       returning feed_id, run_count
+       returning feed_id, run_count, max_withdrawn, allow_older
      ), feed as (
        update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
      )
-     select run_count from job`,
+     select run_count as run, max_withdrawn as "maxWithdrawn", allow_older as "allowOlder" from job`,
     { jobId, isRepeated },
   );
-  return rows[0]?.run_count;
+  return rows[0];
 }
 
 /** Lists at most `max` runs that can be claimed now, by position. */
@@ -230,52 +295,11 @@ export async function measureQueue(db: Database): Promise<{ runs: number; oldest
   const { rows } = await db.raw<{ rows: [{ runs: number; oldestSeconds: number }] }>(
     `select cast(count(*) as integer) as runs,
        cast(greatest(extract(epoch from now() - min(run_requested_at)), 0) as double precision) as "oldestSeconds"
-     from validation_jobs where run_requested_at is not null and status = 'queued'`,
+     from (
+       select run_requested_at from validation_jobs where run_requested_at is not null and status = 'queued'
+       union all
+       select requested_at from runs where kind = 'revert' and status = 'queued'
+     ) as queued`,
   );
   return rows[0];
-}
-
-/** Running job without claim: its process died. */
-export interface OrphanedRun {
-  job_id: number;
-  /** Number of the run, from 1. */
-  run_count: number;
-  attempts_left: number;
-  cancel_requested: boolean;
-}
-
-/** Finds orphaned runs, and locks them for the transaction. */
-export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<OrphanedRun[]> {
-  // The status is checked again before the lock: the row may have changed while `for no key update` waited.
-  const { rows } = await trx.raw<{ rows: OrphanedRun[] }>(
-    `select job_id, run_count, attempts_left, cancel_requested from validation_jobs as job
-     where status = 'running' and case when status = 'running' then ${lockSql} end
-     for no key update`,
-  );
-  return rows;
-}
-
-/** Locks a job that the transaction has reserved; waits for its claim to end. @returns its orphaned run, if any */
-export async function lockReservedRun(
-  trx: Knex.Transaction,
-  jobId: number,
-): Promise<OrphanedRun | undefined> {
-  await trx.raw(`select pg_advisory_xact_lock(${runKey}) from (select cast(? as bigint) as job_id) as job`, [
-    jobId,
-  ]);
-  return trx<OrphanedRun & { status: string }>('validation_jobs')
-    .where({ job_id: jobId, status: 'running' })
-    .forNoKeyUpdate()
-    .first('job_id', 'run_count', 'attempts_left', 'cancel_requested');
-}
-
-/** Requeues an orphaned run at its position. The caller has locked the job. */
-export async function requeueRun(trx: Knex.Transaction, jobId: number): Promise<void> {
-  await trx.raw(
-    `with job as (
-       update validation_jobs set status = 'queued', started_at = null, progress = null where job_id = ? returning feed_id
-     )
-     update feeds set status = 'processing' from job where feeds.feed_id = job.feed_id`,
-    [jobId],
-  );
 }

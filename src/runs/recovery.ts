@@ -3,7 +3,8 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { cancelledReason } from '../jobs/run-progress.repository';
 import { failSql, publishRunEvent } from '../jobs/jobs.repository';
-import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './queue.repository';
+import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './orphaned-runs.repository';
+import { failRevert, requeueRevert } from './reverts.repository';
 
 /** Jobs of orphaned runs. */
 interface RecoveredRuns {
@@ -23,13 +24,10 @@ export function recoverRuns(
     const recovered: RecoveredRuns = { failed: [], requeued: [] };
     for (const orphan of await lockOrphanedRuns(trx)) {
       if (orphan.attempts_left > 0 && !orphan.cancel_requested) {
-        await requeueRun(trx, orphan.job_id);
+        await requeue(trx, orphan);
         recovered.requeued.push(orphan.job_id);
       } else if (mayFail(orphan)) {
-        const reason = orphan.cancel_requested
-          ? cancelledReason
-          : 'The run was interrupted. Run the job again.';
-        await failLockedRun(trx, orphan.job_id, reason);
+        await failOrphan(trx, orphan, 'The run was interrupted. Run the job again.');
         recovered.failed.push(orphan.job_id);
       }
     }
@@ -37,21 +35,39 @@ export function recoverRuns(
   });
 }
 
-/** Fails the orphaned run of a reserved job. @returns whether there was one */
+function requeue(trx: Knex.Transaction, { job_id: jobId, run_count: run, is_revert }: OrphanedRun) {
+  return is_revert ? requeueRevert(trx, { jobId, run }) : requeueRun(trx, jobId);
+}
+
+/** Fails an orphaned run, which the caller has locked. */
+async function failOrphan(trx: Knex.Transaction, orphan: OrphanedRun, reason: string): Promise<void> {
+  const { job_id: jobId, run_count: run } = orphan;
+  if (orphan.is_revert) {
+    await failRevert(trx, { jobId, run }, 'The revert was interrupted. Request it again.', 0);
+  } else {
+    await failLockedRun(trx, jobId, orphan.cancel_requested ? cancelledReason : reason);
+  }
+}
+
+/**
+ * Fails the orphaned run of a reserved job.
+ * @param run - `revert`: the number of a revert; else a load
+ * @returns whether there was one
+ */
 export async function failReservedRun(
   trx: Knex.Transaction,
-  jobId: number,
+  { jobId, revert }: { jobId: number; revert?: number | null },
   reason: string,
 ): Promise<boolean> {
-  const orphan = await lockReservedRun(trx, jobId);
+  const orphan = await lockReservedRun(trx, jobId, revert);
   if (!orphan) return false;
-  await failLockedRun(trx, jobId, orphan.cancel_requested ? cancelledReason : reason);
+  await failOrphan(trx, orphan, reason);
   return true;
 }
 
 /** Fails a queued or orphaned run. The caller has locked the job. */
 export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
-  const failure = { jobId, reason, skipped: 0, issueCounts: '[]' };
+  const failure = { jobId, reason, skipped: 0, wouldWithdraw: null, issueCounts: '[]' };
   const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
   await trx('row_issues').where('job_id', jobId).delete();
   if (rowCount > 0) await publishRunEvent(trx, 'job.failed', jobId);

@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
-import { jobWithoutFinishedRun, rawFileUnusable, unavailable } from '../shared/errors';
+import { jobWithoutFinishedRun, rawFileRemoved, rawFileUnusable, unavailable } from '../shared/errors';
 import { FeedFailure } from '../etl/run-result';
-import { parseId } from '../shared/ids';
+import { formatId, parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
+import { findRunTarget } from './queue.repository';
 import type { RunWorker } from './worker';
 import type { TransferLimit } from '../shared/transfer-limit';
-import { findValidationJob, getFeedToRun, type ValidationJobRow } from '../jobs/jobs.repository';
+import { findValidationJob, type ValidationJobRow } from '../jobs/jobs.repository';
 import { getJob } from '../jobs/jobs.service';
 
 /** Maximum number of waiting downloads of rejects; each may be long. */
@@ -23,7 +24,7 @@ interface RejectsContext {
 /**
  * Opens the rejects of the job's last run as a CSV stream. The caller reads it completely or destroys it.
  * @param bytes - returns the number of bytes that the client has received
- * @throws job_not_found, no_finished_run, raw_file_unusable, unavailable
+ * @throws job_not_found, no_finished_run, raw_file_removed, raw_file_unusable, unavailable
  */
 export async function openRejects(
   { db, worker, downloads }: RejectsContext,
@@ -31,14 +32,15 @@ export async function openRejects(
   { caller, bytes }: { caller: Caller; bytes: () => number },
 ): Promise<Readable> {
   const job = await getFinishedJob(db, id, caller.partnerName);
+  const found = new Set(job.issue_counts.map(({ code }) => code));
   const request = {
     jobId: job.job_id,
-    // A failed run has not searched for them.
-    hasRepeatedSkus:
-      job.status === 'completed' && job.issue_counts.some(({ code }) => code === 'duplicate_sku'),
+    hasRepeatedSkus: found.has('duplicate_sku'),
+    hasUnknownSkus: found.has('unknown_sku'),
     hasFailed: job.status === 'failed',
   };
-  const { partnerId } = await getFeedToRun(db, job.job_id);
+  const { feedId, partnerId, rawFileRemovedAt } = (await findRunTarget(db, job.job_id, caller.partnerName))!;
+  if (rawFileRemovedAt) throw rawFileRemoved(formatId('FD', feedId), rawFileRemovedAt);
   try {
     return await downloads.open({ ...holderOf(caller, partnerId), bytes }, () => worker.rejects(request));
   } catch (error) {

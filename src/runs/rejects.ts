@@ -5,13 +5,17 @@ import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from '../etl/extract';
-import type { Delimiter } from '../feed-format/header';
+import type { Delimiter } from '../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
-import { listSupersededRows, supersededIssue } from '../etl/repeated-skus';
+import { skuIssue } from '../etl/reject-staged';
+import { blankPreamble, hasHeaderRow, inEncodingOf, withFilledCells } from './formatted-rejects';
+import { listSupersededRows } from '../etl/repeated-skus';
 import type { RowIssue } from '../etl/row-issues';
 import { FeedFailure } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
 import { stageFeed } from '../etl/staging';
+import { listUnknownRows } from '../etl/unknown-skus';
+import type { LoadMode } from '../feed-format/load-options';
 import { TextBatch } from '../etl/text-batch';
 import { transformRecord } from '../etl/transform';
 import { BlockBudget } from '../etl/unchanged/record-digests';
@@ -28,6 +32,8 @@ export interface RejectsRequest {
   jobId: number;
   /** Whether the run found repeated skus. */
   hasRepeatedSkus: boolean;
+  /** Whether the run found skus without a product. */
+  hasUnknownSkus: boolean;
   /** Whether the run failed: a structurally broken file then ends the rejects without an error. */
   hasFailed: boolean;
 }
@@ -40,24 +46,29 @@ export interface RejectsRequest {
  * @throws FeedFailure when the raw file cannot be read, also from the stream
  */
 export async function openRejects(
-  { jobId, hasRepeatedSkus, hasFailed }: RejectsRequest,
+  { jobId, hasRepeatedSkus, hasUnknownSkus, hasFailed }: RejectsRequest,
   { db, objectStore }: RunContext,
 ): Promise<Readable> {
   const feed = await getFeedToRun(db, jobId);
   const superseded = new RowSet(rowSetBudget);
+  const unknown = new RowSet(rowSetBudget);
+  const release = () => {
+    superseded.release();
+    unknown.release();
+  };
   try {
-    if (hasRepeatedSkus) await findSupersededRows(db, objectStore, feed, superseded);
+    if (hasRepeatedSkus || hasUnknownSkus) await findRows(db, objectStore, feed, { superseded, unknown });
     const file = await openRawFile(objectStore, feed);
-    const rejects = readRejects(file, superseded);
+    const rejects = inEncodingOf(file, readRejects(file, feed.mode, { superseded, unknown }));
     const stream = Readable.from(hasFailed ? untilBreak(rejects) : rejects);
     // Not in the generator: one that was never read does not run its `finally`.
     stream.once('close', () => {
-      superseded.release();
+      release();
       void file.close();
     });
     return stream;
   } catch (error) {
-    superseded.release();
+    release();
     throw error;
   }
 }
@@ -72,22 +83,31 @@ async function* untilBreak(rejects: AsyncGenerator<Buffer>): AsyncGenerator<Buff
 }
 
 /** Writes the header and the rejects unchanged, each after its report columns. */
-async function* readRejects({ header, chunks }: OpenFeed, superseded: RowSet): AsyncGenerator<Buffer> {
+async function* readRejects(
+  file: OpenFeed,
+  mode: LoadMode,
+  { superseded, unknown }: RejectedRows,
+): AsyncGenerator<Buffer> {
+  const { header, chunks } = file;
+  const reports = hasHeaderRow(file);
   const batch = new TextBatch();
+  batch.add(blankPreamble(file));
   const extractor = new RecordExtractor<Buffer>(
     header,
     (_place, text) => batch.add(`${reportCells(reportColumns, header.delimiter)}${text}\n`),
     (record) => {
       if (record.tooLong) return null;
-      const { values, issues = [] } = transformRecord(record, header);
+      const { values, issues = [] } = transformRecord(record, header, mode);
       const errors = issues.filter(({ severity }) => severity === 'error');
       if (values && superseded.has(record.row)) {
-        errors.push(supersededIssue(record, values.sku, null));
+        errors.push(skuIssue('duplicate_sku', record, values.sku, null));
+      } else if (values && unknown.has(record.row)) {
+        errors.push(skuIssue('unknown_sku', record, values.sku, null));
       }
       if (errors.length === 0) return null;
       const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
-      const report = Buffer.from(reportCells(cells, header.delimiter));
-      return batch.add(Buffer.concat([report, record.bytes, lineEnd]));
+      const report = Buffer.from(reports ? reportCells(cells, header.delimiter) : '');
+      return batch.add(Buffer.concat([report, withFilledCells(file, record), lineEnd]));
     },
   );
   try {
@@ -151,20 +171,30 @@ class RowSet {
   }
 }
 
+/** Valid rows that were rejected. */
+interface RejectedRows {
+  superseded: RowSet;
+  /** Without a product. */
+  unknown: RowSet;
+}
+
 /**
- * Finds the superseded rows of a feed: stages it as a run does, then rolls back.
+ * Finds the rows of a feed that were superseded or, in mode `update`, have no product now: stages it as a run does, then rolls
+ * back.
  * @throws FeedFailure when the file cannot be read completely
  */
-async function findSupersededRows(
+async function findRows(
   db: Database,
   objectStore: ObjectStore,
   feed: FeedToRun,
-  superseded: RowSet,
+  { superseded, unknown }: RejectedRows,
 ): Promise<void> {
   const trx = await beginTransaction(db, 'bulk');
   try {
     await stageFeed(trx, { objectStore, feed }, new RunStats(false));
     for await (const rows of listSupersededRows(trx)) for (const row of rows) superseded.add(row);
+    if (feed.mode !== 'update') return;
+    for await (const rows of listUnknownRows(trx, feed)) for (const row of rows) unknown.add(row);
   } finally {
     await trx.rollback();
   }

@@ -4,17 +4,27 @@ import { inTransaction } from '../db/transaction';
 import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 import type { Log } from '../shared/log';
-import { claimRun, markRunning, type Claim } from './queue.repository';
+import { claimRun, markRunning, type Claim, type ClaimedRun } from './queue.repository';
+import { failRevert, markRevertRunning } from './reverts.repository';
+import { RevertConflicts, runRevert } from './run-revert';
 import type { ObjectStore } from '../storage/object-store';
 import type { RowSource } from '../etl/copy-rows';
 import { loadFirstFeed } from '../etl/first-load';
 import { replaceRowIssues } from '../etl/keep-issues';
 import { mergeStaged } from '../etl/merge-staged';
+import { beginRunChange, endChange, type CatalogChange } from '../partners/catalog-changes';
 import { lockPartner } from '../partners/partner-lock';
 import { rejectSupersededRows } from '../etl/repeated-skus';
-import { failedCounters, FeedFailure, failureReason, type RunCounters } from '../etl/run-result';
+import {
+  failedCounters,
+  FeedFailure,
+  failureReason,
+  wouldWithdrawOf,
+  type RunCounters,
+} from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
-import { createStaging, stageFeed } from '../etl/staging';
+import { createStaging, readColumn, stageFeed } from '../etl/staging';
+import { checkAge, checkSkipped, checkWithdrawals } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { startReporter, type RunReporter } from './run-reporter';
 
@@ -50,39 +60,54 @@ export const runLogFields = {
   ms: 'Milliseconds of each phase.',
 } as const;
 
+/** A run in progress; `isRevert` if it undoes another one. */
+type RunInProgress = RunNumber & { isRevert: boolean };
+
 /**
- * Runs a queued validation job: claims it, loads its feed, and records the outcome.
+ * Runs a queued validation job: claims it, loads its feed or undoes a run, and records the outcome.
  *
  * One transaction contains the claim, the products, the issues, the counters and the final states. If the process or the
  * connection dies, PostgreSQL rolls everything back and releases the claim. Safe to call concurrently and repeatedly: each
  * job has one run at a time, and runs of one partner wait for each other before they change its products.
- * @param onClaim - called with the number of the job before the run starts
+ * @param onClaim - called with the numbers of the job and of the revert before the run starts
  */
 export async function runFeed(
   claim: Claim,
   { db, objectStore, log, firstLoadBytes }: RunContext,
-  onClaim?: (jobId: number) => void,
+  onClaim?: (claimed: Pick<ClaimedRun, 'jobId' | 'revert'>) => void,
 ): Promise<RunReport> {
   const stats = new RunStats();
-  let started: RunNumber | undefined;
+  let started: RunInProgress | undefined;
   let reporter: RunReporter | undefined;
   // Any failure of a cancelled run is a consequence of the cancellation.
   const reasonOf = (error: unknown): unknown =>
     reporter?.signal.aborted ? (reporter.signal.reason as unknown) : error;
   try {
     const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
-      const feed = await claimRun(trx, claim);
-      if (feed) onClaim?.(feed.jobId);
-      const run = feed && (await markRunning(db, feed.jobId, 'jobId' in claim && claim.isReserved));
-      if (!feed || run === undefined) return { outcome: 'not_claimed' };
-      const at = { jobId: feed.jobId, run };
+      const claimed = await claimRun(trx, claim);
+      if (!claimed) return { outcome: 'not_claimed' };
+      onClaim?.(claimed);
+      const isRepeated = 'jobId' in claim && claim.isReserved;
+      if (claimed.revert !== null) {
+        const at = { ...claimed, run: claimed.revert };
+        const revert = await markRevertRunning(db, at, isRepeated);
+        if (!revert) return { outcome: 'not_claimed' };
+        started = { ...at, isRevert: true };
+        return await recordRevert(trx, started, log, (work) =>
+          stats.timed('revert', () => runRevert(work, at, revert)),
+        );
+      }
+      const run = await markRunning(db, claimed.jobId, isRepeated);
+      if (!run) return { outcome: 'not_claimed' };
+      const feed = { ...claimed, ...run };
+      const at = { jobId: feed.jobId, run: feed.run, isRevert: false };
       started = at;
       reporter = startReporter(db, at, feed, stats, log);
       const { signal } = reporter;
       try {
         // The savepoint rolls a failure back while the claim is held until that failure is recorded.
         const counters = await trx.transaction((work) =>
-          loadFeed(work, db, { objectStore, feed, signal }, stats, firstLoadBytes),
+          loadFeed(work, db, { objectStore, feed, signal, run: feed.run }, stats, firstLoadBytes),
         );
         return { outcome: 'completed', counters };
       } catch (error) {
@@ -102,11 +127,26 @@ export async function runFeed(
   }
 }
 
+/** Undoes a run in a savepoint, and fails the revert if that fails. */
+async function recordRevert(
+  trx: Knex.Transaction,
+  at: RunInProgress,
+  log: Log,
+  undo: (work: Knex.Transaction) => Promise<RunCounters>,
+): Promise<RunReport> {
+  try {
+    return { outcome: 'completed', counters: await trx.transaction(undo) };
+  } catch (error) {
+    log.warn({ job_id: at.jobId, err: error }, 'revert failed');
+    return await recordFailure(trx, at, error);
+  }
+}
+
 /** Loads a feed into the products of its partner, and completes its job. */
 async function loadFeed(
   trx: Knex.Transaction,
   db: Database,
-  { objectStore, feed, signal }: RowSource,
+  { objectStore, feed, signal, run }: RowSource & { run: number },
   stats: RunStats,
   firstLoadBytes?: number,
 ): Promise<RunCounters> {
@@ -114,14 +154,23 @@ async function loadFeed(
   const source = { objectStore, feed, digests, signal };
   const stage = () => stats.timed('stage', () => stageFeed(trx, source, stats));
   try {
-    let counters = await stats.timed('first load', () => loadFirstFeed(trx, source, stats, firstLoadBytes));
-    if (!counters) {
+    const first = await stats.timed('first load', () => loadFirstFeed(trx, source, stats, firstLoadBytes));
+    let change: CatalogChange;
+    let counters: RunCounters;
+    let manual: number;
+    if (first) {
+      ({ change, counters, manual } = first);
+      // What fails now is rolled back.
+      await checkAge(trx, feed);
+      checkSkipped(feed, counters);
+    } else {
       let staged = await stage();
       stats.phase = 'comparing';
       await markLoading(db, feed.feedId);
       if (!(await lockPartner(trx, feed.partnerId))) {
         throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
       }
+      await checkAge(trx, feed);
       if (!(await digests.areCurrent())) {
         // Another run or a manual change has committed since; under the lock, no other run can.
         stats.reset();
@@ -129,7 +178,15 @@ async function loadFeed(
         stats.phase = 'comparing';
       }
       await rejectSupersededRows(trx, staged, stats);
-      counters = await mergeStaged(trx, staged, stats);
+      change = await beginRunChange(trx, feed.partnerId);
+      ({ counters, manual } = await mergeStaged(trx, staged, change, stats, async (compared) => {
+        checkSkipped(feed, compared);
+        await checkWithdrawals(trx, staged, compared);
+      }));
+      if (counters.withdrawn > 0) await forgetSkus(trx, digests, 'select sku from feed_withdrawals');
+      if (stats.unknown > 0) {
+        await forgetSkus(trx, digests, "select sku from feed_issues where code = 'unknown_sku'");
+      }
     }
     await stats.timed('digests', () => digests.save());
     if (counters.inserted + counters.updated > 0) {
@@ -137,32 +194,48 @@ async function loadFeed(
       await trx('search_backlog').insert({ partner_id: feed.partnerId, feed_id: feed.feedId });
     }
     await replaceRowIssues(trx, feed.jobId, stats.issues.kept);
-    if (await completeRun(trx, feed, counters, stats.issues.countsByCode)) return counters;
-    throw new FeedFailure(cancelledReason);
+    if (!(await completeRun(trx, feed, counters, stats.issues.countsByCode, stats.delimiter))) {
+      throw new FeedFailure(cancelledReason);
+    }
+    if (counters.inserted + counters.updated + counters.withdrawn + manual > 0) {
+      await endChange(trx, change, counters.withdrawn > 0, { jobId: feed.jobId, run });
+    }
+    return counters;
   } finally {
     digests.release();
   }
 }
 
-/** Fails the job with what was rejected so far, unless another run has replaced this one. */
+/** Drops the digests of products that were withdrawn, and of rows without a product. */
+async function forgetSkus(trx: Knex.Transaction, digests: PartnerDigests, sql: string): Promise<void> {
+  for await (const skus of readColumn<string>(trx, sql)) digests.forget(skus);
+}
+
+/** Fails the run with what was rejected so far, unless another run has replaced this one. */
 async function recordFailure(
   trx: Knex.Transaction,
-  at: RunNumber,
+  { isRevert, ...at }: RunInProgress,
   error: unknown,
-  { rejected, issues }: RunStats,
+  { skipped, issues }: RunStats = new RunStats(),
 ): Promise<RunReport> {
-  if (!(await failRun(trx, at, failureReason(error), rejected, issues.countsByCode))) {
+  if (isRevert) {
+    const conflicts = error instanceof RevertConflicts ? error.conflicts : 0;
+    await failRevert(trx, at, failureReason(error), conflicts);
+    return { outcome: 'failed', counters: failedCounters(conflicts) };
+  }
+  const counters = failedCounters(skipped, wouldWithdrawOf(error));
+  if (!(await failRun(trx, at, failureReason(error), counters, issues.countsByCode))) {
     return { outcome: 'failed' };
   }
   await createStaging(trx);
   await replaceRowIssues(trx, at.jobId, issues.kept);
-  return { outcome: 'failed', counters: failedCounters(rejected) };
+  return { outcome: 'failed', counters };
 }
 
 /** Records a failure after the transaction was lost, and with it the claim. */
 async function recordLostRun(
   db: Database,
-  started: RunNumber | undefined,
+  started: RunInProgress | undefined,
   error: unknown,
   stats: RunStats,
   log: Log,

@@ -1,15 +1,25 @@
 import type { components } from '../../generated/openapi';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { parsePrefer } from '../http/prefer';
+import { requesterName } from '../shared/caller';
 import { formatId } from '../shared/ids';
 import { cancelRun } from './cancel.service';
 import { followJob } from '../jobs/job-changes';
-import { boundedWait, checkCursor, deadline } from '../jobs/jobs.handlers';
-import { jobBody } from '../jobs/jobs.body';
+import { boundedWait, checkProductCursor, deadline } from '../jobs/jobs.handlers';
+import { jobBody, revertBody } from '../jobs/jobs.body';
 import { hasEnded, type Job } from '../jobs/jobs.service';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { openRejects } from './rejects.service';
-import { planJob, queueJob, runJob, type JobPlan, type RunServices } from './runs.service';
+import { hasEnded as hasRevertEnded, planRevert, queueRevert, revertRun } from './revert.service';
+import { revertPlanBody } from './reverts.body';
+import {
+  parseChangePosition,
+  planJob,
+  queueJob,
+  runJob,
+  type JobPlan,
+  type RunServices,
+} from './runs.service';
 
 /** Poll interval suggested to clients that do not wait for a run. */
 const retryAfterSeconds = 1;
@@ -18,13 +28,19 @@ const retryAfterSeconds = 1;
 export function runHandlers(
   services: RunServices,
   downloads: TransferLimit,
-): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'downloadJobRejects'> {
+): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'revertRun' | 'downloadJobRejects'> {
   const { db, changes, worker } = services;
   return {
-    async runJob({ path: { job_id: id }, headers, caller: { partnerName: scope }, isAborted, reply }) {
+    async runJob({ path: { job_id: id }, query, headers, caller, isAborted, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
-      if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted)));
-      await queueJob(services, id, scope);
+      const { partnerName: scope } = caller;
+      const request = {
+        maxWithdrawn: query.max_withdrawn,
+        allowOlder: query.allow_older,
+        requestedBy: requesterName(caller),
+      };
+      if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted, request)));
+      await queueJob(services, id, scope, request);
       const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
       let job: Job;
       for await (job of followJob(db, changes, id, scope, deadline(seconds ?? 0, isAborted))) {
@@ -33,7 +49,7 @@ export function runHandlers(
       return reply(202, jobBody(job!), {
         Location: `/jobs/${id}`,
         'Retry-After': retryAfterSeconds,
-        'Preference-Applied': seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`,
+        'Preference-Applied': appliedPreferences(seconds),
       });
     },
 
@@ -52,6 +68,30 @@ export function runHandlers(
       return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page)));
     },
 
+    async revertRun({ path: { job_id: id }, query, headers, caller, isAborted, reply }) {
+      const asked = {
+        id,
+        run: query.run,
+        scope: caller.partnerName,
+        skipsConflicts: query.on_conflict === 'skip',
+        requestedBy: requesterName(caller),
+      };
+      if (query.dry_run) {
+        const page = { limit: defaulted(query.limit), cursor: query.cursor };
+        return reply(200, revertPlanBody(await planRevert(db, asked, page)));
+      }
+      const { respondAsync, wait } = parsePrefer(headers.Prefer);
+      if (!respondAsync) return reply(200, revertBody(await revertRun(services, asked, isAborted)));
+      const seconds = wait === undefined ? undefined : boundedWait(wait);
+      const revert = await queueRevert(services, asked, deadline(seconds ?? 0, isAborted));
+      if (hasRevertEnded(revert)) return reply(200, revertBody(revert));
+      return reply(202, revertBody(revert), {
+        Location: `/jobs/${id}/runs`,
+        'Retry-After': retryAfterSeconds,
+        'Preference-Applied': appliedPreferences(seconds),
+      });
+    },
+
     async downloadJobRejects({ path, caller, bytesTaken: bytes, reply }) {
       const rejects = await openRejects({ db, worker, downloads }, path.job_id, { caller, bytes });
       return reply(200, rejects, {
@@ -61,7 +101,15 @@ export function runHandlers(
   };
 }
 
-export const runChecks = { planJob: checkCursor } satisfies Checks;
+const appliedPreferences = (seconds: number | undefined) =>
+  seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`;
+
+export const runChecks = {
+  revertRun: checkProductCursor,
+  planJob({ query }) {
+    parseChangePosition(query.cursor);
+  },
+} satisfies Checks;
 
 function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
   return {
@@ -73,6 +121,7 @@ function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
     issue_counts: plan.issueCounts,
     count: plan.changes.length,
     items: plan.changes,
+    withheld_lines: plan.withheldLines,
     next_cursor: plan.nextCursor,
   };
 }

@@ -1,18 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
-import { jobAlreadyRunning, jobToRunNotFound, notAValidationJob, unavailable } from '../shared/errors';
-import type { ProductChange } from '../etl/load';
+import {
+  jobAlreadyRunning,
+  jobToRunNotFound,
+  notAValidationJob,
+  rawFileRemoved,
+  unavailable,
+  invalidCursor,
+  invalidShape,
+} from '../shared/errors';
+import type { ChangePosition, ProductChange } from '../etl/list-changes';
 import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../shared/ids';
 import { followJob, type JobChanges } from '../jobs/job-changes';
 import { endText, findJob, getJob, hasEnded, parsePosition, type Job } from '../jobs/jobs.service';
 import type { PartnerScope } from '../shared/caller';
-import { findRunTarget, queuedRunAttempts, requestRun, type RunTarget } from './queue.repository';
+import {
+  findRunTarget,
+  queuedRunAttempts,
+  requestRun,
+  type RunRequest,
+  type RunTarget,
+} from './queue.repository';
 import type { RunWorker } from './worker';
 
 /** Maximum time that a transaction other than a run locks a job. */
-const lockedMilliseconds = 200;
+export const lockedMilliseconds = 200;
 
 /** Dependencies of runs and plans. */
 export interface RunServices {
@@ -25,15 +39,16 @@ export interface RunServices {
  * Requests a run of a validation job and waits for its end.
  *
  * It runs in this process as soon as a slot is free, unless another process claims it first.
- * @throws job_to_run_not_found, not_a_validation_job, job_already_running, job_already_waiting, unavailable
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running, job_already_waiting, unavailable
  */
 export async function runJob(
   { db, changes, worker }: RunServices,
   id: string,
   scope: PartnerScope,
   isAborted: () => boolean,
+  request: RunRequest = {},
 ): Promise<Job> {
-  const target = await getRunTarget(db, id, scope);
+  const target = await getPermittedTarget(db, id, scope, request);
   const states = (isOver: () => boolean) => followJob(db, changes, id, scope, isOver);
   const untilClaimed = async (signal: AbortSignal) => {
     for await (const { status } of states(() => signal.aborted)) if (status !== 'queued') return;
@@ -57,18 +72,39 @@ export async function runJob(
 
 /**
  * Enqueues a run of a validation job without waiting. A queued run keeps its position.
- * @throws job_to_run_not_found, not_a_validation_job, job_already_running
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running
  */
-export async function queueJob({ db, worker }: RunServices, id: string, scope: PartnerScope): Promise<void> {
-  const target = await getRunTarget(db, id, scope);
+export async function queueJob(
+  { db, worker }: RunServices,
+  id: string,
+  scope: PartnerScope,
+  request: RunRequest,
+): Promise<void> {
+  const target = await getPermittedTarget(db, id, scope, request);
   if (!(await requestRun(db, target, queuedRunAttempts))) throw jobAlreadyRunning(id);
   worker.wake();
 }
 
-/** @throws job_to_run_not_found, not_a_validation_job */
+/** @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without any */
+async function getPermittedTarget(
+  db: Database,
+  id: string,
+  scope: PartnerScope,
+  request: RunRequest,
+): Promise<RunTarget> {
+  const target = await getRunTarget(db, id, scope);
+  const { maxWithdrawn } = request;
+  if (maxWithdrawn === undefined || target.mode === 'replace') return { ...target, ...request };
+  const msg = 'Only the run of a feed with mode replace withdraws products';
+  const loc = ['query', 'max_withdrawn'];
+  throw invalidShape([{ type: 'not_replace', loc, msg, input: String(maxWithdrawn) }]);
+}
+
+/** @throws job_to_run_not_found, not_a_validation_job, raw_file_removed */
 async function getRunTarget(db: Database, id: string, scope: PartnerScope): Promise<RunTarget> {
   const jobId = parseId('JV', id);
   const target = jobId === undefined ? null : await findRunTarget(db, jobId, scope);
+  if (target?.rawFileRemovedAt) throw rawFileRemoved(formatId('FD', target.feedId), target.rawFileRemovedAt);
   if (target) return target;
   throw (await findJob(db, id, scope)) ? notAValidationJob() : jobToRunNotFound();
 }
@@ -82,13 +118,14 @@ export interface JobPlan {
   summary: RunCounters;
   issueCounts: RowIssueCount[];
   changes: ProductChange[];
+  withheldLines?: number[];
   nextCursor?: string;
 }
 
 /**
  * Plans a run of a validation job (dry run).
  * @param page - `limit` changes after `cursor`, the `nextCursor` of the previous page
- * @throws job_to_run_not_found, not_a_validation_job, invalid_query, unavailable
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, invalid_query, unavailable
  */
 export async function planJob(
   { db, worker }: Pick<RunServices, 'db' | 'worker'>,
@@ -96,9 +133,9 @@ export async function planJob(
   scope: PartnerScope,
   page: { limit: number; cursor?: string },
 ): Promise<JobPlan> {
-  const afterRow = parsePosition(page.cursor);
+  const position = parseChangePosition(page.cursor);
   const target = await getRunTarget(db, id, scope);
-  const plan = await worker.plan(target, { afterRow, limit: page.limit });
+  const plan = await worker.plan(target, { ...position, limit: page.limit });
   return {
     jobId: formatId('JV', target.jobId),
     feedId: target.feedId,
@@ -107,6 +144,21 @@ export async function planJob(
     summary: plan.counters,
     issueCounts: plan.issueCounts,
     changes: plan.changes,
-    nextCursor: plan.hasMore ? String(plan.changes.at(-1)!.row) : undefined,
+    withheldLines: plan.withheldLines,
+    nextCursor: plan.next && formatChangePosition(plan.next),
   };
+}
+
+/** `12` is after row 12, `12-PR00003` after the withdrawal of that product. */
+function formatChangePosition({ afterRow, afterProduct }: ChangePosition): string {
+  return afterProduct === undefined ? String(afterRow) : `${afterRow}-${formatId('PR', afterProduct)}`;
+}
+
+/** Parses a cursor of a plan. @throws invalid_query */
+export function parseChangePosition(cursor: unknown): ChangePosition {
+  const [, row, product] = (typeof cursor === 'string' && /^(\d{1,9})-(PR\d+)$/.exec(cursor)) || [];
+  if (row === undefined) return { afterRow: parsePosition(cursor) };
+  const afterProduct = parseId('PR', product!);
+  if (afterProduct === undefined) throw invalidCursor();
+  return { afterRow: Number(row), afterProduct };
 }

@@ -14,6 +14,7 @@ import { formatId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { ConcurrencyLimit, type Release } from '../shared/concurrency-limit';
 import { startPeriodicTask } from '../shared/periodic-task';
+import { requestRevert, withdrawRevert, type RevertRequest } from './reverts.repository';
 import { listClaimable, requestRun, withdrawRun, type Claim, type RunTarget } from './queue.repository';
 
 /**
@@ -40,15 +41,20 @@ interface RunLimits {
   concurrentRunsOfPartner: number;
 }
 
+/** Job to be run; `revert` if one of its runs is to be undone. `onRequested` is called with the number of the revert. */
+export type WorkerTarget = RunTarget & {
+  revert?: RevertRequest & { onRequested: (run: number) => void };
+};
+
 /** Runs and plans jobs in this process. */
 export interface RunWorker {
   /**
-   * Requests a run of a job, and runs it as soon as a slot is free, ahead of the queue.
+   * Requests a run of a job, or a revert, and runs it as soon as a slot is free, ahead of the queue.
    * @param untilClaimed - settles when the job is no longer queued, or the signal is aborted
    * @returns the outcome; `not_claimed` when another process has claimed it, or it was cancelled before it started
-   * @throws job_already_running, job_already_waiting, unavailable
+   * @throws job_already_running, job_already_waiting, run_already_reverted, unavailable
    */
-  run(target: RunTarget, untilClaimed: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
+  run(target: WorkerTarget, untilClaimed: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
   /** Plans a run. @throws FeedFailure; unavailable */
   plan(target: RunTarget, page: PlanPage): Promise<FeedPlan>;
   /** Opens the rejects of a run. @throws FeedFailure; unavailable */
@@ -115,22 +121,35 @@ export function startRunWorker({
     return report.outcome;
   }
 
-  /** Requests the run, and waits for a slot. @returns false when the job was claimed elsewhere first */
+  /** Requests the run, and waits for a slot. @returns undefined when the job was claimed elsewhere first */
   async function requestWithSlot(
-    target: RunTarget,
+    target: WorkerTarget,
     slot: Promise<Release>,
     untilClaimed: () => Promise<void>,
-  ): Promise<boolean> {
+  ): Promise<Claim | undefined> {
     // Rejects before anything is requested if too many wait.
     const isFree = await Promise.race([slot, setImmediate(undefined)]);
-    const request = await requestRun(db, target, 1);
-    if (!request) throw jobAlreadyRunning(formatId('JV', target.jobId));
+    const request = await enqueue(target);
     try {
-      return (isFree ?? (await Promise.race([slot, untilClaimed()]))) !== undefined;
+      const hasSlot = (isFree ?? (await Promise.race([slot, untilClaimed()]))) !== undefined;
+      return hasSlot ? { jobId: target.jobId, revert: request.revert } : undefined;
     } catch (refusal) {
-      if (!request.waited) await withdrawRun(db, target);
+      if (!request.waited) await request.withdraw();
       throw refusal;
     }
+  }
+
+  /** Enqueues a run with a waiting client. */
+  async function enqueue(target: WorkerTarget) {
+    const { jobId, revert } = target;
+    if (revert) {
+      const { run, waited } = await requestRevert(db, jobId, revert, 1);
+      revert.onRequested(run);
+      return { revert: run, waited, withdraw: () => withdrawRevert(db, { jobId, run }) };
+    }
+    const request = await requestRun(db, target, 1);
+    if (!request) throw jobAlreadyRunning(formatId('JV', jobId));
+    return { revert: null, waited: request.waited, withdraw: () => withdrawRun(db, target) };
   }
 
   /** Each claimer runs queued runs one by one; the first takes only small feeds. */
@@ -196,9 +215,10 @@ export function startRunWorker({
       const leaving = new AbortController();
       const slot = acquireSlot(holderOf(target), isLarge, leaving.signal);
       try {
-        if (!(await requestWithSlot(target, slot, () => untilClaimed(leaving.signal)))) return 'not_claimed';
+        const claim = await requestWithSlot(target, slot, () => untilClaimed(leaving.signal));
+        if (!claim) return 'not_claimed';
         here.set(jobId, 'running');
-        return await observedRun({ jobId });
+        return await observedRun(claim);
       } finally {
         here.delete(jobId);
         leaving.abort();

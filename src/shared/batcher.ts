@@ -8,7 +8,7 @@ interface Waiting<Task, Result> {
   reject: (error: unknown) => void;
 }
 
-interface BatchLimits<Task> {
+export interface BatchLimits<Task> {
   tasksMax: number;
   /** Maximum size of a batch by `sizeOf`; a single larger task is allowed. */
   sizeMax: number;

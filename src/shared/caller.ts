@@ -5,6 +5,8 @@ export interface Caller {
   /** SHA-256 of the key, 32 bytes; not secret. */
   keyDigest: Buffer;
   keyName: string;
+  /** Whether it is a key of the settings (`API_KEYS`). */
+  isConfigured: boolean;
   /** The only partner that the key gives access to; null: all partners. */
   partnerName: string | null;
   isReadOnly: boolean;
@@ -15,6 +17,11 @@ export type PartnerScope = Caller['partnerName'];
 
 /** Returns the caller of a key; undefined for an invalid one. @throws errors of the database */
 export type Authenticate = (key: string) => Promise<Caller | undefined>;
+
+/** Returns the name under which a key requests runs: all keys of the settings have one. */
+export function requesterName({ keyName, isConfigured }: Caller): string {
+  return isConfigured ? 'api-keys' : keyName;
+}
 
 /** @throws read_only_key when the key may only read */
 export function requireWriteAccess({ isReadOnly }: Caller): void {

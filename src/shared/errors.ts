@@ -16,15 +16,26 @@ export type ErrorCode =
   | 'no_run'
   | 'feed_not_found'
   | 'raw_file_missing'
+  | 'raw_file_removed'
   | 'job_not_found'
   | 'job_to_run_not_found'
+  | 'run_not_found'
   | 'product_not_found'
   | 'order_not_found'
+  | 'order_item_not_found'
+  | 'partner_not_found'
+  | 'format_not_found'
+  | 'too_many_formats'
   | 'ordered_product_not_found'
   | 'product_not_available'
+  | 'history_not_kept'
   | 'job_already_running'
   | 'job_already_waiting'
   | 'no_finished_run'
+  | 'run_not_completed'
+  | 'run_already_reverted'
+  | 'run_not_kept'
+  | 'revert_conflicts'
   | 'raw_file_unusable'
   | 'idempotent_request_in_progress'
   | 'idempotency_key_used'
@@ -34,6 +45,8 @@ export type ErrorCode =
 export interface ShapeError {
   type: string;
   loc: (string | number)[];
+  /** The place in the JSON body (RFC 6901), of operations whose errors have it. */
+  pointer?: string;
   msg: string;
   input?: unknown;
   ctx?: Record<string, unknown>;
@@ -48,6 +61,7 @@ export class ServiceError extends Error {
       id?: string;
       shapeErrors?: ShapeError[];
       retryAfterSeconds?: number;
+      conflicts?: unknown[];
       cause?: unknown;
     } = {},
   ) {
@@ -84,6 +98,30 @@ export const rawFileMissing = (feedId: string, cause: unknown) =>
   new ServiceError('raw_file_missing', `The raw file of feed ${feedId} is missing from object storage.`, {
     cause,
   });
+export const rawFileRemoved = (feedId: string, removedAt: Date) =>
+  new ServiceError(
+    'raw_file_removed',
+    `The raw file of feed ${feedId} was removed on ${removedAt.toISOString()}. Upload it again to run it.`,
+  );
+export const runNotFound = (jobId: string, run: number) =>
+  new ServiceError('run_not_found', `Job ${jobId} has no run ${run}.`);
+export const runHistoryNotKept = (jobId: string, run: number) =>
+  new ServiceError('history_not_kept', `The history of run ${run} of job ${jobId} is not kept.`);
+export const runNotKept = (jobId: string, run: number) =>
+  new ServiceError(
+    'run_not_kept',
+    `The history of run ${run} of job ${jobId} is not kept, so that it cannot be reverted.`,
+  );
+/** @param why - has the number of the run, and says what to do */
+export const runNotCompleted = (why: string) => new ServiceError('run_not_completed', why);
+export const runAlreadyReverted = (jobId: string, run: number, by: number) =>
+  new ServiceError(
+    'run_already_reverted',
+    `Run ${run} of job ${jobId} was already reverted by run ${by}. Revert run ${by} to undo that.`,
+  );
+/** @param conflicts - as the response has them */
+export const revertConflicts = (why: string, conflicts: unknown[]) =>
+  new ServiceError('revert_conflicts', why, { conflicts });
 export const jobNotFound = (id: string) => new ServiceError('job_not_found', `Job ${id} not found`, { id });
 export const jobToRunNotFound = () => new ServiceError('job_to_run_not_found', 'Job not found');
 export const notAValidationJob = () =>
@@ -118,6 +156,9 @@ export const cursorNeedsProductIdSort = () =>
 export const invalidCursor = () => new ServiceError('invalid_query', 'Invalid cursor value.');
 export const productNotFound = (id: string) =>
   new ServiceError('product_not_found', `Product ${id} not found.`);
+/** @param of - a product id or the name of a partner */
+export const historyNotKept = (of: string, begins: string) =>
+  new ServiceError('history_not_kept', `The history of ${of} begins at ${begins}.`);
 
 export const orderWithoutItems = () =>
   new ServiceError('invalid_order', 'Order must contain at least one item.');
@@ -128,6 +169,18 @@ export const orderedProductNotFound = (id: string) =>
 export const productNotAvailable = (id: string) =>
   new ServiceError('product_not_available', `Product is not available: ${id}`);
 export const orderNotFound = (id: string) => new ServiceError('order_not_found', `Order not found: ${id}`);
+export const orderItemNotFound = (id: string) =>
+  new ServiceError('order_item_not_found', `Order item not found: ${id}`);
+
+/** The text has no name: it can be that of another partner. */
+export const partnerNotFound = () => new ServiceError('partner_not_found', 'Partner not found.');
+
+export const formatNotFound = () => new ServiceError('format_not_found', 'Format not found.');
+export const tooManyFormats = (partnerName: string, most: number) =>
+  new ServiceError(
+    'too_many_formats',
+    `Partner ${partnerName} has ${most} formats already. Delete one first.`,
+  );
 
 /** A dependency is down, a limit is reached, or the process shuts down: the caller should retry later. */
 export const unavailable = (cause: unknown) =>

@@ -30,7 +30,7 @@ function withoutTrailingZeros(decimal: string): string {
   return decimal.slice(0, decimal[end - 1] === '.' ? end - 1 : end);
 }
 
-/** The texts of values from `parseJson`. */
+/** The texts of values from `parseJson` and `keepJson`. */
 const texts = new WeakMap<object, string>();
 
 /** Parses JSON; `stringifyJson` writes the unchanged value as the same text. */
@@ -38,6 +38,13 @@ export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value === 'object' && value !== null) texts.set(value, text);
   return value;
+}
+
+/** Writes a value as JSON, and keeps the text for the next `stringifyJson` of the unchanged value. */
+export function keepJson(value: object): string {
+  const text = stringifyJson(value);
+  texts.set(value, text);
+  return text;
 }
 
 /** Writes a value as JSON, with all digits of exact numbers. */

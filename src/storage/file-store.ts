@@ -60,12 +60,18 @@ export class FileStore implements ObjectStore {
 
   async put(key: string, body: AsyncIterable<Buffer>): Promise<void> {
     const unfinished = join(this.unfinished, randomUUID());
+    const file = createWriteStream(unfinished, { flush: true, mode: 0o600 });
+    const closed = new Promise<void>((resolve) => file.once('close', resolve));
     let bodyError: unknown;
     try {
-      const source = watchErrors(body, (error) => (bodyError = error));
-      await pipeline(source, createWriteStream(unfinished, { flush: true, mode: 0o600 }));
+      await pipeline(
+        watchErrors(body, (error) => (bodyError = error)),
+        file,
+      );
       await place(unfinished, join(this.root, key));
     } catch (error) {
+      // A body that fails at once fails before the file is opened, and so exists.
+      await closed;
       // The first error is the cause.
       await rm(unfinished, { force: true }).catch(() => undefined);
       throw bodyError ?? failed(`store ${key}`, error);

@@ -93,7 +93,8 @@ export class S3Store implements ObjectStore {
         try {
           return await next(args);
         } catch (error) {
-          const isStalled = performance.now() - startedAt >= s3IdleMilliseconds;
+          // Half of the idle timeout is longer than the connect timeout, and timers may be early by a millisecond.
+          const isStalled = performance.now() - startedAt >= s3IdleMilliseconds / 2;
           // The SDK retries a TimeoutError: the caller would wait three times as long.
           throw (error as Error).name === 'TimeoutError' && isStalled
             ? new Error(`Connection stalled. ${(error as Error).message}`)

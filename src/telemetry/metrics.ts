@@ -26,6 +26,7 @@ export interface Backlog {
   queue: { runs: number; oldestSeconds: number };
   webhookDeliveries: number;
   salesLagSeconds: number;
+  searchLagSeconds: number;
 }
 
 /** The metrics of a process, in a form that can be cloned. */
@@ -96,6 +97,11 @@ export const serviceMetrics = {
     type: 'gauge',
     labels: {},
     help: 'Age of the oldest order that is not in the sums of sales. 0 when all are.',
+  },
+  catalog_search_lag_seconds: {
+    type: 'gauge',
+    labels: {},
+    help: 'Age of the oldest change of products that the search does not find yet. 0 when it finds all.',
   },
   catalog_db_pool_connections: {
     type: 'gauge',
@@ -192,6 +198,7 @@ export class Metrics implements MetricsPage {
     addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue.oldestSeconds);
     addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries);
     addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);
+    addGauge('catalog_search_lag_seconds', ({ searchLagSeconds }) => searchLagSeconds);
   }
 
   /** Adds gauges of pools and runs. @param ownPools - the pools of this thread, by label */

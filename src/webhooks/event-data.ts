@@ -1,7 +1,8 @@
 import type { Database } from '../db/database';
 import { feedBody } from '../feeds/feeds.body';
 import type { FeedRow } from '../feeds/feeds.repository';
-import { jobBody } from '../jobs/jobs.body';
+import type { JobRunRow } from '../jobs/job-runs.repository';
+import { jobBody, revertBody } from '../jobs/jobs.body';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
@@ -14,6 +15,7 @@ interface EventContent {
   'feed.uploaded': InJson<FeedRow>;
   'job.completed': InJson<ValidationJobRow>;
   'job.failed': InJson<ValidationJobRow>;
+  'job.reverted': InJson<JobRunRow>;
   'order.created': { order_id: number };
   'webhook.ping': Record<string, never>;
 }
@@ -42,9 +44,12 @@ export async function describeEvent(
     case 'feed.uploaded': {
       const row = content as EventContent[typeof type];
       const data = feedBody({
+        // An event of release 1.2.0 lacks them.
+        ...{ mode: 'upsert', collection: 'main', format_name: null, max_skipped_percent: null },
         ...row,
         uploaded_at: new Date(row.uploaded_at),
         run_requested_at: timeOf(row.run_requested_at),
+        raw_file_removed_at: timeOf(row.raw_file_removed_at),
         sha256: Buffer.from(row.sha256, 'hex'),
       });
       return { type, timestamp: happenedAt, data };
@@ -58,12 +63,23 @@ export async function describeEvent(
         run_requested_at: timeOf(row.run_requested_at),
         started_at: timeOf(row.started_at),
         finished_at: timeOf(row.finished_at),
+        issues_removed_at: timeOf(row.issues_removed_at),
         version: null,
       });
       return { type, timestamp: happenedAt, data: jobBody(job) };
     }
+    case 'job.reverted': {
+      const row = content as EventContent[typeof type];
+      const revert = revertBody({
+        ...row,
+        requested_at: timeOf(row.requested_at),
+        started_at: timeOf(row.started_at),
+        finished_at: timeOf(row.finished_at),
+      });
+      return { type, timestamp: happenedAt, data: revert };
+    }
     case 'order.created': {
-      // Read at delivery: orders never change, and can be large.
+      // Read at delivery: orders can be large, and nothing of them changes but a reference that is erased.
       const { order_id: orderId } = content as EventContent[typeof type];
       const order = await findOrder(db, orderId, null);
       return order && { type, timestamp: happenedAt, data: orderBody(order) };
@@ -73,5 +89,5 @@ export async function describeEvent(
   }
 }
 
-/** Events that release 1.2.0 published have no `run_requested_at`. */
+/** Events that an earlier release published do not have all times. */
 const timeOf = (text: string | null | undefined) => (text ? new Date(text) : null);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { activeCurrencies } from '../../feed-format/currency';
 import type { FeedHeader } from '../../feed-format/header';
+import { defaultLoadOptions, type LoadOptions } from '../../feed-format/load-options';
 
 /** Length of a digest: among a billion records, the chance of a collision is 1 in 10^11. */
 export const digestBytes = 12;
@@ -16,15 +17,20 @@ export const rulesVersion = 1;
 /**
  * Digests everything besides the record that determines its product.
  *
- * That is the rules, the header without ignored columns, and two lists that change without the rules: active currencies,
- * and the Unicode version of Node.
+ * That is the rules, the header without ignored columns, the format, the collection, whether a name is required, and two lists that
+ * change without the rules: active currencies, and the Unicode version of Node.
  */
 export function digestContext(
-  { delimiter, positions, fieldCount }: FeedHeader,
+  { delimiter, positions, fieldCount, reading }: FeedHeader,
   rules: number = rulesVersion,
+  { mode, collection }: Pick<LoadOptions, 'mode' | 'collection'> = defaultLoadOptions,
 ): Buffer {
   const columns = Object.entries(positions).sort(([a], [b]) => (a < b ? -1 : 1));
   const lists = [...activeCurrencies, process.versions.unicode];
-  const text = JSON.stringify([rules, lists, delimiter, columns, fieldCount]);
+  const isUpdate = mode === 'update';
+  // Digests of releases without formats and modes stay valid.
+  const format = reading ? [reading.rules] : [];
+  const target = isUpdate || collection !== defaultLoadOptions.collection ? [isUpdate, collection] : [];
+  const text = JSON.stringify([rules, lists, delimiter, columns, fieldCount, ...target, ...format]);
   return hash('sha256', text, 'buffer').subarray(0, digestBytes);
 }

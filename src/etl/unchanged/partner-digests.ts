@@ -2,8 +2,9 @@ import type { Knex } from 'knex';
 import { connectionOf } from '../../db/database';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
-import { digestContext } from './digest-context';
+import { digestBytes, digestContext, rulesVersion } from './digest-context';
 import type { FeedHeader } from '../../feed-format/header';
+import type { LoadOptions } from '../../feed-format/load-options';
 
 /**
  * Memory budget of the digests of all runs and plans of the ETL thread, in blocks of 8,192: enough for a partner of 1.6
@@ -32,10 +33,19 @@ export class PartnerDigests {
   ) {}
 
   /** Loads the digests within the memory budget. @param header - header of the feed to be compared */
-  async load(header: FeedHeader): Promise<RecordDigests> {
+  async load(header: FeedHeader, options?: Pick<LoadOptions, 'mode' | 'collection'>): Promise<RecordDigests> {
+    return this.loadFor(digestContext(header, rulesVersion, options));
+  }
+
+  /** Loads the digests only to drop some: no record is compared. */
+  async loadToForget(): Promise<void> {
+    await this.loadFor(Buffer.alloc(digestBytes));
+  }
+
+  private async loadFor(context: Buffer): Promise<RecordDigests> {
     this.release();
     this.versions = await this.readVersions();
-    const digests = new RecordDigests(digestContext(header), this.budget);
+    const digests = new RecordDigests(context, this.budget);
     this.digests = digests;
     for (const { block_number } of this.versions) {
       const block = await this.read(block_number);
@@ -80,10 +90,15 @@ export class PartnerDigests {
     return now.length === this.versions.length && now.every(same);
   }
 
+  /** Drops the digests of skus. */
+  forget(skus: readonly string[]): void {
+    for (const sku of skus) this.digests?.forget(sku);
+  }
+
   /** Stores the changed digests. Call it when the products are written. */
   async save(): Promise<void> {
     const { trx, partnerId, digests } = this;
-    if (!digests?.hasStagedRows) return;
+    if (!digests?.hasChanges) return;
     for (const { number, records, skus } of digests.changedBlocks()) {
       await trx.raw(
         `insert into digest_blocks (partner_id, block_number, records, skus) values (?, ?, ?, ?)

@@ -54,7 +54,8 @@ export class RecordDigests {
   /** Digest of the last record. */
   private readonly digest = new Int32Array(wordsPerDigest);
   private readonly skuDigest = new Int32Array(wordsPerDigest);
-  hasStagedRows = false;
+  /** Whether rows were staged or digests dropped. */
+  hasChanges = false;
   /** Whether a sku repeats among the records, as far as there was memory for its slot. */
   hasRepeatedSku = false;
 
@@ -104,7 +105,7 @@ export class RecordDigests {
    * @returns the place of an earlier unchanged record of this sku, which has to be staged too
    */
   markStaged(sku: string, isClean: boolean): RecordPlace | undefined {
-    this.hasStagedRows = true;
+    this.hasChanges = true;
     readWords(hash('sha256', sku, 'binary'), this.skuDigest);
     const slot = this.findOrAddSku();
     if (slot === -1) return undefined;
@@ -120,6 +121,18 @@ export class RecordDigests {
     if (!wasUnchanged) return undefined;
     const places = block.places!;
     return { line: places[3 * at]!, lastLine: places[3 * at + 1]!, row: places[3 * at + 2]! };
+  }
+
+  /** Drops the digest of a sku, so that its next record is staged. */
+  forget(sku: string): void {
+    this.hasChanges = true;
+    readWords(hash('sha256', sku, 'binary'), this.skuDigest);
+    const slot = this.findSku();
+    if (slot === -1) return;
+    const block = this.block(slot);
+    const at = slot % recordsPerBlock;
+    block.records.fill(none, at * wordsPerDigest, (at + 1) * wordsPerDigest);
+    block.changed = true;
   }
 
   /** Lists the blocks to be stored again. */
@@ -183,17 +196,22 @@ export class RecordDigests {
 
   /** Finds or adds the slot of the sku in `skuDigest`; -1 when the memory budget is spent. */
   private findOrAddSku(): number {
-    if (!this.bySku) {
-      this.bySku = new DigestIndex((slot) => this.block(slot).skus, this.count);
-      for (let slot = 0; slot < this.count; slot++) this.bySku.add(slot);
-    }
-    const known = this.bySku.find(this.skuDigest);
+    const known = this.findSku();
     if (known !== -1) return known;
     if (this.count === this.blocks.length * recordsPerBlock && !this.newBlock()) return -1;
     const slot = this.count++;
     this.block(slot).skus.set(this.skuDigest, (slot % recordsPerBlock) * wordsPerDigest);
-    this.bySku.add(slot);
+    this.bySku!.add(slot);
     return slot;
+  }
+
+  /** Finds the slot of the sku in `skuDigest`; -1 when there is none. */
+  private findSku(): number {
+    if (!this.bySku) {
+      this.bySku = new DigestIndex((slot) => this.block(slot).skus, this.count);
+      for (let slot = 0; slot < this.count; slot++) this.bySku.add(slot);
+    }
+    return this.bySku.find(this.skuDigest);
   }
 }
 

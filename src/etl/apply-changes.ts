@@ -1,0 +1,67 @@
+import type { Knex } from 'knex';
+import { withLockTimeout } from '../db/transaction';
+import { withoutVersions, type CatalogChange } from '../partners/catalog-changes';
+import { mergeSql, type ComparedCounters } from './load';
+import { endManualVersions } from './manual-versions';
+import type { StagedFeed } from './staging';
+import { applyWithdrawals } from './withdrawals';
+
+/** Excludes the transaction from the log of manual changes: the run updates its digests itself. */
+export async function skipManualChangeLog(trx: Knex.Transaction): Promise<void> {
+  await trx.raw("set local partner_catalog.keeps_digests = 'on'");
+}
+
+/**
+ * Applies the changes that `compareProducts` stored. The caller holds the partner's lock.
+ *
+ * Inserts come first: they wait only for a manual transaction that has inserted the same sku. From the first update on,
+ * manual transactions may wait for its products, so that its own waits must be short.
+ * @param lockMilliseconds - lock timeout for a product that another transaction has changed or locked
+ * @returns the number of products that were changed by hand since the last change, besides those that the run changes
+ * @throws an error for which `isContention` is true; the caller must then roll back
+ */
+export async function applyChanges(
+  trx: Knex.Transaction,
+  feed: StagedFeed,
+  change: CatalogChange,
+  { inserted, updated, moved, withdrawn }: ComparedCounters,
+  lockMilliseconds: number,
+): Promise<number> {
+  const { feedId, collection } = feed;
+  const bindings = { feedId, collection, ...change };
+  const sql = mergeSql(feed);
+  await skipManualChangeLog(trx);
+  if (inserted > 0) await trx.raw(sql.insert, bindings);
+  if (updated + moved + withdrawn === 0) return endManualVersions(trx, change);
+  // A wait for the table, for example while an index is created, has no such timeout.
+  await trx.raw('lock table products in row exclusive mode; set local from_collapse_limit = 1');
+  await withLockTimeout(trx, lockMilliseconds, async () => {
+    const write = async (statement: string, expected: number) => {
+      if (expected === 0) return;
+      const { rowCount } = await trx.raw<{ rowCount: number }>(statement, bindings);
+      if (rowCount !== expected) throw new ProductsGone();
+    };
+    await write(sql.update, updated);
+    if (moved > 0) await withoutVersions(trx, change, () => write(sql.move, moved));
+    if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
+  });
+  await trx.raw('set local from_collapse_limit to default');
+  return endManualVersions(trx, change);
+}
+
+/** A manual change has deleted a product to be updated, or changed its partner or sku. */
+export class ProductsGone extends Error {}
+
+/**
+ * Tells a conflict with a manual transaction: same products, a deadlock, the same new sku, or a product that has moved to
+ * another partition.
+ */
+export function isContention(error: unknown): boolean {
+  if (error instanceof ProductsGone) return true;
+  const lockNotAvailable = '55P03';
+  const deadlockDetected = '40P01';
+  const uniqueViolation = '23505';
+  const serializationFailure = '40001';
+  const { code = '' } = error as { code?: string };
+  return [lockNotAvailable, deadlockDetected, uniqueViolation, serializationFailure].includes(code);
+}

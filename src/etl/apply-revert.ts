@@ -1,0 +1,104 @@
+import type { Knex } from 'knex';
+import { withLockTimeout } from '../db/transaction';
+import type { CatalogChange } from '../partners/catalog-changes';
+import { ProductsGone, skipManualChangeLog } from './apply-changes';
+import {
+  assignmentsSql,
+  revertCountsSql,
+  revertEffectsSql,
+  type RevertCounts,
+  type RunChange,
+} from './change-effects';
+import { untilUncontended } from './merge-staged';
+import { readColumn } from './staging';
+import type { PartnerDigests } from './unchanged/partner-digests';
+
+/** Products per row of the search backlog: one batch of the indexer. */
+const backlogProducts = 2_000;
+
+/** Replaces the stored effects. A utility statement takes no parameters: the bindings are numbers. */
+const storeSql = `
+  drop table if exists pg_temp.reverted_products;
+  create temporary table reverted_products on commit drop as ${revertEffectsSql};
+  analyze reverted_products`;
+
+/** The products that are written: the others are as before the change already, or were changed since. */
+const writtenSql = '(select * from reverted_products where is_needed and not is_changed_since)';
+
+const updateSql = `
+  update products set run_id = :revertId, ${assignmentsSql('written')}
+  from ${writtenSql} as written
+  where (products.partner_id, products.sku, products.product_id) = (written.partner_id, written.sku, written.product_id)`;
+
+/**
+ * Undoes a change of a catalog, by another one: its products are as before, and keep their numbers. The caller holds the partner's
+ * lock. Waits for manual transactions as a merge does.
+ * @param check - throws if the effects must not be applied
+ */
+export async function applyRevert(
+  trx: Knex.Transaction,
+  undone: RunChange,
+  change: CatalogChange,
+  check: (counts: RevertCounts) => void,
+): Promise<RevertCounts> {
+  await skipManualChangeLog(trx);
+  return untilUncontended(trx, change.partnerId, async (lockMilliseconds) => {
+    const counts = await storeEffects(trx, undone);
+    check(counts);
+    const tables = [writtenSql];
+    return {
+      tables,
+      apply: async (savepoint) => {
+        await writeProducts(savepoint, change, counts, lockMilliseconds);
+        return counts;
+      },
+    };
+  });
+}
+
+async function storeEffects(trx: Knex.Transaction, undone: RunChange): Promise<RevertCounts> {
+  const sql = Object.entries(undone).reduce(
+    (text, [name, value]) => text.replaceAll(`:${name}`, String(value)),
+    storeSql,
+  );
+  await trx.raw(sql);
+  const { rows } = await trx.raw<{ rows: [RevertCounts] }>(revertCountsSql('reverted_products'));
+  return rows[0];
+}
+
+async function writeProducts(
+  trx: Knex.Transaction,
+  { runId }: CatalogChange,
+  { updated, withdrawn }: RevertCounts,
+  lockMilliseconds: number,
+): Promise<void> {
+  if (updated + withdrawn === 0) return;
+  // A wait for the table, for example while an index is created, has no such timeout.
+  await trx.raw('lock table products in row exclusive mode');
+  await withLockTimeout(trx, lockMilliseconds, async () => {
+    const { rowCount } = await trx.raw<{ rowCount: number }>(updateSql, { revertId: runId });
+    if (rowCount !== updated + withdrawn) throw new ProductsGone();
+  });
+}
+
+/** Drops the digests of the products that `applyRevert` has written, and enqueues the products for the search index. */
+export async function forgetReverted(
+  trx: Knex.Transaction,
+  partnerId: number,
+  digests: PartnerDigests,
+): Promise<void> {
+  await digests.loadToForget();
+  for await (const skus of readColumn<string>(trx, `select sku from ${writtenSql} as written`)) {
+    digests.forget(skus);
+  }
+  await digests.save();
+  await trx.raw(
+    `insert into search_backlog (partner_id, product_ids)
+     select :partnerId, array_agg(product_id)
+     from (
+       select product_id, (row_number() over (order by product_id) - 1) / :backlogProducts as batch from ${writtenSql} as written
+     ) as numbered
+     group by batch`,
+    { partnerId, backlogProducts },
+  );
+}

@@ -1,0 +1,266 @@
+import type { Database } from '../db/database';
+import { productColumns, type ProductColumn } from '../feed-format/columns';
+
+/*
+ * A change of a catalog, as the history has it: each product that it wrote, as it was before, as the change left it, and as it
+ * is now. Lists of what a run did and reverts read the same. A product has no version before the change that inserted it.
+ */
+
+/** A change by a run of a job. `feedId` is the feed of the job. */
+export interface RunChange {
+  partnerId: number;
+  feedId: number;
+  runId: number;
+}
+
+/** Fields that can change; the sku stays. */
+const fields = productColumns.filter((column) => column !== 'sku');
+
+/** What a revert gives back. */
+const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...fields] as const;
+
+/** What distinguishes a product from how the change left it: an unchanged row of a later feed only moves it. */
+const comparedColumns = writtenColumns.filter((column) => column !== 'collection');
+
+/** Products that the change wrote. It inserted those with its feed; all others have a version that it ended. */
+const touchedSql = (andInPage: string) => `
+  select product_id from product_versions
+  where until_run_id = :runId and partner_id = :partnerId ${andInPage}
+  union
+  select product_id from product_versions
+  where run_id = :runId and partner_id = :partnerId ${andInPage}
+  union
+  select product_id from products
+  where partner_id = :partnerId and feed_id = :feedId and run_id = :runId ${andInPage}`;
+
+/** Joins that look up each product: the first ones of a page are found without reading the others. */
+const lookUpsSql = `
+  cross join lateral (
+    select * from products where (partner_id, product_id) = (:partnerId, touched.product_id) limit 1
+  ) as now
+  left join lateral (
+    select * from product_versions
+    where (partner_id, product_id, until_run_id) = (:partnerId, touched.product_id, :runId) limit 1
+  ) as before on true
+  left join lateral (
+    select * from product_versions
+    where (partner_id, product_id) = (:partnerId, touched.product_id) and run_id = :runId limit 1
+  ) as after on true`;
+
+const joinsSql = `
+  join products as now on (now.partner_id, now.product_id) = (:partnerId, touched.product_id)
+  left join product_versions as before
+    on (before.partner_id, before.product_id, before.until_run_id) = (:partnerId, touched.product_id, :runId)
+  left join product_versions as after
+    on (after.partner_id, after.product_id, after.run_id) = (:partnerId, touched.product_id, :runId)`;
+
+type State = 'before' | 'after' | 'now' | 'target';
+
+/** The value of a column: as the change left it, or as a revert gives it back. */
+function valueOf(state: State, column: string): string {
+  switch (state) {
+    case 'after':
+      return `case when after.product_id is null then now.${column} else after.${column} end`;
+    case 'target': {
+      const inserted =
+        column === 'withdrawn_at' ? 'coalesce(now.withdrawn_at, statement_timestamp())' : `now.${column}`;
+      return `case when before.product_id is null then ${inserted} else before.${column} end`;
+    }
+    default:
+      return `${state}.${column}`;
+  }
+}
+
+const rowOf = (state: State, columns: readonly string[]) =>
+  `(${columns.map((column) => valueOf(state, column)).join(', ')})`;
+
+const isDistinct = (one: State, other: State, columns: readonly string[]) =>
+  `(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`;
+
+/**
+ * Effects of the change with `columns`, by product number. A product that was deleted since has none, nor has one that was only
+ * changed by hand: the version before it is external, and the record it comes from stayed the same.
+ */
+const effectsSql = (columns: string, { isPage }: { isPage: boolean }) => `
+  select touched.product_id, now.sku, ${columns},
+    before.product_id is null as is_new,
+    ${isDistinct('target', 'now', writtenColumns)} as is_needed,
+    ${isDistinct('now', 'after', comparedColumns)} as is_changed_since
+  from (${touchedSql(isPage ? 'and product_id > :afterProduct' : '')} order by product_id) as touched
+  ${isPage ? lookUpsSql : joinsSql}
+  where not (
+    coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset'])}
+    and (before.withdrawn_at is null) = (${valueOf('after', 'withdrawn_at')} is null)
+  )`;
+
+/**
+ * Effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs it (`is_needed`) and is as
+ * the change left it (`not is_changed_since`). Bindings: a `RunChange`.
+ */
+export const revertEffectsSql = effectsSql(
+  `now.partner_id, now.withdrawn_at is not null as was_withdrawn,
+   ${writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`).join(', ')}`,
+  { isPage: false },
+);
+
+/** The assignments of a revert, from a relation with the columns of `revertEffectsSql`. */
+export const assignmentsSql = (from: string) =>
+  writtenColumns.map((column) => `${column} = ${from}.${column}`).join(', ');
+
+/** Value of a field; a price is a decimal text. */
+export type FieldValue = string | null;
+
+/** A product with its values before and after, as the history or a revert has them. */
+export interface ProductEffect {
+  productId: number;
+  sku: string;
+  isNew: boolean;
+  /** The fields that differ. */
+  changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
+  before: EffectState;
+  after: EffectState;
+}
+
+interface EffectState {
+  /** Null for a new product. */
+  feedId: number | null;
+  withdrawnAt: Date | null;
+}
+
+/** A page of effects: at most `limit` after a product. */
+export interface EffectPage {
+  afterProduct: number;
+  limit: number;
+}
+
+/** Maximum size of a page: a thousand long descriptions would be 250 MB. */
+const pageBytesMax = 1024 * 1024;
+
+/** Lists of effects: what the change did; what a revert would do; and what it would overwrite. */
+const lists = {
+  done: { before: 'before', after: 'after', where: 'is_new or is_different' },
+  reverted: { before: 'now', after: 'target', where: 'is_needed and not is_changed_since' },
+  conflicts: { before: 'now', after: 'target', where: 'is_needed and is_changed_since' },
+} as const satisfies Record<string, { before: State; after: State; where: string }>;
+
+type EffectRow = Record<string, FieldValue> & {
+  product_id: number;
+  sku: string;
+  is_new: boolean;
+  before_feed_id: number | null;
+  after_feed_id: number;
+  before_withdrawn_at: Date | null;
+  after_withdrawn_at: Date | null;
+  found: number;
+};
+
+function listSql({ before, after, where }: (typeof lists)[keyof typeof lists]): string {
+  const shown = (state: State, column: string) =>
+    column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
+  const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
+    `${shown(before, column)} as before_${column}`,
+    `${shown(after, column)} as after_${column}`,
+  ]);
+  const isDifferent = `${isDistinct(before, after, fields)}
+    or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
+  return `
+    with page as (
+      select * from (${effectsSql([...columns, isDifferent].join(', '), { isPage: true })}) as effect
+      where ${where} order by product_id limit :limit + 1
+    ), measured as (
+      select *, row_number() over (order by product_id) as place, count(*) over () as found,
+        sum(octet_length(cast(page as text))) over (order by product_id) as bytes
+      from page
+    )
+    select * from measured where place <= :limit and (place = 1 or bytes <= :bytesMax) order by product_id`;
+}
+
+/** Lists effects by product number. A page has at least one, unless there is none. @returns whether there are more */
+export async function listEffects(
+  db: Database,
+  list: keyof typeof lists,
+  change: RunChange,
+  page: EffectPage,
+): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
+  const bindings = { ...change, ...page, bytesMax: pageBytesMax };
+  const { rows } = await db.raw<{ rows: EffectRow[] }>(listSql(lists[list]), bindings);
+  const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
+  return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
+}
+
+function toEffect(row: EffectRow, isNew: boolean): ProductEffect {
+  return {
+    productId: row.product_id,
+    sku: row.sku,
+    isNew,
+    changes: fields
+      .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
+      .filter(({ before, after }) => before !== after),
+    before: { feedId: row.before_feed_id, withdrawnAt: row.before_withdrawn_at },
+    after: { feedId: row.after_feed_id, withdrawnAt: row.after_withdrawn_at },
+  };
+}
+
+/** Numbers of products that a revert would change, leave, or overwrite. */
+export interface RevertCounts {
+  updated: number;
+  withdrawn: number;
+  restored: number;
+  unchanged: number;
+  conflicts: number;
+}
+
+/** Counts of effects, from a relation with the columns of `revertEffectsSql`. */
+export const revertCountsSql = (from: string) => `
+  select count(*) filter (where is_done and not is_withdrawal) as updated,
+    count(*) filter (where is_done and is_withdrawal) as withdrawn,
+    count(*) filter (where is_done and was_withdrawn and withdrawn_at is null) as restored,
+    count(*) filter (where not is_needed) as unchanged,
+    count(*) filter (where is_needed and is_changed_since) as conflicts
+  from (
+    select *, is_needed and not is_changed_since as is_done,
+      not was_withdrawn and withdrawn_at is not null as is_withdrawal
+    from ${from}
+  ) as effect`;
+
+/** Counts what a revert would do now. */
+export async function countRevert(db: Database, change: RunChange): Promise<RevertCounts> {
+  const sql = revertCountsSql(`(${revertEffectsSql}) as reverted`);
+  const { rows } = await db.raw<{ rows: [RevertCounts] }>(sql, { ...change });
+  return rows[0];
+}
+
+/** A change of a run whose history is kept, or that has changed nothing. */
+export type KeptChange = { change: RunChange | null } | 'not kept';
+
+/**
+ * Finds the change that a completed run made. Its history is kept unless retention has removed versions that the change, or a
+ * later one, has ended; of the last change of each collection, retention removes none.
+ * @param isCounted - whether the run has changed products
+ */
+export async function findRunChange(
+  db: Database,
+  at: { jobId: number; run: number },
+  isCounted: boolean,
+): Promise<KeptChange> {
+  const { rows } = await db.raw<{ rows: (RunChange & { isKept: boolean })[] }>(
+    `select change.run_id as "runId", change.partner_id as "partnerId", feed_id as "feedId",
+       change.pruned_at is null and (
+         not exists (
+           select from catalog_versions as later
+           where later.partner_id = change.partner_id and later.run_id > change.run_id and later.pruned_at is not null
+         ) or change.run_id = (
+           select max(run_id)
+           from catalog_versions as other join validation_jobs using (job_id) join feeds as loaded using (feed_id)
+           where loaded.partner_id = feeds.partner_id and loaded.collection = feeds.collection
+         )
+       ) as "isKept"
+     from catalog_versions as change join validation_jobs using (job_id) join feeds using (feed_id)
+     where (job_id, run) = (:jobId, :run)`,
+    at,
+  );
+  const [found] = rows;
+  if (!found) return isCounted ? 'not kept' : { change: null };
+  const { isKept, ...change } = found;
+  return isKept ? { change } : 'not kept';
+}

@@ -1,0 +1,106 @@
+import type { Delimiter } from './delimiter';
+import { columnsNamed } from './header-synonyms';
+import { trimText } from './text';
+
+export const everyDelimiter = [',', ';', '\t', '|'] as const satisfies readonly Delimiter[];
+
+/** A record with the number of lines before it. */
+export interface TableRecord {
+  fields: readonly string[];
+  linesBefore: number;
+}
+
+/** Splits the beginning of a text into records that are not blank. */
+export type SplitRecords = (delimiter: Delimiter) => TableRecord[];
+
+/** How a text is split. */
+export interface Table {
+  delimiter: Delimiter;
+  /** Lines before the header row, the line `sep=` left out; 0 where these are blank. */
+  skipLines: number;
+  names: readonly string[];
+  rows: readonly (readonly string[])[];
+  confidence: number;
+}
+
+/** Records among which the header is sought. */
+const headerRecordsMax = 25;
+
+const sampleRecords = 200;
+
+const matchedMin = 0.6;
+
+/**
+ * Finds delimiter and header row: records behind the header have as many fields as it has, and its cells are names of columns.
+ * @param stated - the delimiter of a line `sep=`
+ */
+export function detectTable(split: SplitRecords, stated?: Delimiter): Table | undefined {
+  const candidates = (stated ? [stated] : everyDelimiter)
+    .map((delimiter) => bestOf(split(delimiter), delimiter))
+    .filter((found) => found !== undefined)
+    .sort((a, b) => b.score - a.score);
+  const [best, second] = candidates;
+  if (!best) return undefined;
+  const { score, evenness, matches, ...table } = best;
+  const margin = score - (second?.score ?? 0);
+  const isSure = stated !== undefined || (margin > 0.5 && (evenness > 0.9 || matches >= 3));
+  return { ...table, confidence: isSure ? 0.95 : margin > 0.2 ? 0.75 : 0.5 };
+}
+
+type Candidate = Omit<Table, 'confidence'> & { score: number; evenness: number; matches: number };
+
+function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidate | undefined {
+  const found = headerOf(records);
+  if (!found) return undefined;
+  const { at, matches } = found;
+  const header = records[at]!;
+  const names = header.fields.map(trimText);
+  const rows = records.slice(at + 1, at + 1 + sampleRecords).map(({ fields }) => fields);
+  const count = header.fields.length;
+  const even = rows.filter((row) => row.length === count || (row.length === count + 1 && row.at(-1) === ''));
+  const evenness = rows.length === 0 ? 0.5 : even.length / rows.length;
+  const isOnlyBlank = header.linesBefore === 0 || at === 0;
+  return {
+    delimiter,
+    skipLines: isOnlyBlank ? 0 : header.linesBefore,
+    names,
+    rows,
+    evenness,
+    matches,
+    score: (count < 2 ? 0 : evenness * Math.min(2, Math.log2(count))) + matches,
+  };
+}
+
+/** Finds the header: the record with the most names of columns, or else the first that is as wide as those behind it. */
+function headerOf(records: readonly TableRecord[]): { at: number; matches: number } | undefined {
+  const first = records.slice(0, headerRecordsMax);
+  const matches = first.map(({ fields }) => matchesIn(fields));
+  const most = Math.max(0, ...matches);
+  if (most >= 2) return { at: matches.indexOf(most), matches: most };
+  const widths = first.map(({ fields }) => fields.length);
+  const common = mostFrequent(records.map(({ fields }) => fields.length));
+  const wide = widths.indexOf(common);
+  const isNamed =
+    wide !== -1 && first[wide]!.fields.filter((field) => trimText(field) !== '').length > common / 2;
+  if (records.length === 0) return undefined;
+  const at = isNamed ? wide : 0;
+  return { at, matches: matches[at]! };
+}
+
+/** Counts the columns that the cells name. */
+function matchesIn(fields: readonly string[]): number {
+  const columns = new Set<string>();
+  for (const field of fields.slice(0, columnsMax)) {
+    for (const { column, confidence } of columnsNamed(field))
+      if (confidence >= matchedMin) columns.add(column);
+  }
+  return columns.size;
+}
+
+const columnsMax = 1_000;
+
+function mostFrequent(numbers: readonly number[]): number {
+  const counts = new Map<number, number>();
+  for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1] || b[0] - a[0])[0]?.[0] ?? 0;
+}

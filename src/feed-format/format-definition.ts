@@ -1,0 +1,13 @@
+import type { components } from '../../generated/openapi';
+
+/** How to read a file, as the document describes it. An absent member has the meaning that is stated there. */
+export type FormatDefinition = components['schemas']['FormatDefinition'];
+
+/** Where a column comes from: exactly one of `from`, `join`, `value` and `position`. */
+export type ColumnSource = components['schemas']['ColumnSource'];
+
+/** A format that a feed was uploaded with: its definition then, which stays with the feed. */
+export interface FeedFormat {
+  name: string;
+  definition: FormatDefinition;
+}

@@ -1,0 +1,152 @@
+import type { ShapeError } from '../shared/errors';
+import { productColumns } from './columns';
+import { isActiveCurrency } from './currency';
+import { trimText } from './text';
+
+type Step = string | number;
+type Fault = Omit<ShapeError, 'loc'> & { at: Step[] };
+
+const sources = ['from', 'join', 'value', 'position'] as const;
+
+/**
+ * Finds the faults of a definition that the document's schema cannot express. Parts of another shape than the schema's are
+ * passed over: the schema reports them.
+ * @param body - as sent, of any shape
+ * @returns one entry per fault, with locations from `body` on
+ */
+export function definitionFaults(body: unknown): ShapeError[] {
+  const definition = objectOf(body);
+  const hasHeader = definition.header !== false;
+  const columns = objectOf(definition.columns);
+  return [
+    ...textFaults(body, []),
+    ...Object.entries(columns).flatMap(([name, source]) => sourceFaults(name, objectOf(source), hasHeader)),
+    ...headerFaults(definition, hasHeader),
+    ...fillDownFaults(definition.fill_down, columns),
+    ...wordFaults(objectOf(definition.availability)),
+  ].map(({ at, type, msg, input, ...rest }) => ({ type, loc: ['body', ...at], msg, input, ...rest }));
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [];
+}
+
+/** Finds texts that no cell can have, and that PostgreSQL cannot store. */
+function textFaults(value: unknown, at: Step[]): Fault[] {
+  const msg = 'String should not contain a NUL character';
+  if (typeof value === 'string')
+    return value.includes('\0') ? [{ type: 'string_nul', at, msg, input: value }] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const place = [...at, Array.isArray(value) ? Number(name) : name];
+    const ofName = name.includes('\0') ? [{ type: 'string_nul', at: place, msg, input: name }] : [];
+    return [...ofName, ...textFaults(member, place)];
+  });
+}
+
+function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: boolean): Fault[] {
+  if (!(productColumns as readonly string[]).includes(name)) return [];
+  const at = ['columns', name];
+  const given = sources.filter((member) => Object.hasOwn(source, member));
+  const faults: Fault[] = [];
+  if (given.length !== 1) {
+    const msg = "Input should have exactly one of 'from', 'join', 'value' and 'position'";
+    faults.push({ type: 'one_source', at, msg, input: source });
+  }
+  const isJoined = Object.hasOwn(source, 'join');
+  if (isJoined && !Object.hasOwn(source, 'with')) {
+    faults.push({ type: 'missing', at: [...at, 'with'], msg: 'Field required with join', input: source });
+  }
+  for (const member of ['with', 'first_with']) {
+    if (isJoined || !Object.hasOwn(source, member)) continue;
+    const msg = 'Input should be absent without join';
+    faults.push({ type: 'only_with_join', at: [...at, member], msg, input: source[member] });
+  }
+  for (const member of hasHeader ? ['position'] : ['from', 'join']) {
+    if (!Object.hasOwn(source, member)) continue;
+    const msg = hasHeader ? 'Input should be absent with a header row' : absentWithoutHeader;
+    const type = hasHeader ? 'not_with_header' : 'not_without_header';
+    faults.push({ type, at: [...at, member], msg, input: source[member] });
+  }
+  for (const member of ['from', 'join']) {
+    faults.push(...blankHeaders(listOf(source[member]), [...at, member]));
+  }
+  return [...faults, ...constantFaults(name, source.value, [...at, 'value'])];
+}
+
+const absentWithoutHeader = 'Input should be absent without a header row';
+
+/** Finds constants that would skip every row. */
+function constantFaults(name: string, value: unknown, at: Step[]): Fault[] {
+  if (typeof value !== 'string') return [];
+  if (name === 'sku') {
+    const msg = 'Input should be absent: each row has its own sku';
+    return [{ type: 'constant_sku', at, msg, input: value }];
+  }
+  const isWrong = name === 'currency' && !isActiveCurrency(trimText(value).toUpperCase());
+  const msg = 'Input should be an active ISO 4217 code';
+  return isWrong ? [{ type: 'currency_code', at, msg, input: value }] : [];
+}
+
+/** Finds faults of the members that name headers of the partner. */
+function headerFaults(definition: Record<string, unknown>, hasHeader: boolean): Fault[] {
+  const ignored = listOf(definition.ignore_rows_without);
+  const faults = blankHeaders(ignored, ['ignore_rows_without']);
+  for (const [position, rule] of listOf(definition.fill_down).entries()) {
+    faults.push(...blankHeader(objectOf(rule).by, ['fill_down', position, 'by']));
+  }
+  if (hasHeader) return faults;
+  for (const member of ['fill_down', 'ignore_rows_without']) {
+    if (!Object.hasOwn(definition, member)) continue;
+    const input = definition[member];
+    faults.push({ type: 'not_without_header', at: [member], msg: absentWithoutHeader, input });
+  }
+  return faults;
+}
+
+function blankHeaders(headers: unknown[], at: Step[]): Fault[] {
+  return headers.flatMap((header, position) => blankHeader(header, [...at, position]));
+}
+
+/** The schema reports an empty text. */
+function blankHeader(header: unknown, at: Step[]): Fault[] {
+  if (typeof header !== 'string' || header === '' || trimText(header) !== '') return [];
+  return [{ type: 'string_blank', at, msg: 'String should not be blank', input: header }];
+}
+
+function fillDownFaults(rules: unknown, columns: Record<string, unknown>): Fault[] {
+  const seen = new Set<unknown>();
+  return listOf(rules).flatMap((rule, position) => {
+    const { column } = objectOf(rule);
+    const at = ['fill_down', position, 'column'];
+    if (!(productColumns as readonly unknown[]).includes(column)) return [];
+    if (seen.has(column)) {
+      return [{ type: 'repeated', at, msg: 'Column should be filled down only once', input: column }];
+    }
+    seen.add(column);
+    if (Object.hasOwn(columns, column as string)) return [];
+    return [{ type: 'column_missing', at, msg: "Input should be a column of 'columns'", input: column }];
+  });
+}
+
+/** Finds words for the stock status that cannot be told apart when they are compared. */
+function wordFaults(words: Record<string, unknown>): Fault[] {
+  const seen = new Set<string>();
+  return Object.keys(words).flatMap((word) => {
+    const compared = trimText(word).toLowerCase();
+    const at = ['availability', word];
+    if (compared === '') return [{ type: 'string_blank', at, msg: 'Word should not be blank', input: word }];
+    if (seen.has(compared)) {
+      const msg = 'Word should be listed only once, in upper or lower case';
+      return [{ type: 'repeated', at, msg, input: word }];
+    }
+    seen.add(compared);
+    return [];
+  });
+}

@@ -1,0 +1,71 @@
+import type { ShapeError } from '../shared/errors';
+
+/**
+ * How a feed changes the catalog. `upsert` inserts and updates; `replace` withdraws what the feed lacks too; `update` changes
+ * known products only.
+ */
+export const loadModes = ['upsert', 'replace', 'update'] as const;
+export type LoadMode = (typeof loadModes)[number];
+
+/** What the form of an upload says about the load, besides its file. */
+export interface LoadOptions {
+  mode: LoadMode;
+  /** Part of the partner's catalog, which a `replace` feed describes as a whole. */
+  collection: string;
+  /** Maximum percentage of skipped rows; null: no limit. */
+  maxSkippedPercent: number | null;
+  /** The format that the form names; null: none. */
+  formatName: string | null;
+}
+
+export const defaultLoadOptions: LoadOptions = {
+  mode: 'upsert',
+  collection: 'main',
+  maxSkippedPercent: null,
+  formatName: null,
+};
+
+const nameCharactersMax = 64;
+const namePattern = /^[a-z0-9-]*$/;
+const percentPattern = /^\d{1,12}(?:\.\d{1,12})?$/;
+const percentMax = 100;
+
+/** Fields of the form, with a function that parses each. */
+export const loadFields: Record<string, (text: string) => Partial<LoadOptions> | Omit<ShapeError, 'loc'>> = {
+  mode(text) {
+    const mode = loadModes.find((known) => known === text);
+    if (mode) return { mode };
+    const expected = "'upsert', 'replace' or 'update'";
+    return { type: 'enum', msg: `Input should be ${expected}`, input: text, ctx: { expected } };
+  },
+
+  format: (text) => nameError(text) ?? { formatName: text },
+
+  collection: (text) => nameError(text) ?? { collection: text },
+
+  max_skipped_percent(text) {
+    if (!percentPattern.test(text)) {
+      const msg = 'Input should be a valid number, unable to parse string as a number';
+      return { type: 'float_parsing', msg, input: text };
+    }
+    if (Number(text) <= percentMax) return { maxSkippedPercent: Number(text) };
+    const msg = `Input should be less than or equal to ${percentMax}`;
+    return { type: 'less_than_equal', msg, input: text, ctx: { le: percentMax } };
+  },
+};
+
+/** Returns the error of a text that is not the name of a collection or format. */
+function nameError(text: string): Omit<ShapeError, 'loc'> | undefined {
+  if (text === '') {
+    const msg = 'String should have at least 1 character';
+    return { type: 'string_too_short', msg, input: text, ctx: { min_length: 1 } };
+  }
+  if (text.length > nameCharactersMax) {
+    const msg = `String should have at most ${nameCharactersMax} characters`;
+    return { type: 'string_too_long', msg, input: text, ctx: { max_length: nameCharactersMax } };
+  }
+  if (namePattern.test(text)) return undefined;
+  const { source: pattern } = namePattern;
+  const msg = `String should match pattern '${pattern}'`;
+  return { type: 'string_pattern_mismatch', msg, input: text, ctx: { pattern } };
+}

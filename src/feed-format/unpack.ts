@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { createGunzip, type Gunzip } from 'node:zlib';
+
+/** The file is named like gzip or begins like it, but not both, or it is broken. */
+export class MalformedGzip extends Error {
+  constructor(options?: ErrorOptions) {
+    super('Malformed gzip file.', options);
+  }
+}
+
+const magic = Buffer.from('1f8b', 'hex');
+
+/** Tells a gzip file by its first bytes. */
+export function isGzip(beginning: Buffer): boolean {
+  return beginning.subarray(0, magic.length).equals(magic);
+}
+
+/** Tells a gzip file by its name. */
+export function isGzipName(fileName: string): boolean {
+  return /\.gz$/i.test(fileName);
+}
+
+/**
+ * Unpacks a gzip file of one or more members, and passes any other file through. Leaves the source open when it fails.
+ * @param isNamedGzip - whether the name says gzip; absent: the name was checked before
+ * @throws MalformedGzip; whatever `source` throws
+ */
+export async function* unpack(
+  source: AsyncIterator<Buffer, unknown>,
+  isNamedGzip?: boolean,
+): AsyncGenerator<Buffer, undefined> {
+  let first: Buffer = Buffer.alloc(0);
+  while (first.length < magic.length) {
+    const next = await source.next();
+    if (next.done) break;
+    first = Buffer.concat([first, next.value]);
+  }
+  if (first.length === 0) return;
+  const isPacked = isGzip(first);
+  if (isNamedGzip !== undefined && isNamedGzip !== isPacked) throw new MalformedGzip();
+  if (isPacked) {
+    yield* gunzip(first, source);
+    return;
+  }
+  yield first;
+  for (let next = await source.next(); !next.done; next = await source.next()) yield next.value;
+}
+
+/** Size of the unpacked chunks. */
+const chunkSize = 64 * 1024;
+
+async function* gunzip(first: Buffer, source: AsyncIterator<Buffer, unknown>): AsyncGenerator<Buffer> {
+  const stream = createGunzip({ chunkSize });
+  const written = { bytes: 0, isAll: false };
+  // Its errors destroy the stream. It is not waited for: the source may be slow.
+  void writeTo(stream, first, source, written);
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (error) {
+    const isBroken = (error as NodeJS.ErrnoException).code?.startsWith('Z_');
+    throw isBroken ? new MalformedGzip({ cause: error }) : error;
+  }
+  // Zeros behind the last member end the stream early.
+  if (!written.isAll || stream.bytesWritten !== written.bytes) throw new MalformedGzip();
+}
+
+/** Writes the source to the stream until it ends or is destroyed. An error of the source destroys the stream. */
+async function writeTo(
+  stream: Gunzip,
+  first: Buffer,
+  source: AsyncIterator<Buffer, unknown>,
+  written: { bytes: number; isAll: boolean },
+): Promise<void> {
+  const closed = once(stream, 'close');
+  // An error of the stream is that of its reader.
+  closed.catch(() => undefined);
+  try {
+    for (let chunk = first; !stream.destroyed;) {
+      written.bytes += chunk.length;
+      if (!stream.write(chunk)) await Promise.race([once(stream, 'drain'), closed]);
+      const next = await source.next();
+      if (next.done) {
+        written.isAll = true;
+        stream.end();
+        return;
+      }
+      chunk = next.value;
+    }
+  } catch (error) {
+    stream.destroy(error as Error);
+  }
+}

@@ -1,0 +1,137 @@
+import type { components } from '../../generated/openapi';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { builtInFormats, findBuiltInFormat } from '../feed-format/built-in-formats';
+import { definitionFaults } from '../feed-format/format-faults';
+import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
+import { parsePartnerName } from '../partners/partner-name';
+import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
+import { storedPartnerName } from '../partners/stored-partner-name';
+import { requirePartner, type PartnerScope } from '../shared/caller';
+import { formatNotFound, invalidCursor, tooManyFormats, type ShapeError } from '../shared/errors';
+import { toPage } from '../shared/pagination';
+import {
+  deleteFormat,
+  findFormat,
+  formatsMax,
+  listPartnerFormats,
+  upsertFormat,
+  type FormatPosition,
+  type FormatRow,
+} from './formats.repository';
+
+type Format = components['schemas']['Format'];
+type FormatHandlers = Pick<Handlers, 'listFormats' | 'getFormat' | 'replaceFormat' | 'deleteFormat'>;
+
+/** Handles the operations on formats. */
+export function formatHandlers(db: Database): FormatHandlers {
+  return {
+    async listFormats({ query, caller, reply }) {
+      const limit = defaulted(query.limit);
+      const partnerName = query.partner_name && (await storedPartnerName(db, query.partner_name));
+      const after = positionOf(query.cursor);
+      const builtIn = partnerName === undefined ? builtInAfter(after) : [];
+      const own = await listPartnerFormats(db, {
+        scope: caller.partnerName,
+        partnerName,
+        after: typeof after === 'string' ? undefined : after,
+        // One more shows whether there is a next page.
+        limit: limit + 1,
+      });
+      const page = toPage([...builtIn, ...own.map(formatBody)], limit, cursorOf);
+      return reply(200, { count: page.items.length, items: page.items, next_cursor: page.nextCursor });
+    },
+
+    async getFormat({ path, caller, reply }) {
+      const { format } = await getFormat(db, path, caller.partnerName);
+      return reply(200, formatBody(format));
+    },
+
+    async replaceFormat({ path, body, caller, reply }) {
+      // The rule has checked it.
+      const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
+      requirePartner(caller.partnerName, partnerName);
+      const format = await inTransaction(db, 'request', async (trx) => {
+        const partnerId = await getOrInsertPartner(trx, partnerName);
+        const isStored = await upsertFormat(trx, partnerId, { name: path.format_name, definition: body });
+        if (!isStored) throw tooManyFormats(partnerName, formatsMax);
+        return findFormat(trx, partnerId, path.format_name);
+      });
+      return reply(200, formatBody(format!));
+    },
+
+    async deleteFormat({ path, caller, reply }) {
+      const { partnerId, format } = await getFormat(db, path, caller.partnerName);
+      await deleteFormat(db, partnerId, format.format_name);
+      return reply(200, formatBody(format));
+    },
+  };
+}
+
+export const formatChecks = {
+  /** A cursor is a position: any text that names can have. */
+  listFormats({ query: { cursor } }) {
+    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
+  },
+} satisfies Checks;
+
+export const formatRules = {
+  /** The names in the path, and what a schema cannot say about a definition. */
+  replaceFormat({ path: { partner_name: partnerName = '', format_name: formatName = '' }, body }) {
+    const faults: ShapeError[] = [];
+    const partner = parsePartnerName(partnerName);
+    if (typeof partner !== 'string') faults.push({ ...partner, loc: ['path', 'partner_name'] });
+    if (findBuiltInFormat(formatName)) {
+      const msg = 'Input should not be the name of a built-in format';
+      faults.push({ type: 'reserved_name', loc: ['path', 'format_name'], msg, input: formatName });
+    }
+    return [...faults, ...definitionFaults(body)];
+  },
+} satisfies Rules;
+
+/** @throws partner_not_found, format_not_found */
+async function getFormat(
+  db: Database,
+  { partner_name: partnerName, format_name: formatName }: { partner_name: string; format_name: string },
+  scope: PartnerScope,
+): Promise<{ partnerId: number; format: FormatRow }> {
+  const partnerId = await getPartnerId(db, partnerName, scope);
+  const format = await findFormat(db, partnerId, formatName);
+  if (!format) throw formatNotFound();
+  return { partnerId, format };
+}
+
+/** Parses a cursor: `format/partner`, or the name of a built-in format. No name of a format contains a slash. */
+function positionOf(cursor: string | undefined): FormatPosition | string | undefined {
+  if (cursor === undefined) return undefined;
+  const slash = cursor.indexOf('/');
+  if (slash < 0) return cursor;
+  return { formatName: cursor.slice(0, slash), partnerName: cursor.slice(slash + 1) };
+}
+
+function cursorOf({ format_name, partner_name }: Format): string {
+  return partner_name === null ? format_name : `${format_name}/${partner_name}`;
+}
+
+function builtInAfter(position: FormatPosition | string | undefined): Format[] {
+  if (typeof position === 'object') return [];
+  return builtInFormats
+    .filter(({ name }) => position === undefined || name > position)
+    .map(({ name, definition }) => ({
+      format_name: name,
+      partner_name: null,
+      definition,
+      created_at: null,
+      updated_at: null,
+    }));
+}
+
+function formatBody(format: FormatRow): Format {
+  return {
+    format_name: format.format_name,
+    partner_name: format.partner_name,
+    definition: format.definition,
+    created_at: format.created_at.toISOString(),
+    updated_at: format.updated_at.toISOString(),
+  };
+}

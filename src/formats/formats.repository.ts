@@ -1,0 +1,117 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
+import type { PartnerScope } from '../shared/caller';
+
+/** A partner's own format. */
+export interface FormatRow {
+  format_name: string;
+  partner_name: string;
+  definition: FormatDefinition;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** The place of a partner's format in the list. */
+export interface FormatPosition {
+  partnerName: string;
+  formatName: string;
+}
+
+/** Filter and page of the formats of partners; an absent field matches all. */
+interface FormatListing {
+  scope: PartnerScope;
+  partnerName?: string;
+  after?: FormatPosition;
+  limit: number;
+}
+
+/** Maximum number of formats of a partner. */
+export const formatsMax = 100;
+
+/** The name of the partner's format that applies to uploads without one. */
+export const defaultFormatName = 'default';
+
+/** Lists formats by partner and name. */
+export async function listPartnerFormats(db: Database, listing: FormatListing): Promise<FormatRow[]> {
+  const { scope, partnerName, after, limit } = listing;
+  const query = selectFormats(db).orderBy(['partner_name', 'format_name']).limit(limit);
+  for (const name of [scope ?? undefined, partnerName]) {
+    if (name !== undefined) void query.where('partner_name', name);
+  }
+  if (after) {
+    void query.whereRaw('(partner_name, format_name) > (?, ?)', [after.partnerName, after.formatName]);
+  }
+  return (await query) as FormatRow[];
+}
+
+export async function findFormat(
+  db: Database,
+  partnerId: number,
+  formatName: string,
+): Promise<FormatRow | null> {
+  // PostgreSQL has no NUL.
+  if (formatName.includes('\0')) return null;
+  const row = await selectFormats(db)
+    .where({ 'partner_formats.partner_id': partnerId, format_name: formatName })
+    .first<FormatRow | undefined>();
+  return row ?? null;
+}
+
+/** Finds a format by the name of its partner. */
+export async function findFormatOf(
+  db: Database,
+  partnerName: string,
+  formatName: string,
+): Promise<FeedFormat | undefined> {
+  return db('partner_formats')
+    .join('partners', 'partners.partner_id', 'partner_formats.partner_id')
+    .where({ partner_name: partnerName, format_name: formatName })
+    .first<FeedFormat | undefined>('format_name as name', 'definition');
+}
+
+/** Tells whether any partner has a format of this name. */
+export async function isFormatName(db: Database, formatName: string): Promise<boolean> {
+  return (await db('partner_formats').where('format_name', formatName).first('format_name')) !== undefined;
+}
+
+function selectFormats(db: Database): Knex.QueryBuilder {
+  return db('partner_formats')
+    .join('partners', 'partners.partner_id', 'partner_formats.partner_id')
+    .select(
+      'format_name',
+      'partner_name',
+      'definition',
+      'partner_formats.created_at',
+      'partner_formats.updated_at',
+    );
+}
+
+/**
+ * Creates a format, or replaces the one of this name.
+ * @returns whether it is stored: false if the partner has `formatsMax` others
+ */
+export async function upsertFormat(
+  trx: Knex.Transaction,
+  partnerId: number,
+  { name, definition }: FeedFormat,
+): Promise<boolean> {
+  // Concurrent requests for the partner count one after the other.
+  await trx.raw('select from partner_formats where partner_id = ? order by format_name for update', [
+    partnerId,
+  ]);
+  const { rowCount } = await trx.raw<{ rowCount: number }>(
+    `insert into partner_formats (partner_id, format_name, definition)
+     select :partnerId, :name, cast(:definition as json)
+     where (
+       select count(*) from partner_formats where partner_id = :partnerId and format_name <> :name
+     ) < :formatsMax
+     on conflict (partner_id, format_name) do update set definition = excluded.definition, updated_at = now()`,
+    { partnerId, name, definition: JSON.stringify(definition), formatsMax },
+  );
+  return rowCount > 0;
+}
+
+export async function deleteFormat(db: Database, partnerId: number, formatName: string): Promise<void> {
+  await db('partner_formats').where({ partner_id: partnerId, format_name: formatName }).delete();
+}

@@ -1,0 +1,50 @@
+import type { Database } from '../db/database';
+import { findBuiltInFormat } from '../feed-format/built-in-formats';
+import { requiredColumns } from '../feed-format/columns';
+import type { FeedFormat } from '../feed-format/format-definition';
+import type { LoadOptions } from '../feed-format/load-options';
+import type { ShapeError } from '../shared/errors';
+import { defaultFormatName, findFormatOf, isFormatName } from './formats.repository';
+
+/** What an upload says about its format; the partner is undefined until the form has named it. */
+export interface FormatChoice {
+  partnerName: string | undefined;
+  loadOptions: Pick<LoadOptions, 'formatName' | 'mode'>;
+}
+
+/** The format of an upload, null without one; its error; or `undecided`, as it depends on a partner that is not named yet. */
+export type UploadFormat = { format: FeedFormat | null } | { error: ShapeError } | 'undecided';
+
+/**
+ * Finds the format of an upload: a built-in one, else the partner's of that name; the partner's `default` if the upload names
+ * none. The decision waits for the partner only if some partner has a format of that name.
+ */
+export async function findUploadFormat(
+  db: Database,
+  { partnerName, loadOptions: { formatName, mode } }: FormatChoice,
+): Promise<UploadFormat> {
+  const wanted = formatName ?? defaultFormatName;
+  if (partnerName === undefined && !findBuiltInFormat(wanted) && (await isFormatName(db, wanted)))
+    return 'undecided';
+  const format =
+    findBuiltInFormat(wanted) ?? (partnerName && (await findFormatOf(db, partnerName, wanted))) ?? null;
+  if (!format) return formatName === null ? { format: null } : { error: unknownFormat(formatName) };
+  const missing =
+    mode === 'update' ? undefined : requiredColumns.find((name) => !format.definition.columns[name]);
+  return missing ? { error: formatWithoutColumn(format.name, missing) } : { format };
+}
+
+const unknownFormat = (input: string): ShapeError => ({
+  type: 'unknown_format',
+  loc: ['body', 'format'],
+  msg: 'Input should be the name of a built-in format or of one of the partner',
+  input,
+});
+
+const formatWithoutColumn = (input: string, column: string): ShapeError => ({
+  type: 'format_without_column',
+  loc: ['body', 'format'],
+  msg: `Format should have the column '${column}', except in mode 'update'`,
+  input,
+  ctx: { column },
+});

@@ -1,0 +1,82 @@
+import type { components } from '../../generated/openapi';
+import type { Reads } from '../db/reads';
+import { ageSecondsMaxOf, cacheHeaders, representationOf } from '../http/caching';
+import { defaulted, type Handlers } from '../http/contract';
+import { exactNumber } from '../shared/exact-json';
+import { formatId } from '../shared/ids';
+import { formatMicros, type Micros } from './point-in-time';
+import { listVersions, type ProductVersion } from './product-history';
+import { readPrices, type PricePeriod, type ProductPrices } from './product-prices';
+
+/** Handles the operations that read the history of a product. */
+export function historyHandlers(reads: Reads): Pick<Handlers, 'listProductHistory' | 'getProductPrices'> {
+  return {
+    async listProductHistory({ path, query, headers, caller, reply }) {
+      const asked = {
+        id: path.product_id,
+        scope: caller.partnerName,
+        ageSecondsMax: ageSecondsMaxOf(headers),
+      };
+      const page = { cursor: query.cursor, limit: defaulted(query.limit) };
+      const { items, nextCursor } = await listVersions(reads, asked, page);
+      const versions = representationOf({
+        count: items.length,
+        items: items.map(versionBody),
+        next_cursor: nextCursor,
+      });
+      return reply(200, versions.body, cacheHeaders(versions));
+    },
+
+    async getProductPrices({ path, query, headers, caller, reply }) {
+      const id = path.product_id;
+      const asked = { id, scope: caller.partnerName, ageSecondsMax: ageSecondsMaxOf(headers) };
+      const days = defaulted(query.days);
+      const prices = representationOf(pricesBody(id, days, await readPrices(reads, asked, days)));
+      return reply(200, prices.body, cacheHeaders(prices));
+    },
+  };
+}
+
+function versionBody(version: ProductVersion): components['schemas']['ProductVersion'] {
+  return {
+    valid_from: formatMicros(version.valid_from),
+    valid_to: timeOf(version.valid_to),
+    feed_id: formatId('FD', version.feed_id),
+    job_id: version.job_id === null ? null : formatId('JV', version.job_id),
+    run: version.run,
+    is_external: version.isExternal,
+    changes: version.changes,
+  };
+}
+
+function pricesBody(
+  id: string,
+  days: number,
+  { current, lowestPrice, observedFrom, isComplete, changes }: ProductPrices,
+): components['schemas']['ProductPrices'] {
+  return {
+    product_id: id,
+    days,
+    price: amountOf(current?.price ?? null),
+    currency: current?.currency ?? null,
+    price_from: timeOf(current?.from ?? null),
+    lowest_price: amountOf(lowestPrice),
+    observed_from: formatMicros(observedFrom),
+    is_complete: isComplete,
+    changes: changes.map(periodBody),
+  };
+}
+
+function periodBody(period: PricePeriod): components['schemas']['PricePeriod'] {
+  return {
+    price: amountOf(period.price),
+    currency: period.currency,
+    is_withdrawn: period.isWithdrawn,
+    valid_from: formatMicros(period.from),
+    valid_to: timeOf(period.to),
+  };
+}
+
+const amountOf = (price: string | null) => (price === null ? null : exactNumber(price));
+
+const timeOf = (time: Micros | null) => (time === null ? null : formatMicros(time));

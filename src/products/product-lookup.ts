@@ -1,0 +1,57 @@
+import { databaseWaiting } from '../db/dialect';
+import type { Reads } from '../db/reads';
+import type { PartnerScope } from '../shared/caller';
+import { createBatcher } from '../shared/batcher';
+import { productNotFound } from '../shared/errors';
+import { parseId } from '../shared/ids';
+import { findProducts, type ProductRow } from './products.repository';
+
+interface Lookup {
+  id: string;
+  productId: number;
+  scope: PartnerScope;
+  ageSecondsMax: number;
+}
+
+/** Two: while PostgreSQL answers one batch, the other is written or read. */
+const concurrentBatches = 2;
+
+/** A batch takes PostgreSQL about a millisecond. */
+const lookupsPerBatch = 100;
+
+/**
+ * Looks single products up: requests that arrive together share a statement.
+ * @returns a function that throws product_not_found, also for an id of another partner
+ */
+export function createProductLookup(
+  reads: Reads,
+): (id: string, scope: PartnerScope, ageSecondsMax: number) => Promise<ProductRow> {
+  const lookUp = createBatcher<Lookup, ProductRow>(
+    {
+      tasksMax: lookupsPerBatch,
+      sizeMax: lookupsPerBatch,
+      sizeOf: () => 1,
+      concurrentMax: concurrentBatches,
+      waitingMax: databaseWaiting,
+    },
+    async (lookups) => {
+      const age = Math.min(...lookups.map(({ ageSecondsMax }) => ageSecondsMax));
+      const { rows, isReplica } = await reads(age, async (db, isReplica) => ({
+        rows: await findProducts(db, lookups),
+        isReplica,
+      }));
+      const missing = lookups.filter((_, at) => !rows[at]);
+      // The replica may not have them yet: the primary decides.
+      const late = isReplica && missing.length > 0 ? await reads(0, (db) => findProducts(db, missing)) : [];
+      return lookups.map((lookup, at) => {
+        const row = rows[at] ?? late[missing.indexOf(lookup)];
+        return row ? { result: row } : { error: productNotFound(lookup.id) };
+      });
+    },
+  );
+  return async (id, scope, ageSecondsMax) => {
+    const productId = parseId('PR', id);
+    if (productId === undefined) throw productNotFound(id);
+    return lookUp({ id, productId, scope, ageSecondsMax });
+  };
+}

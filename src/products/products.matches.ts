@@ -1,0 +1,211 @@
+import { queryRows, type Database } from '../db/database';
+import { allOf, raw, sql, withArray, type Sql } from '../db/sql';
+import { beginTransaction } from '../db/transaction';
+import { productColumns, usualLimits, type ProductRow } from './products.repository';
+import {
+  afterCursor,
+  allMatches,
+  filterRange,
+  isActive,
+  isKeyed,
+  isListed,
+  matches,
+  ofPartners,
+  orderOf,
+  partnersSql,
+  rowRange,
+  type Search,
+} from './products.search';
+
+/** A row of `page_of_products`: a product of the page beside a state of the statement, or the state alone. */
+type PageRow = { state: string | null } & (ProductRow | { product_id: null });
+
+function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
+  return row.product_id !== null;
+}
+
+/**
+ * Reads a page, its keys with index scans only: see migration 20261123030000.
+ * @param keys - returns a state, the same in all rows, beside partner and number of each product
+ */
+export async function readPage(
+  db: Database,
+  search: Search,
+  keys: Sql,
+): Promise<{ state: string | null; products: ProductRow[] }> {
+  const { sql: statement, bindings } = withArray(keys);
+  const rows = await queryRows<PageRow>(
+    db,
+    `select state, ${productColumns}
+     from page_of_products(?, ?) as page left join products using (partner_id, product_id)
+     order by ${orderOf(search).sql}`,
+    [statement, bindings],
+  );
+  return {
+    state: rows[0]?.state ?? null,
+    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
+  };
+}
+
+/** @returns undefined if all matches must be sorted */
+export async function readMatches(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+  if (search.filters.length === 0) return scanForWords(db, search);
+  const first = await scanBriefly(db, search);
+  if (first) return first;
+  const page = await readFewOrScan(db, search, scannedRows(search.limit));
+  // Of several filters, a sort uses all indexes.
+  if (page || search.filters.length > 1 || (await isSortable(db, search))) return page;
+  return readFewOrScan(db, search, longScanRows);
+}
+
+/** Rows of a first scan, which takes a millisecond: enough for a page if half a percent matches. */
+const brieflyScannedRows = (limit: number) => 2_000 + 100 * limit;
+
+/**
+ * Scans the beginning of the order for matches of frequent values, in one plain statement. A sku has few; to look for words in each
+ * row takes longer than to look them up.
+ * @returns undefined if the page is not full
+ */
+async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+  const { filters, words, limit, afterProductId } = search;
+  if (words || filters[0]!.key === 'sku') return undefined;
+  const { where, orderBy } = rowRange(search);
+  const statement = sql`
+    select ${raw(productColumns)}
+    from (
+      select * from products where ${where} and ${raw(isActive)}
+      order by ${orderBy} limit ${raw(brieflyScannedRows(limit))}
+    ) as products
+    where ${matches(search)} order by ${orderBy} limit ${raw(limit)}`;
+  const isUsual = usualLimits.includes(limit) && filters.length === 1 && afterProductId === undefined;
+  const rows = await queryRows<ProductRow>(db, statement.sql, statement.bindings, isUsual);
+  return rows.length === limit ? rows : undefined;
+}
+
+/** Scans the order for words that many products have. @returns undefined if the page is not full */
+async function scanForWords(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+  const { where, orderBy } = rowRange(search);
+  const statement = sql`
+    select cast(null as text), partner_id, product_id
+    from (
+      select * from products where ${where} and ${raw(isActive)}
+      order by ${orderBy} limit ${raw(scannedRows(search.limit))}
+    ) as products
+    where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
+  const { products } = await readPage(db, search, statement);
+  return products.length === search.limit ? products : undefined;
+}
+
+/**
+ * Maximum number of candidates that are sorted rather than found by a scan of the order. A scan by time or number is quick if
+ * there are more; at most one product of each partner has a sku.
+ */
+function fewProducts({ sort: { field }, filters }: Search): number {
+  if (filters[0]!.key === 'sku') return 1_000_000;
+  return isKeyed(field) ? 8_000 : 500;
+}
+
+/** Rows of a scan by time or number, in which rows are stored: enough for a page if a quarter of a percent matches. */
+const scannedRows = (limit: number) => 4 * (2_000 + 100 * limit);
+
+/** Rows of a second scan, and the number of candidates from which on it is quicker than to sort them. */
+const longScanRows = 150_000;
+const sortableRows = 30_000;
+
+/** Whether few enough products have the value of the first filter. */
+async function isSortable(db: Database, search: Search): Promise<boolean> {
+  const { where, orderBy } = filterRange(search.filters[0]!);
+  const statement = sql`
+    select cast(count(*) <= ${raw(sortableRows)} as text), cast(null as bigint), cast(null as bigint)
+    from (
+      select from (${partnersSql(search)}) as partner cross join lateral (
+        select from products where ${where} and ${raw(isActive)}
+        order by ${orderBy} limit ${raw(sortableRows + 1)}
+      ) as candidate
+      limit ${raw(sortableRows + 1)}
+    ) as candidates`;
+  const { state } = await readPage(db, search, statement);
+  return state === 'true';
+}
+
+/** The columns of candidates that filters and the order need: thousands of candidates are copied. */
+function candidateColumns({ filters, words, sort }: Search): string {
+  if (words) return '*';
+  const columns = ['partner_id', 'product_id', 'created_at', sort.field, ...filters.map(({ key }) => key)];
+  return [...new Set(columns)].join(', ');
+}
+
+/**
+ * Sorts the products with the value of the first filter if they are few; otherwise scans the order, if it is by time or number.
+ * @returns undefined if the page is not full and more rows may match
+ */
+export async function readFewOrScan(
+  db: Database,
+  search: Search,
+  scanned = 0,
+): Promise<ProductRow[] | undefined> {
+  const { filters, sort, limit } = search;
+  const few = fewProducts(search);
+  const candidates = filterRange(filters[0]!);
+  const match = matches(search);
+  const range = isKeyed(sort.field) ? undefined : rowRange(search);
+  const scan = range
+    ? sql`
+      union all (
+        select partner_id, product_id from (
+          select * from products where ${range.where} and ${raw(isActive)}
+          order by ${range.orderBy} limit ${raw(scanned)}
+        ) as products
+        where not is_few and ${match} order by ${range.orderBy} limit ${raw(limit)}
+      )`
+    : raw('');
+  const orderBy = orderOf(search);
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), candidate as materialized (
+      select candidate.*
+      from partner cross join lateral (
+        select ${raw(candidateColumns(search))} from products where ${candidates.where} and ${raw(isActive)}
+        order by ${candidates.orderBy} limit ${raw(few + 1)}
+      ) as candidate
+      limit ${raw(few + 1)}
+    )
+    select cast(is_few as text), partner_id, product_id
+    from (select count(*) <= ${raw(few)} as is_few from candidate) as state left join lateral (
+      (select partner_id, product_id from candidate as products where is_few and ${match} and ${afterCursor(search)} order by ${orderBy} limit ${raw(limit)})
+      ${scan}
+    ) as products on true`;
+  const { state, products } = await readPage(db, search, statement);
+  return state === 'true' || products.length === limit ? products : undefined;
+}
+
+/** Sorts the products of a condition, which alone decides how they are found: `offset 0` keeps the order apart. */
+export function sortWhere(db: Database, search: Search, where: Sql): Promise<ProductRow[]> {
+  const statement = sql`
+    select ${raw(productColumns)}
+    from (select * from products where ${where} and ${isListed(search)} offset 0) as products
+    where ${afterCursor(search)}
+    order by ${orderOf(search)}
+    limit ${raw(search.limit)}`;
+  return queryRows<ProductRow>(db, statement.sql, statement.bindings);
+}
+
+/** Makes the planner use every index that saves table pages, whatever it estimates for combined filters. */
+const sortSettingsSql = `
+  set local enable_indexscan = off;
+  set local seq_page_cost = 1000;
+  set local random_page_cost = 1000;
+  set local work_mem = '16MB';
+  set local jit = off;
+`;
+
+/** Sorts all matches, which bitmap scans find. */
+export async function sortMatches(db: Database, search: Search): Promise<ProductRow[]> {
+  const trx = await beginTransaction(db, 'request');
+  try {
+    await trx.raw(sortSettingsSql);
+    return await sortWhere(trx, search, allOf([ofPartners(search), allMatches(search)]));
+  } finally {
+    // Also of a savepoint: the settings end with it.
+    await trx.rollback();
+  }
+}

@@ -1,0 +1,108 @@
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
+import type { PartnerScope } from '../shared/caller';
+import { microsSql, type Micros } from './point-in-time';
+import type { ProductRow } from './products.repository';
+
+/** The end of a version whose changes by hand no run has taken account of: it is in force in the history. */
+export const pendingRunId = '9223372036854775807';
+
+/** The values of a product that a version keeps. */
+export const versionColumns = [
+  'partner_id',
+  'product_id',
+  'feed_id',
+  'sku',
+  'product_name',
+  'description',
+  'brand',
+  'category',
+  'price',
+  'currency',
+  'availability',
+  'created_at',
+  'withdrawn_at',
+] as const;
+
+/** A product of a partner. */
+export interface ProductKey {
+  partnerId: number;
+  productId: number;
+}
+
+/** A product as it was between two changes. `price` is a decimal text without trailing zeros. */
+export interface VersionRow extends Omit<ProductRow, 'product_id' | 'partner_name'> {
+  /** The change that began it; 0: it was there when the history began. */
+  run_id: number;
+  /** Inclusive. */
+  valid_from: Micros;
+  /** Exclusive; null for the version in force. */
+  valid_to: Micros | null;
+  /** The job and the run that began it; null for a single withdrawal, and for change 0. */
+  job_id: number | null;
+  run: number | null;
+  /** Whether the change that ended it contains a change by hand. */
+  is_external: boolean;
+  /** Whether versions that ended when it began may have been removed; without one before, it may not be the first. */
+  is_pruned: boolean;
+}
+
+/** The partner of a product as a scalar subquery; of a deleted one, by its versions. Null: unknown in the scope. */
+export function partnerOfProduct(productId: number, scope: PartnerScope): Sql {
+  const partners =
+    scope === null
+      ? raw('select partner_id from partners')
+      : sql`select partner_id from partners where partner_name = ${scope}`;
+  return sql`(
+    select partner_id from products where product_id = ${productId} and partner_id in (${partners})
+    union all
+    select partner_id from product_versions where product_id = ${productId} and partner_id = any (array(${partners}))
+    limit 1
+  )`;
+}
+
+export async function findPartnerOfProduct(
+  db: Database,
+  productId: number,
+  scope: PartnerScope,
+): Promise<number | undefined> {
+  const statement = sql`select ${partnerOfProduct(productId, scope)} as partner_id`;
+  const [row] = await queryRows<{ partner_id: number | null }>(db, statement.sql, statement.bindings, true);
+  return row?.partner_id ?? undefined;
+}
+
+const [price, others] = ['trim_scale(price) as price', versionColumns.filter((name) => name !== 'price')];
+const columns = raw([...others, price].join(', '));
+
+/**
+ * Reads versions of a product, newest first: the one in force first.
+ * @param page - `untilRunId`: only versions that ended with this change or earlier. Without `limit`: all of them
+ */
+export async function findVersions(
+  db: Database,
+  { partnerId, productId }: ProductKey,
+  { untilRunId, limit }: { untilRunId?: number; limit?: number } = {},
+): Promise<VersionRow[]> {
+  const isProduct = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
+  const isInPage = untilRunId === undefined ? raw('true') : sql`until_run_id <= ${untilRunId}`;
+  const limited = raw(limit === undefined ? '' : `limit ${limit}`);
+  const statement = sql`
+    select version.*, began.job_id, began.run, version.run_id = 0 or began.pruned_at is not null as is_pruned,
+      ${microsSql('greatest(began.effective_at, case when version.run_id = 0 then version.created_at end)')} as valid_from,
+      ${microsSql('ended.effective_at')} as valid_to
+    from (
+      select ${columns}, coalesce(run_id, 0) as run_id, cast(null as bigint) as until_run_id, false as is_external
+      from products
+      where ${isProduct} and ${raw(untilRunId === undefined ? 'true' : 'false')} and not exists (
+        select from product_versions where ${isProduct} and until_run_id = ${raw(pendingRunId)}
+      )
+      union all (
+        select ${columns}, coalesce(run_id, 0), until_run_id, is_external
+        from product_versions where ${isProduct} and ${isInPage} order by product_versions.until_run_id desc ${limited}
+      )
+    ) as version
+    join catalog_versions as began on began.run_id = version.run_id
+    left join catalog_versions as ended on ended.run_id = version.until_run_id
+    order by version.run_id desc ${limited}`;
+  return queryRows<VersionRow>(db, statement.sql, statement.bindings);
+}

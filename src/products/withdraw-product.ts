@@ -1,0 +1,27 @@
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { beginWithdrawal, endChange } from '../partners/catalog-changes';
+import { productNotFound } from '../shared/errors';
+import { parseId } from '../shared/ids';
+import type { PartnerScope } from '../shared/caller';
+import { findProducts, lockActiveProduct, markWithdrawn, type ProductRow } from './products.repository';
+
+/**
+ * Withdraws a product; one that is withdrawn already stays as it is. Orders that are being created with it come first.
+ * @throws product_not_found
+ */
+export async function withdrawProduct(db: Database, id: string, scope: PartnerScope): Promise<ProductRow> {
+  const productId = parseId('PR', id);
+  if (productId === undefined) throw productNotFound(id);
+  return inTransaction(db, 'request', async (trx) => {
+    const partnerId = await lockActiveProduct(trx, { productId, scope });
+    if (partnerId !== undefined) {
+      const change = await beginWithdrawal(trx, partnerId);
+      await markWithdrawn(trx, { productId, ...change });
+      await endChange(trx, change, true);
+    }
+    const [product] = await findProducts(trx, [{ productId, scope }]);
+    if (!product) throw productNotFound(id);
+    return product;
+  });
+}

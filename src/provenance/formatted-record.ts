@@ -1,0 +1,149 @@
+import { LooseScanner } from '../etl/scan-loosely';
+import type { RecordScanner } from '../etl/scan-record';
+import { recordBytes } from '../feed-format/columns';
+import { detectMark, FileDecoder, markBytesMax, type Encoding } from '../feed-format/decode-text';
+import type { FormatDefinition } from '../feed-format/format-definition';
+import type { Delimiter } from '../feed-format/delimiter';
+import { sourceEndOf } from '../feed-format/line-offsets';
+import { trimText } from '../feed-format/text';
+import { isGzip, MalformedGzip, unpack } from '../feed-format/unpack';
+import type { ObjectStore } from '../storage/object-store';
+import type { RecordLocation } from './provenance.repository';
+
+/** A record as it is in the unpacked file, without its line end. */
+export interface FoundRecord {
+  bytes: Buffer;
+  text: string;
+  encoding: Encoding;
+}
+
+/** Where a record begins. */
+export interface RecordPosition {
+  key: string;
+  /** Offset in the unpacked file. */
+  start: number;
+  /** Size of the file as it is stored. */
+  sizeBytes: number;
+  delimiter: NonNullable<RecordLocation['delimiter']>;
+  sku: string | null;
+}
+
+/** No encoding needs more than twice the bytes of UTF-8. */
+const sourceBytesMax = 2 * recordBytes;
+
+/**
+ * Reads a record of a file with a format: by one request for the byte order mark, and one from its offset. A gzip file is read
+ * from its beginning.
+ * @returns undefined if there is no record at this place
+ */
+export async function readFormattedRecord(
+  objectStore: ObjectStore,
+  position: RecordPosition,
+  format: FormatDefinition,
+): Promise<FoundRecord | undefined> {
+  const { key, start, sizeBytes } = position;
+  const { encoding: named } = format;
+  const sku = isOneCell(format) ? position.sku : undefined;
+  const beginning = await readAll(objectStore, key, { start: 0, end: Math.min(markBytesMax, sizeBytes) - 1 });
+  if (!isGzip(beginning)) {
+    if (start >= sizeBytes) return undefined;
+    const end = Math.min(start + sourceBytesMax, sizeBytes);
+    const chunks = (await objectStore.get(key, { start, end: end - 1 })) as AsyncIterable<Buffer>;
+    const { encoding } = detectMark(beginning, named);
+    return scanRecord({ chunks, isWhole: end === sizeBytes }, { ...position, sku }, encoding);
+  }
+  const source = (await objectStore.get(key))[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  try {
+    const file = unpack(source);
+    const head = await takeBytes(file, markBytesMax);
+    const { encoding } = detectMark(head, named);
+    const chunks = between(head, file, start);
+    return await scanRecord({ chunks, isWhole: true }, { ...position, sku }, encoding);
+  } catch (error) {
+    if (error instanceof MalformedGzip) return undefined;
+    throw error;
+  } finally {
+    await source.return?.();
+  }
+}
+
+/** Tells whether the sku is a cell of its record: not joined, and not from a record above. */
+function isOneCell({ columns, fill_down }: FormatDefinition): boolean {
+  const isFilled = fill_down?.some(({ column }) => column === 'sku') ?? false;
+  return !isFilled && (columns.sku.from !== undefined || columns.sku.position !== undefined);
+}
+
+/**
+ * Scans the record with which the chunks begin.
+ * @param source - `isWhole`: whether the file ends with the chunks
+ * @param record - `sku`: named by a cell of the record; undefined if it need not be
+ */
+async function scanRecord(
+  { chunks, isWhole }: { chunks: AsyncIterable<Buffer>; isWhole: boolean },
+  { delimiter, sku }: { delimiter: Delimiter; sku: string | null | undefined },
+  encoding: Encoding,
+): Promise<FoundRecord | undefined> {
+  const decoder = new FileDecoder(encoding, true);
+  const scanner = new LooseScanner(delimiter, Infinity);
+  scanner.begin(0);
+  let bytes = Buffer.alloc(0);
+  let text = Buffer.alloc(0);
+  const found = (): FoundRecord | undefined => {
+    if (sku !== undefined && !names(scanner, sku)) return undefined;
+    const record = scanner.record();
+    const end = sourceEndOf(decoder.offsets, record.length, scanner.next - record.length);
+    return { bytes: bytes.subarray(0, end), text: record.toString(), encoding };
+  };
+  for await (const chunk of chunks) {
+    bytes = Buffer.concat([bytes, chunk]);
+    if (bytes.length > 2 * sourceBytesMax) return undefined;
+    text = Buffer.concat([text, decoder.write(chunk)]);
+    if (scanner.scan(text, false) === 'complete') return found();
+  }
+  if (!isWhole || bytes.length === 0) return undefined;
+  text = Buffer.concat([text, decoder.end()]);
+  return scanner.scan(text, true) === 'complete' ? found() : undefined;
+}
+
+async function readAll(
+  objectStore: ObjectStore,
+  key: string,
+  range: { start: number; end: number },
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await objectStore.get(key, range)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+async function takeBytes(source: AsyncGenerator<Buffer>, length: number): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  while (bytes.length < length) {
+    const next = await source.next();
+    if (next.done) break;
+    bytes = Buffer.concat([bytes, next.value]);
+  }
+  return bytes;
+}
+
+/** Yields the bytes from an offset on. */
+async function* between(head: Buffer, rest: AsyncIterable<Buffer>, start: number): AsyncGenerator<Buffer> {
+  let left = start;
+  const skipped = (chunk: Buffer) => {
+    const bytes = chunk.subarray(left);
+    left = Math.max(0, left - chunk.length);
+    return bytes;
+  };
+  yield skipped(head);
+  for await (const chunk of rest) {
+    const bytes = skipped(chunk);
+    if (bytes.length > 0) yield bytes;
+  }
+}
+
+/** Tells whether a cell of the record is the sku. */
+export function names(record: RecordScanner, sku: string | null): boolean {
+  for (let position = 0; position < record.fieldCount; position++) {
+    if (trimText(record.field(position)!) === sku) return true;
+  }
+  return false;
+}

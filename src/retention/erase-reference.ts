@@ -1,0 +1,43 @@
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { formatId } from '../shared/ids';
+
+/** Orders whose reference is erased: these numbers, or all with one reference. */
+export type ErasureSelection = { orderIds: number[] } | { reference: string };
+
+/** Numbers of changed rows. */
+export interface ErasureResult {
+  orders: number;
+  /** Stored responses of requests with an `Idempotency-Key`. */
+  replies: number;
+}
+
+/** Other members keep their text: the digits of an amount too. */
+const eraseInReplies = `
+  update idempotency_keys set response_body = (
+    select json_object_agg(key, case when key = 'customer_reference' then cast('null' as json) else value end order by position)
+    from json_each(response_body) with ordinality as member (key, value, position)
+  )
+  where response_body ->> 'order_id' = any (?) and response_body ->> 'customer_reference' is not null`;
+
+/**
+ * Sets the `customer_reference` of orders to null, and in the stored responses of the requests that created them. Webhooks
+ * have no copy: the order is read at each delivery. The sales figures do not depend on it.
+ */
+export function eraseReferences(db: Database, selection: ErasureSelection): Promise<ErasureResult> {
+  return inTransaction(db, 'bulk', async (trx) => {
+    const selected =
+      'reference' in selection
+        ? trx('orders').where('customer_reference', selection.reference)
+        : trx('orders').whereIn('order_id', selection.orderIds);
+    const orderIds = await selected.pluck<number[]>('order_id');
+    const orders = await trx('orders')
+      .whereIn('order_id', orderIds)
+      .whereNotNull('customer_reference')
+      .update({ customer_reference: null });
+    const { rowCount: replies } = await trx.raw<{ rowCount: number }>(eraseInReplies, [
+      orderIds.map((orderId) => formatId('OR', orderId)),
+    ]);
+    return { orders, replies };
+  });
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import type { Log } from '../shared/log';
+import { startPeriodicTask } from '../shared/periodic-task';
+import type { ObjectStore } from '../storage/object-store';
+import { inBatches, longPause } from './batches';
+import { isPruneDue, PruneInProgress, releaseLease, withLease, type Lease } from './lease';
+import {
+  countExpiredVersions,
+  listKept,
+  removeExpiredVersions,
+  type RemovedVersions,
+} from './product-versions';
+import {
+  countExpiredFiles,
+  listExpiredFiles,
+  removeExpiredFile,
+  type ExpiredFile,
+  type RemovedFiles,
+} from './raw-files';
+import { deleteObjects, listRemovedObjects } from './removed-objects';
+import { countExpiredIssues, removeExpiredIssues, type RemovedIssues } from './row-issues';
+import { keepDigests, listOrderedOffsets } from './source-digests';
+
+/** Interval in which each process checks whether the daily prune is due. */
+const checkMilliseconds = 60_000;
+
+/** For how long data are kept; undefined: for ever. */
+export interface RetentionRules {
+  rowIssueDays: number;
+  rawFileDays?: number;
+  historyDays: number;
+}
+
+/** What a prune removed, or would remove. */
+export interface PruneResult {
+  issues: RemovedIssues;
+  files: RemovedFiles;
+  versions: RemovedVersions;
+}
+
+export interface RetentionContext {
+  db: Database;
+  objectStore: ObjectStore;
+  rules: RetentionRules;
+}
+
+/** Counts what `prune` would remove now. */
+export function planPrune({ db, rules }: Omit<RetentionContext, 'objectStore'>): Promise<PruneResult> {
+  return inTransaction(db, 'bulk', async (trx) => ({
+    issues: await countExpiredIssues(trx, rules.rowIssueDays),
+    files:
+      rules.rawFileDays === undefined
+        ? { files: 0, bytes: 0 }
+        : await countExpiredFiles(trx, rules.rawFileDays),
+    versions: await countExpiredVersions(trx, rules.historyDays),
+  }));
+}
+
+/**
+ * Removes all that has expired, in small transactions with pauses. Can be interrupted, and repeated.
+ * @param signal - aborts between two batches
+ * @throws PruneInProgress when another process prunes; StorageError; FeedFailure when a raw file cannot be read
+ */
+export async function prune(context: RetentionContext, signal?: AbortSignal): Promise<PruneResult> {
+  const { db, rules } = context;
+  const holder = randomUUID();
+  const lease: Lease = (work) => withLease(db, holder, work);
+  let isComplete = false;
+  try {
+    const issues = await pruneIssues(lease, rules.rowIssueDays, signal);
+    const versions = await pruneVersions(lease, rules.historyDays, signal);
+    // Last: an object store that cannot be reached holds up nothing else.
+    const files = await pruneFiles(context, lease, signal);
+    await deleteAllRemoved(context, lease, signal);
+    isComplete = !signal?.aborted;
+    return { issues, files, versions };
+  } finally {
+    await releaseLease(db, holder, isComplete);
+  }
+}
+
+/** Deletes the objects of raw files that were removed. @throws PruneInProgress; StorageError */
+export async function deleteRemovedObjects(
+  context: Pick<RetentionContext, 'db' | 'objectStore'>,
+): Promise<void> {
+  const holder = randomUUID();
+  try {
+    await deleteAllRemoved(context, (work) => withLease(context.db, holder, work));
+  } finally {
+    await releaseLease(context.db, holder, false);
+  }
+}
+
+async function deleteAllRemoved(
+  { db, objectStore }: Pick<RetentionContext, 'db' | 'objectStore'>,
+  lease: Lease,
+  signal?: AbortSignal,
+): Promise<void> {
+  await inBatches(signal, async () => {
+    const keys = await lease((trx) => listRemovedObjects(trx, objectStore.bucket));
+    if (keys.length > 0) await deleteObjects(db, objectStore, keys);
+    return keys.length > 0;
+  });
+}
+
+async function pruneIssues(lease: Lease, days: number, signal?: AbortSignal): Promise<RemovedIssues> {
+  const total: RemovedIssues = { jobs: 0, rows: 0, bytes: 0 };
+  await inBatches(
+    signal,
+    async () => {
+      const batch = await lease((trx) => removeExpiredIssues(trx, days));
+      if (!batch) return false;
+      total.jobs += batch.jobs;
+      total.rows += batch.rows;
+      total.bytes += batch.bytes;
+      return true;
+    },
+    longPause,
+  );
+  return total;
+}
+
+/** Removes expired files; before each, keeps the digests of the records that products and order items come from. */
+async function pruneFiles(
+  { db, objectStore, rules: { rawFileDays: days } }: RetentionContext,
+  lease: Lease,
+  signal?: AbortSignal,
+): Promise<RemovedFiles> {
+  const total: RemovedFiles = { files: 0, bytes: 0 };
+  if (days === undefined) return total;
+  let after: ExpiredFile | undefined;
+  await inBatches(signal, async () => {
+    const expired = await lease((trx) => listExpiredFiles(trx, days, after));
+    const ordered = await listOrderedOffsets(db, expired);
+    for (const file of expired) {
+      const offsets = ordered.get(file.feedId) ?? [];
+      if (!(await keepDigests({ db, objectStore, lease, signal }, file, offsets))) return false;
+      if (!(await lease((trx) => removeExpiredFile(trx, days, file)))) continue;
+      total.files++;
+      total.bytes += file.sizeBytes;
+    }
+    after = expired.at(-1);
+    return expired.length > 0;
+  });
+  return total;
+}
+
+async function pruneVersions(lease: Lease, days: number, signal?: AbortSignal): Promise<RemovedVersions> {
+  const total: RemovedVersions = { rows: 0, bytes: 0 };
+  const kept = await lease(listKept);
+  let from: number | undefined;
+  await inBatches(
+    signal,
+    async () => {
+      const batch = await lease((trx) => removeExpiredVersions(trx, days, kept, from));
+      if (!batch) return false;
+      total.rows += batch.rows;
+      total.bytes += batch.bytes;
+      from = batch.last;
+      return true;
+    },
+    longPause,
+  );
+  return total;
+}
+
+/**
+ * Starts the daily prune: of all processes, the first that finds it due does it. After an interruption, any process
+ * continues.
+ */
+export function startDailyPrune(context: RetentionContext, log: Log) {
+  return startPeriodicTask({
+    milliseconds: checkMilliseconds,
+    startsAtOnce: false,
+    run: (signal) => pruneIfDue(context, log, signal),
+    onError: (error) => log.warn({ err: error }, 'failed to prune'),
+  });
+}
+
+/** Prunes unless that was done within a day, or another process does it. */
+export async function pruneIfDue(context: RetentionContext, log: Log, signal?: AbortSignal): Promise<void> {
+  if (!(await isPruneDue(context.db))) return;
+  try {
+    log.info({ ...(await prune(context, signal)) }, 'pruned');
+  } catch (error) {
+    if (!(error instanceof PruneInProgress)) throw error;
+  }
+}

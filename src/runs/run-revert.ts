@@ -1,0 +1,96 @@
+import type { Knex } from 'knex';
+import { applyRevert, forgetReverted } from '../etl/apply-revert';
+import { findRunChange, type RevertCounts } from '../etl/change-effects';
+import { FeedFailure, type RunCounters } from '../etl/run-result';
+import { PartnerDigests } from '../etl/unchanged/partner-digests';
+import { findRun } from '../jobs/job-runs.repository';
+import { hasChanges } from '../jobs/run-changes.service';
+import type { RunNumber } from '../jobs/run-progress.repository';
+import { beginRunChange, endChange } from '../partners/catalog-changes';
+import { lockPartner } from '../partners/partner-lock';
+import { runNotKept } from '../shared/errors';
+import { formatId } from '../shared/ids';
+import { completeRevert, type StartedRevert } from './reverts.repository';
+
+/** A revert that fails because products were changed since. */
+export class RevertConflicts extends FeedFailure {
+  constructor(
+    reason: string,
+    readonly conflicts: number,
+  ) {
+    super(reason);
+  }
+}
+
+/** Converts the numbers of a revert to the counters of a run: conflicts are skipped. */
+export function revertCounters({
+  updated,
+  withdrawn,
+  restored,
+  unchanged,
+  conflicts,
+}: RevertCounts): RunCounters {
+  return {
+    processed: updated + unchanged + conflicts,
+    inserted: 0,
+    updated,
+    unchanged,
+    skipped: conflicts,
+    withdrawn,
+    restored,
+  };
+}
+
+/** Says why a revert with conflicts fails, and what to do. */
+export function conflictText(conflicts: number, revertsRun: number): string {
+  const what = conflicts === 1 ? '1 product was' : `${conflicts} products were`;
+  const them = conflicts === 1 ? 'it' : 'them';
+  return `${what} changed since run ${revertsRun}. Revert the later runs first, or leave ${them} alone with on_conflict=skip.`;
+}
+
+const nothing: RevertCounts = { updated: 0, withdrawn: 0, restored: 0, unchanged: 0, conflicts: 0 };
+
+/**
+ * Undoes a run of a job in the transaction of a claimed revert, and completes the revert.
+ *
+ * One change of the catalog, with one instant, as a load makes. Manual changes of other products stay for the next load.
+ * @throws FeedFailure, RevertConflicts
+ */
+export async function runRevert(
+  trx: Knex.Transaction,
+  { jobId, run, partnerId }: RunNumber & { partnerId: number },
+  { revertsRun, skipsConflicts }: StartedRevert,
+): Promise<RunCounters> {
+  if (!(await lockPartner(trx, partnerId))) {
+    throw new FeedFailure('The partner was merged into another one during the revert: request it again.');
+  }
+  const undone = await findRun(trx, { jobId, run: revertsRun, scope: null });
+  const kept = await findRunChange(
+    trx,
+    { jobId, run: revertsRun },
+    undone !== undefined && hasChanges(undone),
+  );
+  if (kept === 'not kept') throw new FeedFailure(runNotKept(formatId('JV', jobId), revertsRun).message);
+  const change = await beginRunChange(trx, partnerId);
+  const counts = kept.change
+    ? await applyRevert(trx, kept.change, change, ({ conflicts }) => {
+        if (conflicts === 0 || skipsConflicts) return;
+        throw new RevertConflicts(conflictText(conflicts, revertsRun), conflicts);
+      })
+    : nothing;
+  const hasWritten = counts.updated + counts.withdrawn > 0;
+  if (hasWritten) await forget(trx, partnerId);
+  const counters = revertCounters(counts);
+  await completeRevert(trx, { jobId, run }, counters);
+  if (hasWritten) await endChange(trx, change, counts.withdrawn > 0, { jobId, run });
+  return counters;
+}
+
+async function forget(trx: Knex.Transaction, partnerId: number): Promise<void> {
+  const digests = new PartnerDigests(trx, partnerId);
+  try {
+    await forgetReverted(trx, partnerId, digests);
+  } finally {
+    digests.release();
+  }
+}
