@@ -91,28 +91,50 @@ const ruled: Record<string, fc.Arbitrary<string>> = {
   q: fc.array(fc.stringMatching(/^[a-zé]{2,9}$/), { maxLength: 8 }).map((words) => words.join(' ')),
 };
 
+/** No schema expresses that the names `.` and `..` are reserved. */
+function hasNoReservedName(body: unknown): boolean {
+  const { partner_name: name } = body as { partner_name?: unknown };
+  return typeof name !== 'string' || !['.', '..'].includes(name.trim());
+}
+
+/** Parameters that are refused for some feeds, at some times or with other parameters. */
+const oftenRefused = ['max_withdrawn', 'as_of'];
+
 function rightRequest(operation: Operation): fc.Arbitrary<Request> {
   const path = Object.fromEntries(
     inPlace(operation, 'path').map(({ name, example }) => [name, anyId(example)]),
   );
   const query = Object.fromEntries(
-    inPlace(operation, 'query').map(({ name, schema }) => [name, ruled[name] ?? asText(schema)]),
+    inPlace(operation, 'query')
+      .filter(({ name }) => !oftenRefused.includes(name))
+      .map(({ name, schema }) => [name, ruled[name] ?? asText(schema)]),
   );
   return fc.record({
     path: fc.record(path),
     query: fc.record(query, { requiredKeys: [] }) as fc.Arbitrary<Record<string, string>>,
-    body: operation.body ? fitting(operation.body) : fc.constant(undefined),
+    body: operation.body ? fitting(operation.body).filter(hasNoReservedName) : fc.constant(undefined),
   });
 }
 
 /** Texts that are no value of a query parameter. */
-function wrongTexts({ schema: node }: Parameter): fc.Arbitrary<string>[] {
+function wrongTexts({ schema: node, allowEmptyValue }: Parameter): fc.Arbitrary<string>[] {
   const schema = resolve<Schema>(node);
   const beyond = beyondLimits(schema).map((values) => values.map(String));
+  if (schema.type === 'boolean') return [fc.constantFrom('0', '1', 'True', ' true', 'yes', 'null')];
   if (schema.type !== 'integer') return beyond.map((texts) => texts.filter((text) => text !== ''));
   return [
     ...beyond,
-    fc.constantFrom('', ' 1', '1.5', '1e1', '0x10', 'one', '1,0', 'NaN', '99999999999999999999'),
+    fc.constantFrom(
+      ...(allowEmptyValue ? [] : ['']),
+      ' 1',
+      '1.5',
+      '1e1',
+      '0x10',
+      'one',
+      '1,0',
+      'NaN',
+      '99999999999999999999',
+    ),
   ];
 }
 

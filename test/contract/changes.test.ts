@@ -130,7 +130,7 @@ describe('the changes between two documents', () => {
        "additive GET /orders/{order_id}: Other credentials, or none, are accepted too.",
        "additive GET /orders/{order_id}: added responses/200/content/application/json/schema/properties/note",
        "additive GET /orders/{order_id}: added security",
-       "additive GET /orders: added parameters/3",
+       "additive GET /orders: added parameters/4",
        "additive GET /orders: added responses/200/content/application/json/schema/properties/items/items/properties/note",
        "additive POST /orders: added responses/201/content/application/json/schema/properties/note",
        "additive webhook order.changed: added",
@@ -207,6 +207,17 @@ describe('a response body that requires a parameter', () => {
 
   it('is breaking if clients may send the parameter', () => {
     expect(changes('cursor')).not.toEqual([]);
+  });
+
+  it('is additive if the parameter is new, also where it is a part of the body', () => {
+    const inItems = (parameter: string) =>
+      changesOf(({ components }) => {
+        const { items } = components.schemas.OrderList.properties;
+        items.items = { anyOf: [items.items, { type: 'string', 'x-only-with': parameter }] };
+      }).filter((change) => change.startsWith('breaking'));
+
+    expect(inItems('status')).toEqual([]);
+    expect(inItems('cursor')).not.toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@ import * as cancelServiceModule from '../../src/runs/cancel.service';
 import * as runReporterModule from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { claimKey } from '../../src/idempotency/idempotency.repository';
+import { claimKeys } from '../../src/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/products/search-index';
 import { lockJob } from '../../src/runs/queue.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
@@ -14,12 +14,22 @@ import {
   testKey,
   type TestService,
 } from '../support/service';
-import { documentedResponses, operations, type Operation } from '../support/contract';
+import { documentedResponses, operations, withQuery, type Operation } from '../support/contract';
 import { eventually } from '../support/harness';
 import { startFakeDatabase } from '../support/databases';
+import { beginHistoryAt, withoutHistory, writeHistory } from '../support/history';
 import { leaveRunning, whileLoading, whileReading } from '../support/held-runs';
 import { excelWorkbook } from '../support/samples';
-import { filePart, formBody, formType, partnerPart, sendRaw, type RawRequest } from '../support/requests';
+import {
+  fieldPart,
+  filePart,
+  formBody,
+  formType,
+  partnerPart,
+  sendRaw,
+  type RawRequest,
+} from '../support/requests';
+import { formatPath, putFormat } from '../support/formats';
 import { rawFilePath } from '../support/stored';
 
 /** Preconditions of the replays, with the identifiers of the examples. */
@@ -32,6 +42,8 @@ export interface State {
   api: ApiClient;
   /** FD00001 is there, its file is gone. */
   withoutFiles: ApiClient;
+  /** FD00001 is loaded; its raw file and its row issues were removed. Its products are older than the history. */
+  pruned: ApiClient;
   /** A client that falls silent is dropped soon. */
   impatientUrl: string;
   /** The database does not respond. */
@@ -76,6 +88,19 @@ export async function startState(): Promise<State> {
   await withoutFiles.api.uploadFeed('sku,product_name\nA,A\n');
   for (const feedId of [lost.feedId, 'FD00002']) await rm(await rawFilePath(withoutFiles, feedId));
 
+  const pruned = await startTestService();
+  await pruned.api.loadFeed(springFile);
+  await pruned.db('feeds').update({ raw_file_removed_at: new Date('2027-03-01T03:00:00Z') });
+  await pruned.db('validation_jobs').update({ issues_removed_at: new Date() });
+  await pruned.db.raw(
+    'insert into source_digests select feed_id, record_offset, sha256(cast(sku as bytea)) from products where product_id = 1',
+  );
+  await pruned.db('catalog_versions').where('job_id', 1).delete();
+  await beginHistoryAt(pruned, '2026-03-01T09:31:00.123456Z');
+  await withoutHistory(pruned, (trx) =>
+    trx('products').update({ created_at: '2026-02-01T00:00:00Z', run_id: null }),
+  );
+
   const impatient = await startTestService({ server: { idleMilliseconds: 100 } });
   const nowhere = await startFakeDatabase((connection) => connection.end());
   const exhausted = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
@@ -86,6 +111,7 @@ export async function startState(): Promise<State> {
     service,
     api,
     withoutFiles: withoutFiles.api,
+    pruned: pruned.api,
     impatientUrl: impatient.url,
     withoutDatabase: (await startAppAt(nowhere.address)).api,
     exhausted: exhausted.api,
@@ -110,6 +136,12 @@ function exampleOf(operation: string, code: number): string {
   return found!.examples.example as string;
 }
 
+const tentAt = (price: string) => ({
+  sku: 'TENT-2',
+  product_name: 'Two-person tent',
+  price,
+  currency: 'EUR',
+});
 const unclosed = 'sku,product_name\nA,"A\n';
 const partnerName = 'Acme Outdoor';
 const orderOf = (...productIds: string[]) => ({
@@ -120,6 +152,13 @@ const orderOf = (...productIds: string[]) => ({
 /** Replays by operation, status and name of the example. */
 export const replays: Record<string, Replay> = {
   ...ofEveryOperation(),
+
+  'listFeeds 200 page': ({ api }) => api.get('/feeds?partner_name=Acme%20Outdoor&limit=100'),
+  'listFeeds 200 empty': ({ api }) => api.get('/feeds?partner_name=Unknown'),
+  'listFeeds 400 example': ({ api }) => api.get('/feeds?cursor=x'),
+  'listFeeds 422 unknown_status': ({ api }) => api.get('/feeds?status=loaded'),
+  'listFeeds 422 not_a_time': ({ api }) => api.get('/feeds?uploaded_from=2026-03-01'),
+  'listFeeds 422 not_a_day': ({ api }) => api.get('/feeds?uploaded_to=2026-02-30T00:00:00Z'),
 
   'uploadFeed 201 example': ({ api }) => api.upload({ partnerName: 'New Partner', csv: springFile }),
   'uploadFeed 400 not_csv': ({ api }) => api.upload({ partnerName, csv: springFile, fileName: 'feed.xlsx' }),
@@ -139,6 +178,19 @@ export const replays: Record<string, Replay> = {
     await uploadWithKey(api, 'used for an upload', springFile);
     return uploadWithKey(api, 'used for an upload', `${springFile}LAMP-1,Head lamp,,,,,,\n`);
   },
+  'uploadFeed 422 unknown_format': ({ api }) =>
+    api.upload({ partnerName, csv: springFile, fields: { format: 'weekly' } }),
+  'uploadFeed 422 format_without_name': async ({ api }) => {
+    await putFormat(api, partnerName, 'stock-levels', { columns: { sku: { from: ['sku'] } } });
+    return api.upload({ partnerName, csv: springFile, fields: { format: 'stock-levels' } });
+  },
+  'uploadFeed 422 field_after_file': ({ api }) =>
+    api.send('POST', '/feeds/upload', {
+      headers: { 'content-type': formType },
+      body: formBody([partnerPart(), filePart(springFile), fieldPart('mode', 'replace')]),
+    }),
+  'uploadFeed 422 rejects_file': ({ api }) =>
+    api.upload({ partnerName, csv: '_line,_codes,sku,product_name\n', fields: { mode: 'replace' } }),
   'uploadFeed 422 blank_partner_name': ({ api }) => api.upload({ partnerName: '', csv: springFile }),
 
   'getFeedProfile 200 example': ({ api }) => api.get('/feeds/profile'),
@@ -193,6 +245,8 @@ export const replays: Record<string, Replay> = {
     return withoutFiles.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
   },
   'runJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/run'),
+  'runJob 422 not_replace': ({ api }) => api.post('/jobs/JV00001/run?max_withdrawn=3214'),
+  'runJob 422 negative': ({ api }) => api.post('/jobs/JV00001/run?max_withdrawn=-1'),
   'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
   'runJob 409 running': async () => {
     const service = await startTestService();
@@ -250,10 +304,53 @@ export const replays: Record<string, Replay> = {
   'cancelJob 404 example': ({ api }) => api.post('/jobs/JV00099/cancel'),
   'cancelJob 409 example': ({ api }) => api.post('/jobs/JV00001/cancel'),
 
-  'listJobIssues 200 example': ({ api }) => api.get('/jobs/JV00001/issues'),
+  'listJobIssues 200 issues': ({ api }) => api.get('/jobs/JV00001/issues'),
+  'listJobIssues 200 removed': ({ pruned }) => pruned.get('/jobs/JV00001/issues'),
   'listJobIssues 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/issues?cursor=x'),
   'listJobIssues 404 example': ({ api }) => api.get('/jobs/JV00099/issues'),
   'listJobIssues 422 example': ({ api }) => api.get('/jobs/JV00001/issues?limit=5000'),
+
+  'listJobRuns 200 runs': ({ api }) => api.get('/jobs/JV00001/runs'),
+  'listJobRuns 200 none': ({ api }) => api.get('/jobs/JV00002/runs'),
+  'listJobRuns 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/runs?cursor=x'),
+  'listJobRuns 404 example': ({ api }) => api.get('/jobs/JV00099/runs'),
+  'listJobRuns 422 example': ({ api }) => api.get('/jobs/JV00001/runs?limit=5000'),
+
+  'listRunChanges 200 load': ({ api }) => api.get('/jobs/JV00001/changes?run=1&limit=1'),
+  'listRunChanges 200 failed': async ({ api }) => {
+    const { jobId } = await api.loadFeed(unclosed);
+    return api.get(`/jobs/${jobId}/changes?run=1`);
+  },
+  'listRunChanges 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/changes?run=1&cursor=x'),
+  'listRunChanges 404 unknown_job': ({ api }) => api.get('/jobs/JV00099/changes?run=1'),
+  'listRunChanges 404 unknown_run': ({ api }) => api.get('/jobs/JV00001/changes?run=99'),
+  'listRunChanges 422 example': ({ api }) => api.get('/jobs/JV00001/changes?run=0'),
+
+  'revertRun 200 completed': () => revertOf(1),
+  'revertRun 200 dry_run': () => revertOf(2, { query: '&dry_run=true' }),
+  'revertRun 202 example': () => revertOf(1, { headers: { prefer: 'respond-async' } }),
+  'revertRun 400 invalid_cursor': ({ api }) => api.post('/jobs/JV00001/revert?run=1&dry_run=true&cursor=x'),
+  'revertRun 404 unknown_job': ({ api }) => api.post('/jobs/JV00099/revert?run=1'),
+  'revertRun 404 unknown_run': ({ api }) => api.post('/jobs/JV00001/revert?run=99'),
+  'revertRun 409 conflicts': () => revertOf(2),
+  'revertRun 409 not_completed': () =>
+    revertOf(4, { before: async ({ api }) => await api.loadFeed(unclosed) }),
+  'revertRun 409 reverted': () =>
+    revertOf(1, {
+      before: async ({ api }) => {
+        await api.post('/jobs/JV00001/revert?run=1');
+      },
+    }),
+  'revertRun 409 history_not_kept': ({ pruned }) => pruned.post('/jobs/JV00001/revert?run=1'),
+  'revertRun 409 running': () =>
+    revertOf(1, {
+      before: (service) => leaveRunning(service, { feedId: 'FD00001', jobId: 'JV00001' }),
+    }),
+  'revertRun 409 waiting': () =>
+    revertOf(1, {
+      before: async ({ api }) => await api.post('/jobs/JV00001/run', undefined, { prefer: 'respond-async' }),
+    }),
+  'revertRun 422 example': ({ api }) => api.post('/jobs/JV00001/revert?run=0'),
 
   'planJob 200 completed': ({ api }) => api.post('/jobs/JV00002/plan'),
   'planJob 200 failed': async ({ api }) => {
@@ -288,14 +385,137 @@ export const replays: Record<string, Replay> = {
     api.get('/products?q=one%20two%20three%20four%20five%20six%20seven%20eight%20nine'),
   'listProducts 422 word_too_short': ({ api }) => api.get('/products?q=2%20pers'),
 
+  'listProducts 410 example': ({ pruned }) =>
+    pruned.get('/products?partner_name=Acme%20Outdoor&as_of=2026-02-15T00:00:00Z'),
+  'listProducts 422 future': ({ api }) => api.get('/products?partner_name=x&as_of=2126-03-01T00:00:00Z'),
+  'listProducts 422 as_of_of_all_partners': ({ api }) => api.get('/products?as_of=2026-03-01T00:00:00Z'),
+  'listProducts 422 as_of_in_other_order': ({ api }) =>
+    api.get('/products?partner_name=x&as_of=2026-03-01T00:00:00Z&sort_by=price&order=desc&q=tent'),
+
+  'listFormats 200 first': ({ api }) => api.get('/formats?limit=1'),
+  'listFormats 200 of_partner': async ({ api }) => {
+    await putWeekly(api);
+    return api.get('/formats?partner_name=Acme%20Outdoor');
+  },
+  'listFormats 200 empty': ({ api }) => api.get('/formats?partner_name=Unknown'),
+  'listFormats 400 invalid_cursor': ({ api }) => api.get('/formats?cursor=%00'),
+  'listFormats 422 not_an_integer': ({ api }) => api.get('/formats?limit=ten'),
+  'listFormats 422 too_large': ({ api }) => api.get('/formats?limit=101'),
+  'getFormat 200 example': async ({ api }) => {
+    await putWeekly(api);
+    return api.get(weeklyPath);
+  },
+  'getFormat 404 unknown_format': ({ api }) => api.get(formatPath(partnerName, 'unknown')),
+  'getFormat 404 unknown_partner': ({ api }) => api.get(formatPath('Unknown', 'unknown')),
+  'replaceFormat 200 example': ({ api }) => putWeekly(api),
+  'replaceFormat 400 malformed_json': ({ api }) =>
+    api.send('PUT', weeklyPath, { headers: { 'content-type': 'application/json' }, body: '{' }),
+  'replaceFormat 409 example': async ({ service, api }) => {
+    await api.send('DELETE', weeklyPath);
+    await service.db.raw(
+      `insert into partner_formats (partner_id, format_name, definition)
+       select partner_id, 'many-' || n, '{"columns":{"sku":{"from":["sku"]}}}'
+       from partners, generate_series(1, 100) as n where partner_name = ?`,
+      [partnerName],
+    );
+    const response = await putWeekly(api);
+    await service.db('partner_formats').whereLike('format_name', 'many-%').delete();
+    return response;
+  },
+  'replaceFormat 422 faults': ({ api }) =>
+    putFormat(api, partnerName, 'weekly-price-list', {
+      decimal_separator: 'komma',
+      columns: {
+        sku: { from: ['Artikelnummer'] },
+        preis: { from: ['Preis'] },
+        currency: { from: ['Währung'], value: 'EUR' },
+      },
+    }),
+  'replaceFormat 422 built_in': ({ api }) => putFormat(api, partnerName, 'shopify'),
+  'replaceFormat 422 no_body': ({ api }) => api.send('PUT', weeklyPath),
+  'deleteFormat 200 example': async ({ api }) => {
+    await putWeekly(api);
+    return api.send('DELETE', weeklyPath);
+  },
+  'deleteFormat 404 unknown_format': ({ api }) => api.send('DELETE', formatPath(partnerName, 'unknown')),
+  'deleteFormat 404 unknown_partner': ({ api }) => api.send('DELETE', formatPath('Unknown', 'unknown')),
+  'listPartners 200 page': ({ api }) => api.get('/partners?limit=1'),
+  'listPartners 200 empty': ({ api }) => api.get('/partners?q=Unknown'),
+  'listPartners 400 invalid_cursor': ({ api }) => api.get('/partners?cursor=%00'),
+  'listPartners 422 not_an_integer': ({ api }) => api.get('/partners?limit=ten'),
+  'listPartners 422 too_large': ({ api }) => api.get('/partners?limit=101'),
+  'getPartner 200 loaded': ({ api }) => api.get('/partners/Acme%20Outdoor'),
+  'getPartner 200 new': async ({ api }) => {
+    await api.uploadFeed(springFile, 'Not Loaded Yet');
+    return api.get('/partners/Not%20Loaded%20Yet');
+  },
+  'getPartner 404 example': ({ api }) => api.get('/partners/Unknown'),
+  'downloadPartnerProducts 200 example': async ({ api }) => {
+    await api.loadFeed(springFile, 'Exporting');
+    return api.get('/partners/Exporting/products.csv');
+  },
+  'downloadPartnerProducts 404 example': ({ api }) => api.get('/partners/Unknown/products.csv'),
   'listProductFacets 200 values': ({ api }) =>
     api.get('/products/facets?field=category&partner_name=Acme%20Outdoor'),
   'listProductFacets 200 empty': ({ api }) => api.get('/products/facets?partner_name=Unknown'),
   'listProductFacets 422 unknown_field': ({ api }) => api.get('/products/facets?field=price'),
   'listProductFacets 422 word_too_short': ({ api }) => api.get('/products/facets?q=2%20pers'),
 
-  'getProduct 200 example': ({ api }) => api.get('/products/PR00001'),
+  'getProduct 200 active': ({ api }) => api.get('/products/PR00001'),
+  'getProduct 200 withdrawn': async ({ api }) => {
+    await api.post('/products/PR00003/withdraw');
+    return api.get('/products/PR00003');
+  },
   'getProduct 404 example': ({ api }) => api.get('/products/PR00099'),
+  'getProduct 410 example': ({ pruned }) => pruned.get('/products/PR00001?as_of=2026-02-15T00:00:00Z'),
+  'getProduct 422 future': ({ api }) => api.get('/products/PR00001?as_of=2126-03-01T00:00:00Z'),
+  'getProduct 422 not_a_time': ({ api }) => api.get('/products/PR00001?as_of=2026-03-01'),
+
+  'listProductHistory 200 versions': async ({ service, api }) => {
+    const first = await api.uploadFeed(springFile, 'Historian');
+    const { 'TENT-2': id } = await writeHistory(service, first, [
+      { at: '2026-03-01T09:31:00.123456Z', write: [tentAt('189.90')] },
+      { at: '2026-03-02T09:31:00.654321Z', write: [tentAt('179.90')] },
+    ]);
+    return api.get(`/products/${id}/history`);
+  },
+  'listProductHistory 200 withdrawn': async ({ service, api }) => {
+    const feed = await api.uploadFeed(springFile, 'Withdrawing');
+    const { 'TENT-2': id } = await writeHistory(service, feed, [
+      { at: '2026-03-01T09:31:00.123456Z', write: [tentAt('189.90')] },
+      { at: '2026-03-05T09:31:00.000123Z', withdraw: ['TENT-2'], isSingle: true },
+    ]);
+    return api.get(`/products/${id}/history?limit=1`);
+  },
+  'listProductHistory 400 invalid_cursor': ({ api }) => api.get('/products/PR00001/history?cursor=x'),
+  'listProductHistory 404 example': ({ api }) => api.get('/products/PR00099/history'),
+  'listProductHistory 422 example': ({ api }) => api.get('/products/PR00001/history?limit=101'),
+
+  'getProductPrices 200 reduced': async ({ service, api }) => {
+    const feed = await api.uploadFeed(springFile, 'Reducing');
+    const { 'TENT-2': id } = await writeHistory(service, feed, [
+      { at: '2026-02-01T09:31:00Z', write: [tentAt('179.90')] },
+      { at: '2026-03-10T09:31:00Z', write: [tentAt('189.90')] },
+      { at: '2026-03-20T09:31:00Z', write: [tentAt('159.90')] },
+    ]);
+    return api.get(`/products/${id}/prices`);
+  },
+  'getProductPrices 200 new': async ({ service, api }) => {
+    const feed = await api.uploadFeed(springFile, 'Beginning');
+    const { 'TENT-2': id } = await writeHistory(service, feed, [
+      { at: '2026-03-01T09:31:00.123456Z', write: [tentAt('24.50')] },
+    ]);
+    return api.get(`/products/${id}/prices`);
+  },
+  'getProductPrices 404 example': ({ api }) => api.get('/products/PR00099/prices'),
+  'getProductPrices 422 example': ({ api }) => api.get('/products/PR00001/prices?days=1000'),
+
+  'getProductSource 200 record': ({ api }) => api.get('/products/PR00001/source'),
+  'getProductSource 200 file_removed': ({ pruned }) => pruned.get('/products/PR00001/source'),
+  'getProductSource 404 example': ({ api }) => api.get('/products/PR00099/source'),
+
+  'withdrawProduct 200 example': ({ api }) => api.post('/products/PR00003/withdraw'),
+  'withdrawProduct 404 example': ({ api }) => api.post('/products/PR00099/withdraw'),
 
   'listProductsByFeed 200 page': ({ api }) => api.get('/products/by-feed/FD00001?limit=1'),
   'listProductsByFeed 200 empty': ({ api }) => api.get('/products/by-feed/FD00099'),
@@ -336,6 +556,9 @@ export const replays: Record<string, Replay> = {
   'listOrders 422 too_large': ({ api }) => api.get('/orders?limit=101'),
   'getOrder 200 example': ({ api }) => api.get('/orders/OR00001'),
   'getOrder 404 example': ({ api }) => api.get('/orders/OR00099'),
+  'getOrderItemSource 200 example': ({ api }) => api.get('/orders/OR00001/items/OI00001/source'),
+  'getOrderItemSource 404 unknown_order': ({ api }) => api.get('/orders/OR00099/items/OI00001/source'),
+  'getOrderItemSource 404 unknown_item': ({ api }) => api.get('/orders/OR00001/items/OI00099/source'),
 
   'getSalesByPartner 200 example': ({ api }) => api.get('/analytics/sales-by-partner'),
   'getSalesByPartner 422 example': ({ api }) => api.get('/analytics/sales-by-partner?currency=eur'),
@@ -350,17 +573,35 @@ export const replays: Record<string, Replay> = {
   'getHealth 200 unhealthy': ({ withoutDatabase }) => withoutDatabase.get('/health'),
 };
 
+const weeklyPath = formatPath(partnerName, 'weekly-price-list');
+
+/** Stores the format of the document's examples. */
+function putWeekly(api: ApiClient): Promise<ApiResponse> {
+  return sendExample(
+    api,
+    operations.find(({ operationId }) => operationId === 'replaceFormat')!,
+  );
+}
+
 /** Replays of responses that all operations share. */
 function ofEveryOperation(): Record<string, Replay> {
   const byStatus: Record<string, (operation: Operation, state: State) => Promise<ApiResponse>> = {
     401: (operation, { api }) => sendExample(api.withKey('wrong'), operation),
     403: (operation, { limited }) => sendExample(limited, operation),
+    410: (operation, { pruned }) => sendExample(pruned, operation),
     408: ({ method, path }, { impatientUrl }) =>
       sendOpen(impatientUrl, { method, path, chunks: ['{'], headers: { 'content-length': 100 } }),
     413: ({ method, path }, { service }) =>
       sendOpen(service.url, { method, path, headers: { 'content-length': 2 * 1024 ** 3 } }),
     415: ({ method, path }, { api }) =>
       api.send(method, path, { headers: { 'content-type': 'text/plain' }, body: 'x' }),
+    422: ({ method, examplePath, exampleBody }, { api }) => {
+      const { headers, body } = exampleBody();
+      return api.send(method, withQuery(examplePath, 'partnername=Acme%20Outdoor'), {
+        headers: { ...(headers as object), prefer: 'handling=strict' },
+        body,
+      });
+    },
     429: (operation, { exhausted }) => sendExample(exhausted, operation),
     500: (operation, { failing }) => sendExample(failing, operation),
     503: (operation, { draining }) => sendExample(draining, operation),
@@ -389,6 +630,30 @@ function ofEveryOperation(): Record<string, Replay> {
   return Object.fromEntries(entries.filter((entry): entry is [string, Replay] => entry[1] !== undefined));
 }
 
+/** Reverts run 1 of a job. The first feed has a tent, the second changes its price and has a lamp, the third changes the price. */
+async function revertOf(
+  job: number,
+  {
+    query = '',
+    headers = {},
+    before,
+  }: {
+    query?: string;
+    headers?: Record<string, string>;
+    before?: (service: TestService) => Promise<unknown>;
+  } = {},
+): Promise<ApiResponse> {
+  const service = await startTestService();
+  const header = 'sku,product_name,price\n';
+  await service.api.loadFeed(`${header}TENT-2,Two-person tent,189.90\n`);
+  if (job > 1) {
+    await service.api.loadFeed(`${header}TENT-2,Two-person tent,179.90\nLAMP-1,Head lamp,24.50\n`);
+    await service.api.loadFeed(`${header}TENT-2,Two-person tent,169.90\n`);
+  }
+  await before?.(service);
+  return service.api.post(`/jobs/JV0000${job}/revert?run=1${query}`, undefined, headers);
+}
+
 function sendExample(api: ApiClient, { method, examplePath, exampleBody }: Operation): Promise<ApiResponse> {
   return api.send(method, examplePath, exampleBody());
 }
@@ -408,7 +673,7 @@ function uploadWithKey(api: ApiClient, key: string, csv: string): Promise<ApiRes
 async function whileKeyIsHeld({ db }: TestService, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
   const claim = await db.transaction();
   const apiKeyDigest = createHash('sha256').update(testKey).digest();
-  await claimKey(claim, { apiKeyDigest, text: 'held' });
+  await claimKeys(claim, [{ apiKeyDigest, text: 'held' }]);
   const answer = await send();
   await claim.rollback();
   return answer;
@@ -420,7 +685,7 @@ function postForm(api: ApiClient, path: string, body: string): Promise<ApiRespon
 
 /** Sends a request whose body does not end. */
 async function sendOpen(url: string, request: RawRequest): Promise<ApiResponse> {
-  const type = request.path === '/orders' ? 'application/json' : formType;
+  const type = /^\/feeds\//.test(request.path) ? formType : 'application/json';
   const headers = { 'x-api-key': testKey, 'content-type': type, ...request.headers };
   const answer = await sendRaw(url, { ...request, headers, unfinished: true });
   return {

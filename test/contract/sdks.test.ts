@@ -215,7 +215,7 @@ describe('the summary of a job', () => {
     const program = (imports: string, schema: (name: string) => string) => `${imports}
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 export const isSummaryOrNull: Equal<${schema('Job')}['summary'], ${schema('RunSummary')} | null> = true;
-export const counters: ${schema('RunSummary')} = { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1 };
+export const counters: ${schema('RunSummary')} = { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1, withdrawn: 0, restored: 0 };
 `;
     await writeFile(
       join(folder, 'hey-api', 'summary.ts'),

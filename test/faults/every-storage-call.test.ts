@@ -130,6 +130,17 @@ const download: Work = {
   failure: expectUnavailable,
 };
 
+const source: Work = {
+  prepare: async ({ api }) => {
+    const { feedId } = await api.loadFeed(csv, newPartner());
+    return (await api.get(`/products/by-feed/${feedId}`)).body.items[1].product_id as string;
+  },
+  send: ({ api }, productId) => api.get(`/products/${productId}/source`),
+  check: ({ status, body }) =>
+    expect({ status, text: body.record_text as unknown }).toEqual({ status: 200, text: 'B,Lamp,7.50' }),
+  failure: expectUnavailable,
+};
+
 const createOrder: Work = {
   prepare: async ({ api }) => {
     await api.loadFeed(csv);
@@ -180,6 +191,7 @@ describe('the Nth call of the local store', () => {
       ['an upload', upload(csv), 2],
       ['a run', run, 1],
       ['a download', download, 1],
+      ['the source of a product', source, 1],
       ['an order', createOrder, 0],
     ])('%s gets a clear response, leaves consistent data, and can be retried', async (_what, work, calls) => {
       expect(await failEvery(subject, work, fate)).toBe(calls);
@@ -206,6 +218,7 @@ describe('the Nth request to S3', () => {
       // Put, head, copy, delete.
       ['an upload', upload(csv), 4],
       ['a run', run, 1],
+      ['the source of a product', source, 1],
     ])('%s gets a clear response, leaves consistent data, and can be retried', async (_what, work, calls) => {
       expect(await failEvery(subject, work, fate)).toBe(calls);
     });

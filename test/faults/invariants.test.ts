@@ -37,6 +37,12 @@ it('finds nothing in consistent data', async () => {
   expect(await find()).toEqual([]);
 });
 
+/** Makes the transaction a change of the catalog whose number is so much greater than the last one. */
+const changeAfter = (more: number) =>
+  `select set_config('partner_catalog.change', cast(max(run_id) + ${more} as text), true) from catalog_versions`;
+/** Makes versions that have ended manual changes again. */
+const resetPending = 'update product_versions set until_run_id = 9223372036854775807';
+
 describe('finds', () => {
   it.each<[string, RegExp, string[]]>([
     [
@@ -51,6 +57,16 @@ describe('finds', () => {
         "update validation_jobs set status = 'failed', failure_reason = 'x', inserted = 0, skipped = processed where job_id = 1",
         "update feeds set status = 'failed' where feed_id = 1",
       ],
+    ],
+    [
+      'an object of a feed whose raw file was removed',
+      /^a feed whose removed file is there/,
+      ['update feeds set raw_file_removed_at = now() where feed_id = 1'],
+    ],
+    [
+      'an object that was not deleted',
+      /^an object that is still to be deleted/,
+      ["insert into removed_objects values ('local', 'raw/x')"],
     ],
     [
       'a feed that is loaded by half',
@@ -118,6 +134,49 @@ describe('finds', () => {
         'alter table validation_jobs drop constraint validation_jobs_rows_accounted_for',
         'update validation_jobs set processed = 4 where job_id = 1',
       ],
+    ],
+    [
+      'a version that ends before it begins',
+      /^a version that does not begin/,
+      [changeAfter(0), 'update products set price = 6 where product_id = 1'],
+    ],
+    [
+      'a version whose end is not the number of the product',
+      /^a product that does not begin/,
+      [changeAfter(1), 'update products set price = 6 where product_id = 1'],
+    ],
+    [
+      'a manual change that a run has passed over',
+      /^a pending version/,
+      ['update products set price = 6', changeAfter(1), 'update products set run_id = 1', resetPending],
+    ],
+    [
+      'a product of a change that is not known',
+      /^a product or version of a change that is not known/,
+      ["set local partner_catalog.change = 'none'", 'update products set run_id = 1'],
+    ],
+    [
+      'a change that is in force before an earlier one',
+      /^a change that is in force before/,
+      [
+        "insert into catalog_versions select max(run_id) + 1, max(partner_id), '2000-01-01' from catalog_versions",
+      ],
+    ],
+    [
+      'a change by a failed run',
+      /^a change by no completed run/,
+      ["update runs set status = 'failed', failure_reason = 'x'"],
+    ],
+    [
+      'more versions than a run has counted',
+      /^a run that has counted other changes/,
+      [changeAfter(0), 'update products set price = 6 where product_id = 1'],
+    ],
+    ['a run that is not in the list', /^a job whose last run is another/, ['delete from runs']],
+    [
+      'a run without an end',
+      /^a run that is stuck/,
+      ["update runs set status = 'running', finished_at = null"],
     ],
     [
       'a feed whose object is another',

@@ -1,52 +1,17 @@
-import { createTestDatabase } from '../support/databases';
-import type { Database } from '../../src/db/database';
+import { once } from 'node:events';
+import { runAdmin, startAdmin } from '../support/commands';
 import { FileStore } from '../../src/storage/file-store';
-import type { ObjectStore } from '../../src/storage/object-store';
 import { eventually, createTestFolder } from '../support/harness';
 import { findBroken } from '../support/invariants';
 import { filePart, formBody, partnerPart, OpenUpload } from '../support/requests';
-import { PostgresProxy, type DatabaseCall } from '../support/postgres-proxy';
-import { startService, type ServiceProcess } from '../support/process';
+import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';
 import { S3Front, type S3Request } from '../support/s3';
-import { testKey } from '../support/service';
 
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
 /** More than one part of an upload to S3. */
 const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(600);
 /** Several pieces of a COPY. */
 const manyRows = csv + Array.from({ length: 5_000 }, (_, at) => `S${at},Product ${at},1\n`).join('');
-
-/** A service that is killed and started again, on a database and a store that stay. */
-interface World {
-  db: Database;
-  proxy: PostgresProxy;
-  objectStore: ObjectStore;
-  env: Record<string, string>;
-  service: ServiceProcess;
-}
-
-async function startWorld(storeEnv: Record<string, string>, objectStore: ObjectStore): Promise<World> {
-  const { address, db } = await createTestDatabase();
-  const proxy = await PostgresProxy.to(address);
-  const env = { ...storeEnv, DATABASE_URL: proxy.url, API_KEYS: testKey };
-  return { db, proxy, objectStore, env, service: await startService({ env }) };
-}
-
-/** Kills the service with what it was doing held where it is, and starts it again. Nothing must be broken then. */
-async function killAndRestart(world: World): Promise<void> {
-  await world.service.stop('SIGKILL');
-  world.service = await startService({ env: world.env });
-  const { db, objectStore, service } = world;
-  expect(await findBroken({ db, objectStore, apis: [service.api] }, { orphans: true })).toEqual([]);
-}
-
-const says =
-  (text: string, applicationName = 'api') =>
-  (call: DatabaseCall) =>
-    call.applicationName === applicationName && call.sql.toLowerCase().includes(text);
-
-let partners = 0;
-const newPartner = () => `Partner ${++partners}`;
 
 /** The feeds of a partner. */
 const feedsOf = async ({ db }: World, partnerName: string): Promise<number[]> =>
@@ -59,9 +24,9 @@ const feedsOf = async ({ db }: World, partnerName: string): Promise<number[]> =>
 type UploadPhase = [string, { hold?: (world: World) => Promise<void>; isThere?: boolean; content?: string }];
 
 const holdStatement =
-  (text: string, what: 'call' | 'answer' = 'call') =>
+  (text: string) =>
   ({ proxy }: World) =>
-    proxy.hold(says(text), what).reached;
+    proxy.hold(says(text)).reached;
 
 /** One on the local store, and one on S3. */
 let local: World;
@@ -87,11 +52,13 @@ async function holdRequest(isHeld: (request: S3Request) => boolean): Promise<voi
 }
 
 describe('the process is killed during an upload', () => {
+  const holdCommit = (what: 'call' | 'answer') => (world: World) =>
+    world.proxy.hold(commits('insert into "feeds"'), what).reached;
   const phases: UploadPhase[] = [
     ['before its first byte is stored', { hold: holdStatement('nextval') }],
     ['when its object is stored, before the transaction', { hold: holdStatement('begin;') }],
-    ['when its rows are written, before the commit', { hold: holdStatement('commit;') }],
-    ['after the commit, before the answer', { hold: holdStatement('commit;', 'answer'), isThere: true }],
+    ['when its rows are written, before the commit', { hold: holdCommit('call') }],
+    ['after the commit, before the answer', { hold: holdCommit('answer'), isThere: true }],
   ];
 
   /** Uploads as far as the phase says, kills, and looks. Then the client sends it again. */
@@ -157,17 +124,40 @@ describe('the process is killed during a run', () => {
     (text: string, what: 'call' | 'answer' = 'call') =>
     () =>
       local.proxy.hold(says(text, 'etl'), what).reached;
+  const holdCommit = (what: 'call' | 'answer') => () =>
+    local.proxy.hold(commits('insert into products', 'etl'), what).reached;
 
   it.each<[string, () => Promise<void>, 'failed' | 'completed']>([
     ['after its claim', holdEtl('pg_try_advisory_xact_lock', 'answer'), 'completed'],
     ['after it is shown as running', holdEtl('run_count + 1', 'answer'), 'failed'],
     ['while it copies', () => local.proxy.hold(({ kind }) => kind === 'copy data').reached, 'failed'],
     ['after it has written the products', holdEtl('insert into products', 'answer'), 'failed'],
-    ['before its commit', holdEtl('commit;'), 'failed'],
-    ['after its commit, before the answer', holdEtl('commit;', 'answer'), 'completed'],
+    ['before its commit', holdCommit('call'), 'failed'],
+    ['after its commit, before the answer', holdCommit('answer'), 'completed'],
   ])('%s', (_what, hold, status) => expectSafe(local, hold, status));
 
   it('while it reads', () => expectSafe(s3, () => holdRequest(({ method }) => method === 'GET'), 'failed'));
+
+  it('keeps what its request has confirmed for the retry, which withdraws once', async () => {
+    const partner = newPartner();
+    const replace = { mode: 'replace' };
+    const empty = await local.service.api.uploadFeed('sku,product_name\n', partner, replace);
+    await local.service.api.loadFeed(csv, partner, replace);
+    const held = local.proxy.hold(commits('update products set withdrawn_at', 'etl')).reached;
+    const path = `/jobs/${empty.jobId}/run?max_withdrawn=2&allow_older=true`;
+    await local.service.api.post(path, undefined, { prefer: 'respond-async' });
+    await held;
+
+    await killAndRestart(local);
+
+    const { api } = local.service;
+    const job = await eventually('the run has been retried', async () => {
+      const { body } = await api.get(`/jobs/${empty.jobId}`);
+      return body.finished_at !== null && body;
+    });
+    expect(job).toMatchObject({ status: 'completed', summary: { processed: 0, withdrawn: 2 } });
+    expect((await api.get(`/partners/${encodeURIComponent(partner)}`)).body.products).toBe(0);
+  });
 
   /** Runs a job as far as `hold` says, kills, and looks. Then the client runs it again. */
   async function expectSafe(
@@ -200,10 +190,54 @@ describe('the process is killed during a run', () => {
       summary: {
         processed: 5_003,
         skipped: 1,
+        withdrawn: 0,
+        restored: 0,
         updated: 0,
         inserted: isLoaded ? 0 : 5_002,
         unchanged: isLoaded ? 5_002 : 0,
       },
     });
   }
+});
+
+describe('the process is killed while it prunes', () => {
+  it.each<[string, () => Promise<void>]>([
+    [
+      'before raw files are marked as removed',
+      () => local.proxy.hold(commits('insert into removed_objects', 'admin'), 'call').reached,
+    ],
+    [
+      'after they are marked, before their objects are deleted',
+      () => local.proxy.hold(commits('insert into removed_objects', 'admin'), 'answer').reached,
+    ],
+    [
+      'after their objects are deleted, before that is recorded',
+      () => local.proxy.hold(says('delete from "removed_objects"', 'admin')).reached,
+    ],
+  ])('%s', async (_what, hold) => {
+    const { db, objectStore, env, service } = local;
+    const partner = newPartner();
+    const first = await service.api.loadFeed(csv, partner);
+    await service.api.loadFeed(`${csv}C,Stove,1\n`, partner);
+    const long = new Date('2026-01-01T00:00:00Z');
+    await db('feeds')
+      .update({ uploaded_at: long })
+      .where('feed_id', Number(first.feedId.slice(2)));
+    await db('validation_jobs')
+      .update({ finished_at: long })
+      .where('feed_id', Number(first.feedId.slice(2)));
+    const settings = { ...env, RAW_FILE_RETENTION_DAYS: '30' };
+    const held = hold();
+    const admin = startAdmin(settings, 'prune');
+    await held;
+
+    admin.kill('SIGKILL');
+    await once(admin, 'exit');
+
+    // The lease of the killed process has expired.
+    await db('retention').update({ leased_until: new Date(0) });
+    expect(await runAdmin(settings, 'prune')).toMatchObject({ code: 0, stderr: '' });
+    expect((await service.api.get(`/feeds/${first.feedId}/raw`)).status).toBe(410);
+    expect(await findBroken({ db, objectStore, apis: [service.api] })).toEqual([]);
+  });
 });

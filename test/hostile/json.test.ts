@@ -1,4 +1,4 @@
-import { operations } from '../support/contract';
+import { operations, withQuery } from '../support/contract';
 import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
@@ -59,7 +59,10 @@ describe('a body that names properties of every object', () => {
     '$title ignores them in the query',
     async ({ examplePath }) => {
       const { status } = await service.api.get(
-        `${examplePath}?__proto__[polluted]=1&a[__proto__][polluted]=1&constructor[prototype][polluted]=1&constructor.prototype.polluted=1&__proto__.polluted=1`,
+        withQuery(
+          examplePath,
+          `__proto__[polluted]=1&a[__proto__][polluted]=1&constructor[prototype][polluted]=1&constructor.prototype.polluted=1&__proto__.polluted=1`,
+        ),
       );
 
       expect([200, 404, 409]).toContain(status);

@@ -8,6 +8,7 @@ import { startTestService } from '../support/service';
 const callerWith = (key: string): Caller => ({
   keyDigest: createHash('sha256').update(key).digest(),
   keyName: key,
+  isConfigured: false,
   partnerName: null,
   isReadOnly: false,
 });

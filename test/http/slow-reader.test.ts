@@ -28,6 +28,8 @@ beforeAll(async () => {
     updated: 0,
     unchanged: 0,
     skipped: 0,
+    withdrawn: 0,
+    restored: 0,
   });
 });
 

@@ -7,6 +7,7 @@ import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { findRunTarget, listClaimable, queuedRunAttempts, requestRun } from '../../src/runs/queue.repository';
 import { eventually } from '../support/harness';
 import { whileReading } from '../support/held-runs';
+import { findBrokenHistory } from '../support/history-invariants';
 import { goodCsv } from '../support/requests';
 import { loadProducts } from '../support/catalog';
 import { startTestService, type TestService } from '../support/service';
@@ -33,6 +34,30 @@ const order = (partner_name: string, product_id: string) =>
   service.api.post('/orders', { partner_name, items: [{ product_id, quantity: 1 }] });
 
 describe('merging a partner into another one', () => {
+  it('moves formats, but none whose name the other partner has', async () => {
+    for (const name of [composed, decomposed]) {
+      await load(name, { A: '1' });
+      await service.db.raw(
+        `insert into partner_formats (partner_id, format_name, definition)
+         select partner_id, unnest(array['both', octet_length(partner_name)::text]), json_build_object('of', partner_name)
+         from partners where partner_name = ?`,
+        [name],
+      );
+    }
+
+    await merge(decomposed, composed);
+
+    const kept = await service
+      .db('partner_formats')
+      .orderBy('format_name')
+      .select('format_name', 'definition');
+    expect(kept).toEqual([
+      { format_name: '5', definition: { of: composed } },
+      { format_name: '6', definition: { of: decomposed } },
+      { format_name: 'both', definition: { of: composed } },
+    ]);
+  });
+
   it('moves feeds, products, orders, keys and webhooks, and keeps sales figures right', async () => {
     const first = await load(composed, { OLD: '1', ONLY_COMPOSED: '2' });
     const second = await load(decomposed, { OLD: '10', NEW: '20', ONLY_DECOMPOSED: '30' });
@@ -76,6 +101,29 @@ describe('merging a partner into another one', () => {
     ]);
     const rerun = (await service.api.post(`/jobs/${second.jobId}/run`)).body;
     expect(rerun).toMatchObject({ status: 'completed', summary: { inserted: 0, updated: 1, unchanged: 2 } });
+  });
+
+  it('moves the history of products, and counts as a manual change of those that it replaces', async () => {
+    await load(composed, { BOTH: '1' });
+    await load(decomposed, { MOVED: '10' });
+    await load(decomposed, { MOVED: '20' });
+    const last = await load(decomposed, { BOTH: '5' });
+    await merge(decomposed, composed);
+
+    const { body } = await service.api.post(`/jobs/${last.jobId}/run`);
+    expect(body.summary).toMatchObject({ unchanged: 1 });
+
+    const { rows } = await service.db.raw<{ rows: object[] }>(
+      `select partner_name, version.sku, trim_scale(version.price)::text as price, is_external,
+         version.until_run_id = products.run_id as is_last
+       from product_versions as version join products using (partner_id, product_id) join partners using (partner_id)
+       order by version.sku`,
+    );
+    expect(rows).toEqual([
+      { partner_name: composed, sku: 'BOTH', price: '1', is_external: true, is_last: true },
+      { partner_name: composed, sku: 'MOVED', price: '10', is_external: false, is_last: true },
+    ]);
+    expect(await findBrokenHistory(service.db)).toEqual([]);
   });
 
   it('renames it if the other one does not exist', async () => {
@@ -179,12 +227,16 @@ describe('merging partners', () => {
     // A new table or column of these must be merged too.
     expect(rows.map(({ place }) => place)).toEqual([
       'api_keys.partner_name',
+      'catalog_versions.partner_id',
       'digest_blocks.partner_id',
       'feeds.partner_id',
       'manual_changes.partner_id',
       'orders.partner_name',
+      'partner_counts.partner_id',
+      'partner_formats.partner_id',
       'partners.partner_id',
       'partners.partner_name',
+      'product_versions.partner_id',
       'product_words.partner_id',
       'products.partner_id',
       'record_digests.partner_id',

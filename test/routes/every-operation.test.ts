@@ -2,7 +2,13 @@ import type { ApiClient, ApiResponse } from '../support/api-client';
 import { startAppAt, startTestService, testKey, type TestService } from '../support/service';
 import { createTestDatabase, openDatabaseLine, startFakeDatabase } from '../support/databases';
 import { eventually } from '../support/harness';
-import { allowedMethods, operations, type Operation, expectSecurityHeaders } from '../support/contract';
+import {
+  allowedMethods,
+  expectSecurityHeaders,
+  operations,
+  withQuery,
+  type Operation,
+} from '../support/contract';
 import { loadProducts } from '../support/catalog';
 import { startService } from '../support/process';
 import { sendRaw, type RawResponse } from '../support/requests';
@@ -16,7 +22,14 @@ const internalError = { status: 500, body: { detail: 'Internal server error' } }
 const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
 
 /** Security headers that an operation declares itself. */
+const ofCatalog = { 'cache-control': 'private, max-age=2' };
 const ownHeaders: Record<string, Parameters<typeof expectSecurityHeaders>[1]> = {
+  listProducts: ofCatalog,
+  listProductFacets: ofCatalog,
+  getProduct: ofCatalog,
+  listProductHistory: ofCatalog,
+  getProductPrices: ofCatalog,
+  listProductsByFeed: ofCatalog,
   downloadFeedFile: { 'cache-control': 'private, no-cache' },
   getJob: { 'cache-control': 'private, no-cache' },
 };
@@ -36,13 +49,20 @@ async function startWithExamples(): Promise<TestService> {
   await loadProducts(service, [
     { sku: 'TENT-2', price: '189.90', currency: 'EUR', availability: 'in_stock' },
     { sku: 'LAMP-1', price: '24.50', currency: 'EUR' },
+    { sku: 'STOVE-3' },
   ]);
   const { status } = await service.api.post('/orders', {
     partner_name: 'Acme Outdoor',
     items: [{ product_id: 'PR00001', quantity: 1 }],
   });
   expect(status).toBe(201);
+  await putExampleFormat(service);
   return service;
+}
+
+async function putExampleFormat({ api }: Pick<TestService, 'api'>): Promise<void> {
+  const put = operations.find(({ operationId }) => operationId === 'replaceFormat')!;
+  if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
 }
 
 /** Sends the operation's example. */
@@ -52,7 +72,10 @@ function sendExample(
   { query = '', headers = {} }: { query?: string; headers?: Record<string, string> } = {},
 ): Promise<ApiResponse> {
   const { headers: own, body } = exampleBody();
-  return api.send(method, examplePath + query, { headers: { ...(own as object), ...headers }, body });
+  return api.send(method, withQuery(examplePath, query), {
+    headers: { ...(own as object), ...headers },
+    body,
+  });
 }
 
 /** Prepares what the operation's example needs. */
@@ -60,6 +83,7 @@ async function prepare(
   { operationId }: Operation,
   { api }: Pick<TestService, 'api'> = service,
 ): Promise<void> {
+  if (['getFormat', 'deleteFormat'].includes(operationId)) await putExampleFormat({ api });
   if (operationId !== 'cancelJob') return;
   await api.post('/jobs/JV00001/run', undefined, { prefer: 'respond-async' });
 }
@@ -75,7 +99,15 @@ beforeAll(async () => {
 /** Rows and objects that uploads and orders create. */
 async function storedRows(): Promise<Record<string, unknown>> {
   const rows: Record<string, unknown> = {};
-  for (const table of ['partners', 'feeds', 'submission_jobs', 'validation_jobs', 'orders', 'order_items']) {
+  for (const table of [
+    'partners',
+    'partner_formats',
+    'feeds',
+    'submission_jobs',
+    'validation_jobs',
+    'orders',
+    'order_items',
+  ]) {
     rows[table] = (await service.db(table).count('* as count'))[0]!.count;
   }
   return rows;
@@ -99,7 +131,7 @@ describe('every operation', () => {
       expect(response.body).toEqual(expect.any(isJson ? Object : String));
     });
 
-    it.each(operations)('$title ignores unknown query parameters', async (operation) => {
+    it.each(operations)('$title ignores unknown query parameters, and names them', async (operation) => {
       const query = '?unknown=1&unknown=2&Limit=x&limit[]=x&__proto__=x&constructor=x&x-api-key=wrong&=&&';
 
       await prepare(operation);
@@ -109,6 +141,21 @@ describe('every operation', () => {
 
       expect(response.status).toBe(operation.success);
       if (operation.method === 'GET') expect(response.body).toEqual(plain.body);
+      expect(plain.headers.get('ignored-parameters')).toBeNull();
+      expect(response.headers.get('ignored-parameters')).toBe(
+        'unknown, Limit, limit%5B%5D, __proto__, constructor, x-api-key',
+      );
+    });
+
+    it.each(operations)('$title says that it has no unknown parameter to reject', async (operation) => {
+      await prepare(operation);
+      const headers = { prefer: 'handling=strict' };
+
+      const response = await sendExample(service.api, operation, { headers });
+
+      expect(response.status).toBe(operation.success);
+      expect(response.headers.get('preference-applied')).toBe('handling=strict');
+      expect(response.headers.get('ignored-parameters')).toBeNull();
     });
 
     it.each(keyed)('$title accepts an exact key only', async (operation) => {
@@ -203,6 +250,31 @@ describe('every operation', () => {
     );
   });
 
+  describe('422', () => {
+    it.each(operations)(
+      '$title rejects an unknown query parameter to a client that prefers that, without effect',
+      async (operation) => {
+        const before = await storedRows();
+        const query = '?partnername=Acme%20Outdoor';
+
+        const response = await sendExample(service.api, operation, {
+          query,
+          headers: { prefer: 'handling=strict' },
+        });
+
+        const msg = 'Extra inputs are not permitted';
+        const loc = ['query', 'partnername'];
+        expect(answer(response)).toEqual({
+          status: 422,
+          body: { detail: [{ type: 'extra_forbidden', loc, msg, input: 'Acme Outdoor' }] },
+        });
+        expect(response.headers.get('preference-applied')).toBe('handling=strict');
+        expect(response.headers.get('ignored-parameters')).toBeNull();
+        expect(await storedRows()).toEqual(before);
+      },
+    );
+  });
+
   describe('400', () => {
     const segments = ['%', '%zz', '%E0%A4%A', '%FF', 'FD00001%', '%c3%28'];
     const cases = withPathParameter.flatMap((operation) =>
@@ -232,7 +304,6 @@ describe('every operation', () => {
       '/products/by-feed/',
       '/products/by-feed/FD00001/more',
       '//products',
-      '/feeds',
       '/feeds/',
       '/feeds/upload/',
       '/jobs',

@@ -1,3 +1,4 @@
+import { failedCounters } from '../../src/etl/run-result';
 import type { Knex } from 'knex';
 import {
   claimRun,
@@ -25,7 +26,15 @@ const open: Knex.Transaction[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((trx) => trx.rollback()));
   const unrun = { status: 'queued', run_requested_at: null, failure_reason: null, finished_at: null };
-  const counters = { processed: null, inserted: null, updated: null, unchanged: null, skipped: null };
+  const counters = {
+    processed: null,
+    inserted: null,
+    updated: null,
+    unchanged: null,
+    skipped: null,
+    withdrawn: 0,
+    restored: 0,
+  };
   await service.db('validation_jobs').update({ ...unrun, ...counters });
 });
 
@@ -50,21 +59,29 @@ async function request(
 async function begin(claim: Claim = { next: 'of any size' }) {
   const trx = await service.db.transaction();
   open.push(trx);
-  const run = await claimRun(trx, claim);
+  const claimed = await claimRun(trx, claim);
   const isReserved = 'jobId' in claim && claim.isReserved;
-  if (!run || (await markRunning(service.db, run.jobId, isReserved)) === undefined) {
+  const started = claimed && (await markRunning(service.db, claimed.jobId, isReserved));
+  if (!started) {
     await trx.rollback();
     return undefined;
   }
   return {
-    jobId: run.jobId,
-    run: (await service.db('validation_jobs').where('job_id', run.jobId).first('run_count'))
-      .run_count as number,
+    jobId: claimed.jobId,
+    run: started.run,
     die: () => trx.rollback(),
     async complete() {
-      const counters = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 };
+      const counters = {
+        processed: 0,
+        inserted: 0,
+        updated: 0,
+        unchanged: 0,
+        skipped: 0,
+        withdrawn: 0,
+        restored: 0,
+      };
       const end = { status: 'completed', run_requested_at: null, finished_at: trx.fn.now(), ...counters };
-      await trx('validation_jobs').where('job_id', run.jobId).update(end);
+      await trx('validation_jobs').where('job_id', claimed.jobId).update(end);
       await trx.commit();
     },
   };
@@ -215,7 +232,9 @@ describe('an orphaned run', () => {
     await begun!.die();
     await recoverRuns(service.db);
 
-    expect(await failRun(service.db, { jobId, run: begun!.run }, 'It ended late.', 0, [])).toBe(false);
+    expect(
+      await failRun(service.db, { jobId, run: begun!.run }, 'It ended late.', failedCounters(0), []),
+    ).toBe(false);
 
     expect(await claimable()).toEqual([jobId]);
   });
@@ -261,7 +280,7 @@ describe('a reserved run whose thread crashed', () => {
   it('fails with the reason when the repetition crashes too', async () => {
     const { jobId, trx } = await reserve('In vain');
 
-    expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
+    expect(await failReservedRun(trx, { jobId }, 'The reason.')).toBe(true);
 
     await trx.commit();
     const [job] = await service.db('validation_jobs').where('job_id', jobId);
@@ -273,7 +292,7 @@ describe('a reserved run whose thread crashed', () => {
     await service.db('validation_jobs').where('job_id', jobId).update('cancel_requested', true);
 
     expect(await begin({ jobId, isReserved: true })).toBeUndefined();
-    expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
+    expect(await failReservedRun(trx, { jobId }, 'The reason.')).toBe(true);
 
     await trx.commit();
     const [job] = await service.db('validation_jobs').where('job_id', jobId);

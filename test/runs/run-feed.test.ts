@@ -37,7 +37,15 @@ describe('loading a feed', () => {
 
     const { job } = await load('sku,product_name\nc,C\na,A\nb,B\n', partner);
 
-    expect(job.summary).toEqual({ processed: 3, inserted: 3, updated: 0, unchanged: 0, skipped: 0 });
+    expect(job.summary).toEqual({
+      processed: 3,
+      inserted: 3,
+      updated: 0,
+      unchanged: 0,
+      skipped: 0,
+      withdrawn: 0,
+      restored: 0,
+    });
     const products = await stored(partner);
     expect(products.map((product) => product.sku)).toEqual(['c', 'a', 'b']);
     expect(products.map((product) => product.product_id)).toEqual([before + 1, before + 2, before + 3]);
@@ -72,7 +80,15 @@ describe('loading a feed', () => {
       partner,
     );
 
-    expect(job.summary).toEqual({ processed: 5, inserted: 2, updated: 0, unchanged: 0, skipped: 3 });
+    expect(job.summary).toEqual({
+      processed: 5,
+      inserted: 2,
+      updated: 0,
+      unchanged: 0,
+      skipped: 3,
+      withdrawn: 0,
+      restored: 0,
+    });
     expect((await stored(partner)).map(({ sku, product_name }) => [sku, product_name])).toEqual([
       ['y', 'Y'],
       ['x', 'Third'],
@@ -96,7 +112,15 @@ describe('loading a feed over existing products', () => {
 
     const again = await load('brand,price,product_name,sku\n,19.9000,A,a\nAcme,$1000.0,B,b\n', partner);
 
-    expect(again.job.summary).toEqual({ processed: 2, inserted: 0, updated: 0, unchanged: 2, skipped: 0 });
+    expect(again.job.summary).toEqual({
+      processed: 2,
+      inserted: 0,
+      updated: 0,
+      unchanged: 2,
+      skipped: 0,
+      withdrawn: 0,
+      restored: 0,
+    });
     expect(await stored(partner)).toEqual(before);
     expect(await lastProductId()).toBe(lastId);
   });
@@ -109,7 +133,15 @@ describe('loading a feed over existing products', () => {
 
     const second = await load('sku,product_name,price\na,A,1\nb,B,2.0001\nc,C,3\n', partner);
 
-    expect(second.job.summary).toEqual({ processed: 3, inserted: 1, updated: 1, unchanged: 1, skipped: 0 });
+    expect(second.job.summary).toEqual({
+      processed: 3,
+      inserted: 1,
+      updated: 1,
+      unchanged: 1,
+      skipped: 0,
+      withdrawn: 0,
+      restored: 0,
+    });
     const products = await stored(partner);
     expect(products[0]).toEqual(a);
     expect(products[1]).toMatchObject({

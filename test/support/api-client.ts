@@ -17,6 +17,8 @@ export interface Upload {
   fileName?: string;
   /** The media type of the file's part. */
   mediaType?: string;
+  /** Further fields, which precede the file. */
+  fields?: Record<string, string>;
 }
 
 /** The identifiers of a feed that was uploaded and run. */
@@ -53,6 +55,12 @@ export class ApiClient {
     if (body === undefined) return this.send('POST', path, { headers });
     const json = { 'content-type': 'application/json', ...headers };
     return this.send('POST', path, { headers: json, body: JSON.stringify(body) });
+  }
+
+  /** Sends `body` as JSON. */
+  put(path: string, body: unknown): Promise<ApiResponse> {
+    const headers = { 'content-type': 'application/json' };
+    return this.send('PUT', path, { headers, body: JSON.stringify(body) });
   }
 
   /** Sends a request as it is given, with the key. @throws when the proxy finds that the answer breaks the document */
@@ -92,8 +100,12 @@ export class ApiClient {
   }
 
   /** Uploads a feed that must be accepted. */
-  async uploadFeed(csv: string | Uint8Array, partnerName = 'Acme Outdoor'): Promise<UploadedFeed> {
-    const { status, body } = await this.upload({ csv, partnerName });
+  async uploadFeed(
+    csv: string | Uint8Array,
+    partnerName = 'Acme Outdoor',
+    fields: Record<string, string> = {},
+  ): Promise<UploadedFeed> {
+    const { status, body } = await this.upload({ csv, partnerName, fields });
     if (status !== 201) throw new Error(`upload: ${status} ${JSON.stringify(body)}`);
     return { feedId: body.feed_id, submissionJobId: body.job_id, jobId: body.validation_job_id };
   }
@@ -102,9 +114,11 @@ export class ApiClient {
   async loadFeed(
     csv: string | Uint8Array,
     partnerName = 'Acme Outdoor',
+    fields: Record<string, string> = {},
+    query = '',
   ): Promise<UploadedFeed & { job: ApiResponse['body'] }> {
-    const feed = await this.uploadFeed(csv, partnerName);
-    const { status, body } = await this.post(`/jobs/${feed.jobId}/run`);
+    const feed = await this.uploadFeed(csv, partnerName, fields);
+    const { status, body } = await this.post(`/jobs/${feed.jobId}/run${query}`);
     if (status !== 200) throw new Error(`run: ${status} ${JSON.stringify(body)}`);
     return { ...feed, job: body };
   }
@@ -123,6 +137,7 @@ function refuseViolations(method: string, path: string, { headers }: Response): 
 function uploadForm(upload: Upload): FormData {
   const form = new FormData();
   if (upload.partnerName !== undefined) form.set('partner_name', upload.partnerName);
+  for (const [name, value] of Object.entries(upload.fields ?? {})) form.set(name, value);
   if (upload.csv !== undefined) {
     const file = new Blob([upload.csv], { type: upload.mediaType ?? 'text/csv' });
     form.set('file', file, upload.fileName ?? 'feed.csv');

@@ -33,6 +33,8 @@ function fittingType(schema: Schema): fc.Arbitrary<unknown> {
       return fittingText(schema);
     case 'integer':
       return fc.integer({ min: schema.minimum ?? -1_000_000, max: schema.maximum ?? 1_000_000 });
+    case 'boolean':
+      return fc.boolean();
     case 'array':
       return fc.array(fitting(schema.items), { minLength: schema.minItems ?? 0, maxLength: 3 });
     case 'object': {
@@ -47,7 +49,11 @@ function fittingType(schema: Schema): fc.Arbitrary<unknown> {
   }
 }
 
-function fittingText({ pattern, minLength = 0, maxLength = 60 }: Schema): fc.Arbitrary<string> {
+function fittingText({ format, pattern, minLength = 0, maxLength = 60 }: Schema): fc.Arbitrary<string> {
+  if (format === 'date-time') {
+    const [min, max] = [new Date('0000-01-01T00:00:00Z'), new Date('9999-12-31T23:59:59Z')];
+    return fc.date({ min, max, noInvalidDate: true }).map((time) => time.toISOString());
+  }
   const text = pattern
     ? fc.stringMatching(new RegExp(pattern, 'u'))
     : fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, 60) });

@@ -18,6 +18,11 @@ export function runAdmin(
   });
 }
 
+/** Starts the command `npm run admin` as it was built, to be killed. */
+export function startAdmin(env: Record<string, string>, ...args: string[]): ChildProcess {
+  return spawn(process.execPath, [adminEntry, ...args], { env: { PATH: process.env.PATH, ...env } });
+}
+
 const feedEntry = join(resolve(__dirname, '../..'), 'dist/src/cli/main.js');
 
 /** The command `npm run feed` as it was built, in a process of its own. */

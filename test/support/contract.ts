@@ -111,7 +111,7 @@ export interface Operation {
   method: string;
   /** With the names of its parameters in braces. */
   path: string;
-  /** With the parameters' examples. */
+  /** With the examples of the parameters that it needs; a preview, where the operation has one. */
   examplePath: string;
   /** The body of the example and its media type, to be made anew for each request. */
   exampleBody: () => RequestInit;
@@ -149,7 +149,7 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
 
 /** The methods that the document has for a path as it is sent, sorted; HEAD wherever there is GET. */
 export function allowedMethods(sentPath: string): string[] {
-  const segments = sentPath.split('/');
+  const segments = sentPath.split('?', 1)[0]!.split('/');
   const declared = operations
     .filter(({ path }) => {
       const template = path.split('/');
@@ -177,14 +177,25 @@ function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObj
   return mediaType;
 }
 
+/** Adds a query to a path, which may have one. */
+export function withQuery(path: string, query: string): string {
+  if (query === '') return path;
+  return `${path}${path.includes('?') ? '&' : '?'}${query.replace(/^\?/, '')}`;
+}
+
 function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject)[]): string {
-  return path.replace(/\{(.+?)\}/g, (_, name: string) => {
+  const query = parameters
+    .map(resolve)
+    .filter((each) => each.in === 'query' && (each.required || each.name === 'dry_run'))
+    .map(({ name, example }) => `${name}=${name === 'dry_run' ? 'true' : String(example)}`);
+  const filledIn = path.replace(/\{(.+?)\}/g, (_, name: string) => {
     const parameter = parameters
       .map(resolve)
       .find((candidate) => candidate.in === 'path' && candidate.name === name);
     if (typeof parameter?.example !== 'string') throw new Error(`${path}: ${name} has no example`);
     return encodeURIComponent(parameter.example);
   });
+  return withQuery(filledIn, query.join('&'));
 }
 
 function exampleBody({ requestBody }: OpenAPIV3.OperationObject): RequestInit {

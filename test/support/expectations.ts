@@ -41,7 +41,7 @@ export function expectReplay(response: ApiResponse, first: ApiResponse): void {
 export async function walk(
   api: ApiClient,
   path: string,
-  idField: 'product_id' | 'order_id',
+  idField: 'product_id' | 'order_id' | 'feed_id',
   query: Record<string, string>,
   cursor?: string,
 ): Promise<string[][]> {
@@ -162,12 +162,14 @@ export async function sendAnyUpload(
 
 const another = '"0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"';
 
-/** States what a path promises to a client that has a copy already. */
-export function describeNotModified(path: string, service: () => TestService): void {
+/** States what a path promises to a client that has a copy already, by default to one without a key. */
+export function describeNotModified(
+  path: string,
+  service: () => TestService,
+  api = () => service().api.withKey(undefined),
+): void {
   const get = (ifNoneMatch: string, method = 'GET') =>
-    service()
-      .api.withKey(undefined)
-      .send(method, path, { headers: { 'if-none-match': ifNoneMatch } });
+    api().send(method, path, { headers: { 'if-none-match': ifNoneMatch } });
   const entityTag = async () => (await service().api.get(path)).headers.get('etag')!;
 
   describe('304', () => {

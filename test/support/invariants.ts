@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import type { Database } from '../../src/db/database';
 import { cleanObjects } from '../../src/feeds/clean-objects';
 import { keyPrefixes } from '../../src/storage/object-key';
 import type { ObjectStore } from '../../src/storage/object-store';
 import type { ApiClient } from './api-client';
+import { historyQuestions } from './history-invariants';
 
 /** What a fault may have hurt. */
 export interface FaultySystem {
@@ -21,7 +23,7 @@ export interface Allowances {
   orphans?: boolean;
   /** A pooler stands before the database: its connections belong to no pool of the service, and carry the name of their last client. */
   pooled?: boolean;
-  /** How long a connection may take to come to rest. */
+  /** How long a connection may take to come to rest, and a busy machine to check the database within a second. */
   patienceMilliseconds?: number;
 }
 
@@ -32,20 +34,27 @@ export interface Allowances {
  */
 export async function findBroken(
   system: FaultySystem,
-  { orphans = false, pooled = false, patienceMilliseconds = 3_000 }: Allowances = {},
+  { orphans = false, pooled = false, patienceMilliseconds = 30_000 }: Allowances = {},
 ): Promise<string[]> {
   const { rows } = await system.db.raw<{ rows: { what: string; broken: unknown }[] }>(askAll);
   const found = rows.map(({ what, broken }) => `${what}: ${JSON.stringify(broken)}`);
   found.push(...(await brokenFeeds(system)));
   found.push(...(await leftInStore(system, orphans)));
   found.push(...(await leakedConnections(system.db, pooled, patienceMilliseconds)));
-  for (const api of system.apis) {
+  for (const api of system.apis) found.push(...(await whatHealthSays(api, patienceMilliseconds)));
+  return found;
+}
+
+/** What is wrong with the health check, if it stays so. */
+async function whatHealthSays(api: ApiClient, patienceMilliseconds: number): Promise<string[]> {
+  const deadline = performance.now() + patienceMilliseconds;
+  for (;;) {
     const { status, body } = await api.get('/health');
     const said = JSON.stringify(body);
-    if (status !== 200 || said !== '{"status":"ok","database":"connected"}')
-      found.push(`/health is wrong: ${status} ${said}`);
+    if (status === 200 && said === '{"status":"ok","database":"connected"}') return [];
+    if (performance.now() > deadline) return [`/health is wrong: ${status} ${said}`];
+    await pause(50);
   }
-  return found;
 }
 
 /** Those that the orders seen by the roll-up do not add up to, and those that are missing. */
@@ -63,6 +72,7 @@ function sumsGoneWrong(table: string, key: string): string {
 
 /** Each finds what must not be. */
 const questions = {
+  ...historyQuestions,
   'a product of a feed that never ran': `
     select product_id, feed_id from products join validation_jobs using (feed_id) where run_count = 0`,
   'a product of a feed whose only run failed': `
@@ -86,6 +96,24 @@ const questions = {
     'sales_by_partner_and_day',
     'partner_name, sales_day, currency',
   ),
+  'numbers of a partner that are not what there is': `
+    select partner_name, counted.*, actual.*
+    from partners
+    cross join lateral (
+      select coalesce(sum(products), 0) as products, coalesce(sum(feeds), 0) as feeds, max(last_completed_at) as completed_at
+      from partner_counts where partner_counts.partner_id = partners.partner_id
+    ) as counted
+    cross join lateral (
+      select
+        (
+          select count(*) from products where products.partner_id = partners.partner_id and withdrawn_at is null
+        ) as actual_products,
+        (select count(*) from feeds where feeds.partner_id = partners.partner_id) as actual_feeds
+    ) as actual
+    where products <> actual_products or feeds <> actual_feeds
+      or (completed_at is null and exists (
+        select from validation_jobs join feeds using (feed_id)
+        where feeds.partner_id = partners.partner_id and validation_jobs.status = 'completed'))`,
   'a feed without both jobs': `
     select feed_id from feeds
     where not exists (select from submission_jobs where submission_jobs.feed_id = feeds.feed_id)
@@ -96,6 +124,7 @@ const questions = {
     from feeds join validation_jobs using (feed_id)
     where feeds.status <> case validation_jobs.status when 'completed' then 'processed' when 'failed' then 'failed'
       when 'queued' then 'processing' else '(no state to end in)' end`,
+  'an object that is still to be deleted': 'select bucket, object_key from removed_objects',
   'counters that do not add up': `
     select job_id from validation_jobs
     where processed <> inserted + updated + unchanged + skipped
@@ -112,7 +141,7 @@ const askAll = Object.entries(questions)
 async function brokenFeeds({ db, objectStore }: FaultySystem): Promise<string[]> {
   const { rows: feeds } = await db.raw<{ rows: LoadedFeed[] }>(`
     select feed_id, partner_id, raw_file_object_key as key, encode(sha256, 'hex') as sha256, status,
-      inserted + updated + unchanged as loaded,
+      inserted + updated + unchanged as loaded, raw_file_removed_at is not null as is_file_removed,
       exists (select from products where products.feed_id = feeds.feed_id) as has_products
     from feeds left join (select feed_id, inserted, updated, unchanged from validation_jobs) as job using (feed_id)`);
   const { rows: products } = await db.raw<{ rows: { partner_id: number; skus: string[] }[] }>(
@@ -132,6 +161,7 @@ function whatIsBroken(
   object: KnownObject | undefined,
   stored = new Set<string>(),
 ): string[] {
+  if (feed.is_file_removed) return object ? ['a feed whose removed file is there'] : [];
   if (!object) return ['a feed without its object'];
   const found: string[] = [];
   if (object.sha256 !== feed.sha256) found.push('a feed whose object is another');
@@ -182,6 +212,7 @@ interface LoadedFeed {
   status: string;
   loaded: number | null;
   has_products: boolean;
+  is_file_removed: boolean;
 }
 
 function goodSkus(content: Buffer): string[] {
@@ -199,7 +230,9 @@ async function leftInStore({ db, objectStore }: FaultySystem, orphans: boolean):
     const aDayLater = new Date(Date.now() + 1_000);
     await cleanObjects(db, objectStore, { dryRun: false, before: aDayLater, report: () => undefined });
   }
-  const named = new Set(await db('feeds').pluck<string[]>('raw_file_object_key'));
+  const named = new Set(
+    await db('feeds').whereNull('raw_file_removed_at').pluck<string[]>('raw_file_object_key'),
+  );
   for (const prefix of keyPrefixes) {
     for await (const { key } of objectStore.list(prefix)) {
       if (!named.has(key)) found.push(`an object that no feed names: ${key}`);
@@ -226,6 +259,6 @@ async function leakedConnections(
     );
     if (rows.length === 0) return [];
     if (performance.now() > deadline) return rows.map((row) => `a leaked connection: ${JSON.stringify(row)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pause(20);
   }
 }

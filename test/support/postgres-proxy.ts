@@ -11,6 +11,8 @@ export interface DatabaseCall {
   sql: string;
   /** Which pool the connection belongs to. */
   applicationName: string;
+  /** The statements of its transaction before it. */
+  transaction: readonly string[];
 }
 
 /**
@@ -117,6 +119,8 @@ class Line {
   private readonly fromClient = new Frames(true);
   private readonly fromServer = new Frames(false);
   private applicationName = '';
+  /** The statements since the last `begin`. */
+  private transaction: string[] = [];
   private work: Promise<void> = Promise.resolve();
   /** What happens with the answer to the last call. */
   private answer: { lost: boolean; hold?: Hold } | undefined;
@@ -181,16 +185,22 @@ class Line {
   }
 
   private callOf({ type, body }: Frame): DatabaseCall | undefined {
-    const { applicationName } = this;
     if (type === 0) {
       const words = body.subarray(4).toString().split('\0');
       this.applicationName = words[words.indexOf('application_name') + 1]!;
-      return { kind: 'connect', sql: '', applicationName: this.applicationName };
+      return this.describe('connect', '');
     }
-    if (type === typeOf.copyData) return { kind: 'copy data', sql: '', applicationName };
-    if (type === typeOf.query) return { kind: 'statement', sql: textAt(body, 0), applicationName };
-    if (type !== typeOf.parse) return undefined;
-    return { kind: 'statement', sql: textAt(body, body.indexOf(0) + 1), applicationName };
+    if (type === typeOf.copyData) return this.describe('copy data', '');
+    if (type !== typeOf.query && type !== typeOf.parse) return undefined;
+    const sql = textAt(body, type === typeOf.query ? 0 : body.indexOf(0) + 1);
+    if (sql.toLowerCase().startsWith('begin')) this.transaction = [];
+    const call = this.describe('statement', sql);
+    this.transaction = [...this.transaction, sql];
+    return call;
+  }
+
+  private describe(kind: DatabaseCall['kind'], sql: string): DatabaseCall {
+    return { kind, sql, applicationName: this.applicationName, transaction: this.transaction };
   }
 }
 

@@ -199,14 +199,18 @@ export function postmasters(dataDir: string): number[] {
     }
   });
   // One that a server has only just forked, for a connection say, looks like it for a moment.
-  return servers.filter((pid) => !servers.includes(parentOf(pid)));
+  return servers.filter((pid) => {
+    const parent = parentOf(pid);
+    return parent !== undefined && !servers.includes(parent);
+  });
 }
 
-function parentOf(pid: number): number {
+/** Returns the parent of a process, undefined when the process has ended. */
+function parentOf(pid: number): number | undefined {
   try {
     return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
   } catch {
-    return 0;
+    return undefined;
   }
 }
 

@@ -3,7 +3,8 @@ import type { FeedRecord } from '../../src/etl/transform';
 import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
 import { FeedFailure } from '../../src/etl/run-result';
-import { isBlankRecord, recordOptions, type Delimiter, type FeedHeader } from '../../src/feed-format/header';
+import type { Delimiter } from '../../src/feed-format/delimiter';
+import { isBlankRecord, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
 import { recordBytes } from '../../src/feed-format/columns';
 

@@ -228,6 +228,7 @@ export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
     document: document as unknown as Document,
     handlers: handlers as unknown as Handlers,
     checks: {} as AllChecks,
+    rules: {},
     authenticate: authenticateConfigured([testKey]),
     delayWrongKey: () => Promise.resolve(),
     countRequest: () => Promise.resolve(),

@@ -58,6 +58,7 @@ export interface StoredFeed {
   raw_file_object_key: string;
   sha256: Buffer;
   size_bytes: number;
+  raw_file_removed_at: Date | null;
 }
 
 export async function storedFeed({ db }: Pick<TestService, 'db'>, feedId: string): Promise<StoredFeed> {

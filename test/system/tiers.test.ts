@@ -46,7 +46,7 @@ describe('the tiers of the tests', () => {
         return Array.from(imports, ([, from]) => from!).some(
           (from) =>
             from === 'node:child_process' ||
-            /\/support\/(?!(?:harness|records|network|contract)$)/.test(from),
+            /\/support\/(?!(?:harness|records|network|contract|formatted|samples)$)/.test(from),
         );
       });
 

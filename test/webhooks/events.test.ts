@@ -1,4 +1,5 @@
 import { recoverRuns } from '../../src/runs/recovery';
+import { requestRevert } from '../../src/runs/reverts.repository';
 import { insertOrders } from '../../src/orders/orders.repository';
 import { eventually } from '../support/harness';
 import { leaveRunning } from '../support/held-runs';
@@ -97,6 +98,40 @@ describe('an endpoint', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
+  it('gets the mode of a feed, and the withdrawals of a run that has them or was stopped by their number', async () => {
+    const rows = (count: number) =>
+      ['sku,product_name', ...Array.from({ length: count }, (_, at) => `S${at},Name`)].join('\n');
+    await service.api.loadFeed(rows(13), 'Replaced');
+    const receiver = await subscribe({ partner_name: 'Replaced' });
+    const replace = { mode: 'replace', collection: 'main' };
+
+    await service.api.loadFeed(rows(12), 'Replaced', replace);
+    await service.api.loadFeed(rows(1), 'Replaced', replace);
+
+    await allDelivered();
+    const ofType = (type: string) => receiver.events().filter((event) => event.type === type);
+    expect(ofType('feed.uploaded')).toMatchObject([{ data: replace }, { data: replace }]);
+    expect(ofType('job.completed')).toMatchObject([{ data: { summary: { withdrawn: 1, restored: 0 } } }]);
+    expect(ofType('job.failed')).toMatchObject([{ data: { summary: { withdrawn: 0, would_withdraw: 11 } } }]);
+  });
+
+  it('gets a revert as the API returned it, and nothing of one that failed', async () => {
+    const feed = await service.api.loadFeed(csv, 'Reverted');
+    const receiver = await subscribe({ partner_name: 'Reverted' });
+
+    const { body: revert } = await service.api.post(`/jobs/${feed.jobId}/revert?run=1`);
+    const target = { revertsRun: 2, skipsConflicts: false };
+    await requestRevert(service.db, Number(feed.jobId.slice(2)), target, 1);
+    await service.db('products').update({ description: 'by hand' });
+    await eventually('it has failed', async () => {
+      const { body } = await service.api.get(`/jobs/${feed.jobId}/runs`);
+      return body.items[0].status === 'failed';
+    });
+
+    await allDelivered();
+    expect(receiver.events()).toEqual([{ type: 'job.reverted', data: revert }]);
+  });
+
   it('gets only events of its partner and of its types', async () => {
     const everything = await subscribe();
     const ofBirch = await subscribe({ partner_name: 'Birch' });
@@ -140,7 +175,8 @@ describe('an endpoint', () => {
       .db('products')
       .where('feed_id', Number(feedId.slice(2)))
       .first();
-    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price }];
+    const source = { run_id: null, feed_id: Number(feedId.slice(2)), record_offset: null };
+    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price, source }];
     const head = { customerReference: null, currency: 'USD', items };
 
     const orders = await insertOrders(service.db, [
@@ -186,7 +222,8 @@ describe('an endpoint', () => {
       .db('products')
       .where('feed_id', Number(feedId.slice(2)))
       .first();
-    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price }];
+    const source = { run_id: null, feed_id: Number(feedId.slice(2)), record_offset: null };
+    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price, source }];
     const one = { partnerName: 'Undone', customerReference: null, currency: 'USD', items };
 
     await service.db

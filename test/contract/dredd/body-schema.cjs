@@ -33,7 +33,10 @@ function toDraft7(schema) {
   const converted = { ...rest };
   if (nullable) converted.type = [rest.type, 'null'];
   if (rest.items) converted.items = toDraft7(rest.items);
+  if (typeof rest.additionalProperties === 'object')
+    converted.additionalProperties = toDraft7(rest.additionalProperties);
   if (rest.anyOf) converted.anyOf = rest.anyOf.map(toDraft7);
+  if (rest.allOf) converted.allOf = rest.allOf.map(toDraft7);
   if (rest.properties) {
     converted.properties = Object.fromEntries(
       Object.entries(rest.properties).map(([name, property]) => [name, toDraft7(property)]),

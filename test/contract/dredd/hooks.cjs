@@ -42,8 +42,20 @@ function form({ partnerName = 'Dredd', content = csv } = {}) {
   return `${name}${part('name="file"; filename="feed.csv"', content)}--${boundary}--\r\n`;
 }
 
+/** Wrong requests for a partner's format. */
+function ofFormat(method) {
+  const path = `${method} /partners/Acme%20Outdoor/formats/weekly-price-list`;
+  return {
+    [`${path} 400`]: (_, transaction) => (transaction.fullPath = '/partners/Acme/formats/%E0%A4%A'),
+    [`${path} 404`]: (_, transaction) => (transaction.fullPath = '/partners/Acme%20Outdoor/formats/unknown'),
+  };
+}
+
 /** How a request differs from the one that succeeds, by operation and status. */
 const changes = {
+  'GET /feeds 200': (_, transaction) => (transaction.fullPath = '/feeds?limit=1'),
+  'GET /feeds 400': (_, transaction) => (transaction.fullPath = '/feeds?cursor=x'),
+  'GET /feeds 422': (_, transaction) => (transaction.fullPath = '/feeds?status=loaded'),
   'POST /feeds/upload 201': (request) => (request.body = form()),
   'POST /feeds/upload 400': (request) => (request.body = form({ content: '' })),
   'POST /feeds/upload 403': (request) => (request.body = form()),
@@ -98,20 +110,92 @@ const changes = {
   'POST /jobs/JV00001/cancel 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/cancel'),
   'POST /jobs/JV00001/run 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/run'),
   'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
-  // The first one would have no finished run any more; the fourth is what Dredd has uploaded.
-  'POST /jobs/JV00001/run 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00004/run'),
+  'POST /jobs/JV00001/run 422': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00001/run?max_withdrawn=-1'),
+  // The first one would have no finished run any more; the fifth is what Dredd has uploaded.
+  'POST /jobs/JV00001/run 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00005/run'),
+  // dredd.test.ts has marked the raw file of the fourth feed as removed.
+  'GET /feeds/FD00001/raw 410': (_, transaction) => (transaction.fullPath = '/feeds/FD00004/raw'),
+  'POST /jobs/JV00001/run 410': (_, transaction) => (transaction.fullPath = '/jobs/JV00004/run'),
+  'POST /jobs/JV00001/plan 410': (_, transaction) => (transaction.fullPath = '/jobs/JV00004/plan'),
+  'GET /jobs/JV00001/rejects.csv 410': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00004/rejects.csv'),
   'GET /jobs/JV00001/issues 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=1'),
   'GET /jobs/JV00001/issues 400': (_, transaction) =>
     (transaction.fullPath = '/jobs/JV00001/issues?cursor=x'),
   'GET /jobs/JV00001/issues 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/issues?limit=0'),
+  'GET /jobs/JV00001/runs 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/runs?limit=1'),
+  'GET /jobs/JV00001/runs 400': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/runs?cursor=x'),
+  'GET /jobs/JV00001/runs 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/runs?limit=0'),
+  'GET /jobs/JV00001/changes 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/changes?run=1'),
+  'GET /jobs/JV00001/changes 400': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00001/changes?run=1&cursor=x'),
+  'GET /jobs/JV00001/changes 404': (_, transaction) => (transaction.fullPath = '/jobs/JV00099/changes?run=1'),
+  // dredd.test.ts has removed the history of the fourth job.
+  'GET /jobs/JV00001/changes 410': (_, transaction) => (transaction.fullPath = '/jobs/JV00004/changes?run=1'),
+  'GET /jobs/JV00001/changes 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/changes?run=0'),
+  'POST /jobs/JV00001/revert 200': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00001/revert?run=1&dry_run=true'),
+  'POST /jobs/JV00001/revert 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/revert?run=1'),
+  'POST /jobs/JV00001/revert 400': (_, transaction) =>
+    (transaction.fullPath = '/jobs/JV00001/revert?run=1&dry_run=true&cursor=x'),
+  'POST /jobs/JV00001/revert 404': (_, transaction) => (transaction.fullPath = '/jobs/JV00099/revert?run=1'),
+  'POST /jobs/JV00001/revert 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00004/revert?run=1'),
+  'POST /jobs/JV00001/revert 422': (_, transaction) => (transaction.fullPath = '/jobs/JV00001/revert?run=0'),
+  'GET /partners 200': (_, transaction) => (transaction.fullPath = '/partners?limit=1'),
+  'GET /partners 400': (_, transaction) => (transaction.fullPath = '/partners?cursor=%00'),
+  'GET /partners 422': (_, transaction) => (transaction.fullPath = '/partners?limit=0'),
+  'GET /partners/Acme%20Outdoor 400': (_, transaction) => (transaction.fullPath = '/partners/%E0%A4%A'),
+  'GET /partners/Acme%20Outdoor 404': (_, transaction) => (transaction.fullPath = '/partners/Unknown'),
+  'GET /partners/Acme%20Outdoor/products.csv 200': (_, { expected }) => delete expected.body,
+  'GET /partners/Acme%20Outdoor/products.csv 400': (_, transaction) =>
+    (transaction.fullPath = '/partners/%E0%A4%A/products.csv'),
+  'GET /partners/Acme%20Outdoor/products.csv 404': (_, transaction) =>
+    (transaction.fullPath = '/partners/Unknown/products.csv'),
+  'GET /formats 200': (_, transaction) => (transaction.fullPath = '/formats?limit=1'),
+  'GET /formats 400': (_, transaction) => (transaction.fullPath = '/formats?cursor=%00'),
+  'GET /formats 422': (_, transaction) => (transaction.fullPath = '/formats?limit=0'),
+  ...ofFormat('GET'),
+  ...ofFormat('DELETE'),
+  'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 400': (request) => (request.body = '{'),
+  // dredd.test.ts has given this partner as many as there can be.
+  'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 409': (_, transaction) =>
+    (transaction.fullPath = '/partners/Full/formats/one-more'),
+  'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 413': (request) =>
+    (request.body = `{"columns":"${'x'.repeat(100_000)}"}`),
+  'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 415': (request) =>
+    (request.headers['Content-Type'] = 'text/plain'),
+  'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 422': (request) => (request.body = '{}'),
   'GET /products 200': (_, transaction) => (transaction.fullPath = '/products?limit=1'),
   'GET /products 400': (_, transaction) => (transaction.fullPath = '/products?sort_by=colour'),
   'GET /products 422': (_, transaction) => (transaction.fullPath = '/products?limit=ten'),
+  // dredd.test.ts lets the history begin in March 2026, which is after the creation of the products.
+  'GET /products 410': (_, transaction) =>
+    (transaction.fullPath = '/products?partner_name=Pruned&as_of=2026-02-15T00:00:00Z'),
+  'GET /products 304': (request, transaction) => {
+    transaction.fullPath = '/products';
+    request.headers['If-None-Match'] = '*';
+  },
+  'GET /products/PR00001 200': (_, transaction) => (transaction.fullPath = '/products/PR00001'),
+  'GET /products/PR00001 304': (request, transaction) => {
+    transaction.fullPath = '/products/PR00001';
+    request.headers['If-None-Match'] = '*';
+  },
+  'GET /products/PR00001 410': (_, transaction) =>
+    (transaction.fullPath = '/products/PR00001?as_of=2026-02-15T00:00:00Z'),
+  'GET /products/PR00001/history 200': (_, transaction) =>
+    (transaction.fullPath = '/products/PR00001/history'),
+  'GET /products/PR00001/prices 422': (_, transaction) =>
+    (transaction.fullPath = '/products/PR00001/prices?days=0'),
   'GET /products/facets 422': (_, transaction) => (transaction.fullPath = '/products/facets?field=price'),
   'GET /products/by-feed/FD00001 400': (_, transaction) =>
     (transaction.fullPath = '/products/by-feed/FD00001?cursor=x'),
   'GET /products/by-feed/FD00001 422': (_, transaction) =>
     (transaction.fullPath = '/products/by-feed/FD00001?limit=0'),
+  'POST /products/PR00003/withdraw 400': (_, transaction) =>
+    (transaction.fullPath = '/products/%E0%A4%A/withdraw'),
+  'POST /products/PR00003/withdraw 404': (_, transaction) =>
+    (transaction.fullPath = '/products/PR00099/withdraw'),
   'POST /orders 400': (request) => (request.body = '{"partner_name":"Dredd","items":[]}'),
   'POST /orders 404': (request) =>
     (request.body = '{"partner_name":"Dredd","items":[{"product_id":"PR00099","quantity":1}]}'),
@@ -151,22 +235,29 @@ hooks.beforeEach((transaction, done) => {
 
   // Dredd takes a header that may come for one that does.
   delete expected.headers['Idempotent-Replayed'];
-  if (request.method === 'GET') delete expected.headers['Preference-Applied'];
+  delete expected.headers['Ignored-Parameters'];
+  // Only a run that is queued always has it.
+  if (status !== 202 || !request.uri.endsWith('/run')) delete expected.headers['Preference-Applied'];
   // The example's key would make all of them one and the same request.
   delete request.headers['Idempotency-Key'];
   if (status === 202) request.headers.Prefer = 'respond-async';
   else delete request.headers.Prefer;
-  // To a key of another partner, a job is unknown.
-  const forbiddenKey = /\/(run|cancel)$/.test(request.uri) ? readOnlyKey : limitedKey;
+  const path = request.uri.split('?')[0];
+  // To a key of another partner, a job or a product is unknown.
+  const forbiddenKey = /\/(run|cancel|revert|withdraw|formats\/[^/]+)$/.test(path) ? readOnlyKey : limitedKey;
   request.headers['x-api-key'] = { 401: 'wrong', 403: forbiddenKey }[status] ?? apiKey;
   if (/^\/feeds\/(upload|inspect)$/.test(request.uri))
     request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;
-  const path = request.uri.split('?')[0];
+  // The example's limit of withdrawals is for a feed with another mode.
+  if (path.endsWith('/run')) transaction.fullPath = path;
   const change = changes[`${request.method} ${path} ${status}`];
   if (change) change(request, transaction);
   else if (status === 304) request.headers['If-None-Match'] = '*';
   // What has an identifier in its path is unknown with a higher one, and cannot be decoded with half a character.
-  else if (status === 404) transaction.fullPath = path.replace('00001', '00099');
+  else if (status === 422) {
+    request.headers.Prefer = 'handling=strict';
+    transaction.fullPath = `${path}?unknown=1`;
+  } else if (status === 404) transaction.fullPath = path.replace('00001', '00099');
   else if (status === 400) transaction.fullPath = path.replace('00001', '%E0%A4%A');
   done();
 });

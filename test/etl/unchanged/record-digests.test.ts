@@ -117,7 +117,15 @@ describe('a partner with stored digests', () => {
 
     const { summary } = await run(feed);
 
-    expect(summary).toEqual({ processed: 2, inserted: 0, updated: 0, unchanged: 2, skipped: 0 });
+    expect(summary).toEqual({
+      processed: 2,
+      inserted: 0,
+      updated: 0,
+      unchanged: 2,
+      skipped: 0,
+      withdrawn: 0,
+      restored: 0,
+    });
     expect((await productsOf(partner))[0]).toMatchObject({ price: '9.0000' });
   });
 
@@ -180,7 +188,14 @@ describe('a partner with stored digests', () => {
 
     const { job, jobId } = await service.api.loadFeed(head + rows, partner);
 
-    expect(job.summary).toEqual({ processed: 3, inserted: 0, skipped: 1, ...counters });
+    expect(job.summary).toEqual({
+      processed: 3,
+      inserted: 0,
+      skipped: 1,
+      withdrawn: 0,
+      restored: 0,
+      ...counters,
+    });
     const { body } = await service.api.get(`/jobs/${jobId}/issues?severity=error`);
     expect(body.items.map(({ line }: { line: number }) => line)).toEqual([skippedLine]);
   });

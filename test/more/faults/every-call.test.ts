@@ -66,6 +66,8 @@ const works: [string, Work][] = [
         expect({ processed, skipped, loaded: inserted! + unchanged! }).toEqual({
           processed: 3,
           skipped: 1,
+          withdrawn: 0,
+          restored: 0,
           loaded: 2,
         });
       },

@@ -35,7 +35,15 @@ describe('GET /feeds/template.csv', () => {
       expect(inspection.body).toMatchObject({ accepted: true, refusal: null, run_failure: null, issues: [] });
       expect(job).toMatchObject({
         status: 'completed',
-        summary: { processed: 1, inserted: 1, updated: 0, unchanged: 0, skipped: 0 },
+        summary: {
+          processed: 1,
+          inserted: 1,
+          updated: 0,
+          unchanged: 0,
+          skipped: 0,
+          withdrawn: 0,
+          restored: 0,
+        },
         issue_counts: [],
       });
       const [product] = (await service.api.get('/products')).body.items;

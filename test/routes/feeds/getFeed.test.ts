@@ -30,7 +30,12 @@ describe('GET /feeds/{feed_id}', () => {
         raw_file_bucket: 'local',
         sha256: createHash('sha256').update(csv).digest('hex'),
         size_bytes: csv.length,
+        mode: 'upsert',
+        collection: 'main',
+        format_name: null,
+        max_skipped_percent: null,
         duplicate_of: null,
+        raw_file_removed_at: null,
       });
     });
 

@@ -150,7 +150,8 @@ describe('GET /feeds/profile', () => {
 
     it.each(rowIssueCodes)('has an example of %s that raises it, and nothing else', async (code) => {
       const example = profile.issue_codes.find((each) => each.code === code)!.example;
-      const feed = await service.api.uploadFeed(example, `Example of ${code}`);
+      const fields: Record<string, string> = code === 'unknown_sku' ? { mode: 'update' } : {};
+      const feed = await service.api.uploadFeed(example, `Example of ${code}`, fields);
       if (code === 'older_feed') await service.api.loadFeed(example, `Example of ${code}`);
 
       const { body: job } = await service.api.post(`/jobs/${feed.jobId}/run`);

@@ -54,6 +54,7 @@ describe('POST /feeds/inspect', () => {
         column_number,
         header: name,
         column,
+        confidence: column === null ? 0 : 1,
         suggestion: null,
       });
       const issue = {
@@ -72,8 +73,11 @@ describe('POST /feeds/inspect', () => {
         inspected_bytes: csv.length,
         complete: true,
         encoding: 'utf-8',
+        detected_encoding: 'utf-8',
         byte_order_mark: false,
         delimiter: ',',
+        decimal_separator: '.',
+        skip_lines: 0,
         line_ends: 'crlf',
         headers: [
           header(1, 'sku', 'sku'),
@@ -125,6 +129,18 @@ describe('POST /feeds/inspect', () => {
           ['unknown_availability', 'warning', { line: 5, row: 2, sku: null, value: 'ask us' }],
           ['unknown_column', 'warning', { line: 1, row: 0, sku: null, value: 'Colour' }],
         ].map(([code, severity, first]) => ({ code, severity, count: 1, first_rows: [first] })),
+        suggested_format: {
+          columns: Object.fromEntries(Object.keys(values({})).map((column) => [column, { from: [column] }])),
+        },
+        sample: [
+          values({
+            sku: '01',
+            product_name: 'Tent\r\n2',
+            price: '5',
+            currency: 'USD',
+            availability: 'in_stock',
+          }),
+        ],
       });
     });
 
@@ -135,17 +151,34 @@ describe('POST /feeds/inspect', () => {
       [
         'UTF-16, little end first',
         Buffer.from('\ufeffsku,product_name\n', 'utf16le'),
-        { encoding: 'utf-16le', byte_order_mark: true, accepted: false, headers: [] },
+        {
+          encoding: 'utf-16le',
+          byte_order_mark: true,
+          accepted: false,
+          headers: [{ column: 'sku' }, { column: 'product_name' }],
+        },
       ],
       [
         'UTF-16, big end first',
         Buffer.from('\ufeffsku,product_name\n', 'utf16le').swap16(),
-        { encoding: 'utf-16be', byte_order_mark: true, accepted: false, headers: [] },
+        {
+          encoding: 'utf-16be',
+          byte_order_mark: true,
+          accepted: false,
+          headers: [{ column: 'sku' }, { column: 'product_name' }],
+        },
       ],
       [
         'Latin-1',
         withBytes('sku,product_name\n1,Caf', [0xe9], '\n'),
-        { encoding: 'unknown', byte_order_mark: false, accepted: false, delimiter: null, headers: [] },
+        {
+          encoding: 'unknown',
+          detected_encoding: 'windows-1252',
+          byte_order_mark: false,
+          accepted: false,
+          delimiter: ',',
+          headers: [{ column: 'sku' }, { column: 'product_name' }],
+        },
       ],
       [
         'an incomplete character at its end',
@@ -204,10 +237,12 @@ describe('POST /feeds/inspect', () => {
       ])('for %j the column %s', async (header, suggestion) => {
         const { headers } = await inspect(`"${header}"\n`);
 
-        expect(headers).toEqual([{ column_number: 1, header, column: null, suggestion }]);
+        expect(headers).toMatchObject([{ column_number: 1, header, column: suggestion, suggestion }]);
+        expect(headers[0].confidence).toBeGreaterThan(0);
+        expect(headers[0].confidence).toBeLessThan(1);
       });
 
-      it.each(['colour', 'x', '', '   ', '_sku', '_name', 'weight_in_kg', '123', '!!!', 'ชื่อ'])(
+      it.each(['colour', 'x', '', '   ', '_line', '_codes', 'weight_in_kg', '123', '!!!', 'ซูซู'])(
         'nothing for %j',
         async (header) => {
           const { headers } = await inspect(`size,"${header}"\n`);
@@ -216,6 +251,7 @@ describe('POST /feeds/inspect', () => {
             column_number: 2,
             header: header.trim(),
             column: null,
+            confidence: 0,
             suggestion: null,
           });
         },
@@ -447,6 +483,93 @@ describe('POST /feeds/inspect', () => {
       expect((await inspect(content)).hint).toBeNull();
     });
 
+    it('suggests a format for a file of Excel: semicolons, decimal commas, Windows-1252, lines before the header', async () => {
+      const csv = `Preisliste Müller\r\n\r\nArtikelnummer;Bezeichnung;Preis;Bestand;Verfügbarkeit\r\n${[
+        'A-1;Hängematte;1.299,50;3;auf Lager',
+        'A-2;Zelt für zwei;12,90;0;ausverkauft',
+        'A-3;;12,90;0;auf Lager',
+      ].join('\r\n')}\r\n`;
+
+      const body = await inspect(Buffer.from(csv, 'latin1'));
+
+      expect(body).toMatchObject({
+        accepted: false,
+        refusal: 'CSV file must be UTF-8 encoded.',
+        encoding: 'unknown',
+        detected_encoding: 'windows-1252',
+        delimiter: ';',
+        decimal_separator: ',',
+        skip_lines: 2,
+        line_ends: 'crlf',
+        headers: [
+          { header: 'Artikelnummer', column: 'sku' },
+          { header: 'Bezeichnung', column: 'product_name' },
+          { header: 'Preis', column: 'price' },
+          { header: 'Bestand', column: null, confidence: 0 },
+          { header: 'Verfügbarkeit', column: 'availability' },
+        ],
+        suggested_format: {
+          delimiter: ';',
+          encoding: 'windows-1252',
+          skip_lines: 2,
+          decimal_separator: ',',
+          columns: {
+            sku: { from: ['Artikelnummer'] },
+            product_name: { from: ['Bezeichnung'] },
+            price: { from: ['Preis'] },
+            availability: { from: ['Verfügbarkeit'] },
+          },
+          availability: { 'auf lager': 'in_stock', ausverkauft: 'out_of_stock' },
+        },
+        row_count: 3,
+        issue_counts: [{ code: 'missing_required', count: 1 }],
+      });
+      expect(body.sample).toEqual([
+        values({ sku: 'A-1', product_name: 'Hängematte', price: '1299.50', availability: 'in_stock' }),
+        values({ sku: 'A-2', product_name: 'Zelt für zwei', price: '12.90', availability: 'out_of_stock' }),
+      ]);
+    });
+
+    it.each<[string, Content, string[]]>([
+      ['Google Merchant', 'id\ttitle\tprice\tavailability\n1\tTent\t5 EUR\tin_stock\n', ['id', 'title']],
+      [
+        'Shopify',
+        'Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price\ntent,Tent,Size,L,T-1,5\ntent,,,S,T-2,6\n',
+        ['Variant SKU', 'Title'],
+      ],
+      ['WooCommerce', 'ID,SKU,Name,Regular price,In stock?\n1,T-1,Tent,5,1\n', ['SKU', 'Name']],
+    ])(
+      'suggests a format that the service accepts, and under which the file loads: %s',
+      async (_, csv, headers) => {
+        const { suggested_format, sample, headers: found } = await inspect(csv);
+        const saved = await service.api.send('PUT', '/partners/Detected/formats/seen', {
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(suggested_format),
+        });
+        const upload = await send(
+          '/feeds/upload',
+          partnerPart('Detected'),
+          fieldPart('format', 'seen'),
+          filePart(csv),
+        );
+
+        expect({ saved: saved.status, upload: upload.status }).toEqual({ saved: 200, upload: 201 });
+        expect(sample.length).toBeGreaterThan(0);
+        const columnOf = (name: string) =>
+          found.find(({ header }: { header: string }) => header === name).column as string;
+        expect(headers.map(columnOf)).toEqual(['sku', 'product_name']);
+      },
+    );
+
+    it.each<[string, Content]>([
+      ['no sku', 'Name;Preis\nZelt;5\n'],
+      ['no name', 'Artikelnummer;Preis\n1;5\n'],
+      ['nothing', ''],
+      ['no table', excelWorkbook()],
+    ])('suggests no format for a file with %s', async (_, csv) => {
+      expect(await inspect(csv)).toMatchObject({ suggested_format: null, sample: [], row_count: 0 });
+    });
+
     it('describes a file with an invalid header', async () => {
       const body = await inspect('SKU Code,product_name\nA,A\n');
 
@@ -455,11 +578,11 @@ describe('POST /feeds/inspect', () => {
         delimiter: ',',
         line_ends: 'lf',
         headers: [
-          { header: 'SKU Code', column: null, suggestion: 'sku' },
+          { header: 'SKU Code', column: 'sku', suggestion: 'sku' },
           { header: 'product_name', column: 'product_name', suggestion: null },
         ],
-        row_count: 0,
-        rows: [],
+        row_count: 1,
+        rows: [{ line: 2, row: 1, values: values({ sku: 'A', product_name: 'A' }) }],
         issues: [],
         issue_counts: [],
         run_failure: null,

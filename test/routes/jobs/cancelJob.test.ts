@@ -13,7 +13,7 @@ const cancelled = {
   message: `ETL processing failed: The run was cancelled. ${noRows}`,
   result: noRows,
   finished_at: aTimestamp,
-  summary: { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 },
+  summary: { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0, withdrawn: 0, restored: 0 },
   issue_counts: [],
 };
 

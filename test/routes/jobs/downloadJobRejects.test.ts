@@ -349,6 +349,8 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
           updated: 0,
           unchanged: 0,
           skipped: 0,
+          withdrawn: 0,
+          restored: 0,
         });
         // Only the earlier rows and the corrected ones.
         const after = await products(partner);

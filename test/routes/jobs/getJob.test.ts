@@ -87,7 +87,15 @@ describe('GET /jobs/{job_id}', () => {
         created_at: aTimestamp,
         started_at: aTimestamp,
         finished_at: aTimestamp,
-        summary: { processed: 3, inserted: 1, updated: 0, unchanged: 0, skipped: 2 },
+        summary: {
+          processed: 3,
+          inserted: 1,
+          updated: 0,
+          unchanged: 0,
+          skipped: 2,
+          withdrawn: 0,
+          restored: 0,
+        },
         issue_counts: issueCounts,
       });
       const times = [job.created_at, job.started_at, job.finished_at];
@@ -166,7 +174,15 @@ describe('GET /jobs/{job_id}', () => {
         created_at: aTimestamp,
         started_at: aTimestamp,
         finished_at: aTimestamp,
-        summary: { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 },
+        summary: {
+          processed: 0,
+          inserted: 0,
+          updated: 0,
+          unchanged: 0,
+          skipped: 0,
+          withdrawn: 0,
+          restored: 0,
+        },
         issue_counts: [],
       });
     });

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 const plan = (jobId: string, query = '') => service.api.post(`/jobs/${jobId}/plan${query}`);
 const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
-const none = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 };
+const none = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0, withdrawn: 0, restored: 0 };
 
 /** Everything that a run could change: rows with versions, and the last product number. */
 async function state() {
@@ -49,7 +49,15 @@ describe('POST /jobs/{job_id}/plan', () => {
         feed_id: feedId,
         status: 'completed',
         message,
-        summary: { processed: 5, inserted: 1, updated: 2, unchanged: 1, skipped: 1 },
+        summary: {
+          processed: 5,
+          inserted: 1,
+          updated: 2,
+          unchanged: 1,
+          skipped: 1,
+          withdrawn: 0,
+          restored: 0,
+        },
         issue_counts: [
           {
             code: 'missing_required',
@@ -115,7 +123,15 @@ describe('POST /jobs/{job_id}/plan', () => {
 
       const { body } = await plan(jobId);
 
-      expect(body.summary).toEqual({ processed: 4, inserted: 2, updated: 0, unchanged: 0, skipped: 2 });
+      expect(body.summary).toEqual({
+        processed: 4,
+        inserted: 2,
+        updated: 0,
+        unchanged: 0,
+        skipped: 2,
+        withdrawn: 0,
+        restored: 0,
+      });
       expect(body.issue_counts).toMatchObject([{ code: 'duplicate_sku', count: 2 }]);
       expect(body.items.map(({ row, sku }: { row: number; sku: string }) => [row, sku])).toEqual([
         [2, 'B'],
@@ -202,6 +218,8 @@ describe('POST /jobs/{job_id}/plan', () => {
               updated: 0,
               unchanged: 1,
               skipped: 12,
+              withdrawn: 0,
+              restored: 0,
             });
           }
         },

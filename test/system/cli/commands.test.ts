@@ -69,7 +69,25 @@ line  sku     field  code           value     message
     expect(stdout).toMatch(
       /^spring\.csv: an upload would refuse it\. Invalid CSV file: .*\nHeader 'Item Number' \(column 1\): rename it to sku\.\nHeader 'Title' \(column 2\): rename it to product_name\.\n/,
     );
-    expect(stdout).toContain('1       Item Number  ignored; perhaps sku\n');
+    expect(stdout).toContain('1       Item Number  sku (confidence 0.97)\n');
+    expect(stdout).toContain('The first rows that a run would load with the suggested format:\n');
+  });
+
+  it('saves the suggested format with --save, by which the file then loads', async () => {
+    const path = write('Item Number;Title\n1;Tent\n');
+    const saved = await feed('inspect', path, '--save', 'seen', '--partner', 'Seen Ltd');
+    const loaded = await feed('upload', path, '--format', 'seen', '--partner', 'Seen Ltd');
+    const nothing = await feed('inspect', write('a;b\n1;2\n'), '--save', 'seen', '--partner', 'Seen Ltd');
+
+    expect([saved.code, saved.stdout]).toEqual([
+      0,
+      expect.stringContaining('Format seen of partner Seen Ltd is saved.\n'),
+    ]);
+    expect(loaded.code).toBe(0);
+    expect([nothing.code, nothing.stderr]).toEqual([
+      1,
+      expect.stringContaining('There is no suggested format to save.'),
+    ]);
   });
 
   it('prints the response of the service as JSON with --json', async () => {

@@ -1,5 +1,6 @@
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
 import { measureBacklog } from '../../../src/process/backlog';
+import { indexBacklog } from '../../../src/products/search-index';
 import { startTestService, type TestService } from '../../support/service';
 import { sendTo } from '../../support/webhooks';
 
@@ -15,11 +16,13 @@ const hourAgo = () => service.db.raw("now() - interval '1 hour'");
 describe('the backlog', () => {
   it('is empty without waiting work', async () => {
     await rollUpSales(service.db);
+    await indexBacklog(service.db);
 
     expect(await measureBacklog(service.db)).toEqual({
       queue: { runs: 0, oldestSeconds: 0 },
       webhookDeliveries: 0,
       salesLagSeconds: 0,
+      searchLagSeconds: 0,
     });
   });
 
@@ -55,5 +58,15 @@ describe('the backlog', () => {
 
     await rollUpSales(service.db);
     expect((await measureBacklog(service.db)).salesLagSeconds).toBe(0);
+  });
+
+  it('has the age of the oldest change outside the search index', async () => {
+    await service.api.loadFeed(csv, 'Searched');
+    await service.db('search_backlog').update({ logged_at: hourAgo() });
+
+    expect(Math.floor((await measureBacklog(service.db)).searchLagSeconds / 60)).toBe(60);
+
+    await indexBacklog(service.db);
+    expect((await measureBacklog(service.db)).searchLagSeconds).toBe(0);
   });
 });

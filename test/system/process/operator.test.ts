@@ -94,12 +94,13 @@ describe('GET /metrics', () => {
 });
 
 describe('GET /metrics, of the backlog', () => {
-  it('has the queue, the webhook deliveries and the lag of the sales roll-up', async () => {
+  it('has the queue, the webhook deliveries and the lags of the sales roll-up and the search', async () => {
     for (const name of [
       'catalog_queue_runs',
       'catalog_queue_oldest_run_seconds',
       'catalog_webhook_deliveries_waiting',
       'catalog_sales_rollup_lag_seconds',
+      'catalog_search_lag_seconds',
     ]) {
       await eventually(`${name} is measured`, async () => (await samples(name))[''] === 0, 30);
     }

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import type { components } from '../../../generated/openapi';
-import { issueTable, jobReport } from '../../../src/cli/report';
+import { countersText, issueTable, jobReport } from '../../../src/cli/report';
 import type { Job } from '../../../src/cli/jobs';
 
 type RowIssue = components['schemas']['RowIssue'];
@@ -78,7 +78,15 @@ describe('the report of a job', () => {
     created_at: '2026-03-01T09:30:00.000Z',
     started_at: '2026-03-01T09:31:00.000Z',
     finished_at: '2026-03-01T09:31:01.250Z',
-    summary: { processed: 1234567, inserted: 2, updated: 0, unchanged: 0, skipped: 1 },
+    summary: {
+      processed: 1234567,
+      inserted: 2,
+      updated: 0,
+      unchanged: 0,
+      skipped: 1,
+      withdrawn: 0,
+      restored: 0,
+    },
     issue_counts: [],
   };
 
@@ -93,6 +101,25 @@ unchanged              0
 skipped                1
 `,
     );
+  });
+
+  it('has the numbers of withdrawn and restored products where they are not 0', () => {
+    const summary = { ...job.summary!, withdrawn: 1_234, restored: 5 };
+
+    expect(jobReport({ ...job, summary })).toContain(
+      '\nwithdrawn          1,234\nrestored               5\n',
+    );
+  });
+
+  it('says why no product is withdrawn', () => {
+    const summary = { ...job.summary!, withdrawals_withheld: true };
+
+    expect(jobReport({ ...job, summary })).toMatch(
+      /\nskipped +1\n\nNo product is withdrawn, because rows cannot be split into cells and may name any product\.\n$/,
+    );
+    expect(countersText(summary, [3, 17])).toMatch(/ Lines: 3, 17\n$/);
+    const lines = Array.from({ length: 11 }, (_, at) => at + 2);
+    expect(countersText(summary, lines)).toMatch(/ Lines: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …\n$/);
   });
 
   it('has the reason of a failed run without its counters', () => {

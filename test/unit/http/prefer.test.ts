@@ -14,7 +14,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['xrespond-async'],
     ['"respond-async"'],
   ])('does not ask for an asynchronous response: %s', (header) => {
-    expect(parsePrefer(header)).toEqual({ respondAsync: false });
+    expect(parsePrefer(header)).toEqual({ respondAsync: false, isStrict: false });
   });
 
   it.each([
@@ -27,7 +27,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['note="x \\" y" , , respond-async;a="b;c"'],
     [' \t respond-async\t, note'],
   ])('asks for an asynchronous response: %s', (header) => {
-    expect(parsePrefer(header)).toEqual({ respondAsync: true });
+    expect(parsePrefer(header)).toEqual({ respondAsync: true, isStrict: false });
   });
 
   it.each([
@@ -39,7 +39,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['note="wait=5, wait=6", wait=7', 7],
     ['wait=000000010', 10],
   ])('names the seconds to wait: %s', (header, wait) => {
-    expect(parsePrefer(header)).toEqual({ respondAsync: false, wait });
+    expect(parsePrefer(header)).toEqual({ respondAsync: false, isStrict: false, wait });
   });
 
   it.each([
@@ -54,5 +54,24 @@ describe('the header Prefer (RFC 7240)', () => {
     ['wait=soon, wait=5'],
   ])('names no seconds to wait: %s', (header) => {
     expect(parsePrefer(header).wait).toBeUndefined();
+  });
+
+  it.each([
+    ['handling=strict'],
+    ['Handling = "strict"'],
+    ['respond-async, handling=strict; x=1'],
+    ['wait=1,handling=strict'],
+  ])('asks for errors instead of ignored parameters: %s', (header) => {
+    expect(parsePrefer(header).isStrict).toBe(true);
+  });
+
+  it.each([
+    ['handling'],
+    ['handling=lenient'],
+    ['handling=Strict'],
+    ['handling=lenient, handling=strict'],
+    ['note="handling=strict"'],
+  ])('leaves unknown parameters ignored: %s', (header) => {
+    expect(parsePrefer(header).isStrict).toBe(false);
   });
 });

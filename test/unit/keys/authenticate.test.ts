@@ -16,6 +16,7 @@ describe('authenticateConfigured', () => {
     expect(await authenticate(key)).toEqual({
       keyName,
       keyDigest: createHash('sha256').update(key).digest(),
+      isConfigured: true,
       partnerName: null,
       isReadOnly: false,
     });

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigError } from '../../../src/shared/settings';
 import { FileStore } from '../../../src/storage/file-store';
 import { StorageError } from '../../../src/storage/object-store';
@@ -91,6 +92,24 @@ describe('FileStore', () => {
         store.put('a.csv', inChunks(randomContent(bytes), new Error('the sender went away'))),
       ).rejects.toThrow();
 
+      expect(filesBelow(dataDir)).toEqual([]);
+    });
+
+    it('is removed when the body throws before the file is opened', async () => {
+      const { store, dataDir } = await createStore();
+      // A busy machine can delay the opening until after the removal, but not at will.
+      const { open } = fs;
+      const slowOpen = jest.spyOn(fs, 'open').mockImplementation((...args: unknown[]) => {
+        setTimeout(() => Reflect.apply(open, fs, args), 50);
+      });
+
+      await expect(
+        store.put('a.csv', inChunks(Buffer.alloc(0), new Error('the sender went away'))),
+      ).rejects.toThrow();
+      await wait(100);
+
+      expect(slowOpen).toHaveBeenCalledTimes(1);
+      slowOpen.mockRestore();
       expect(filesBelow(dataDir)).toEqual([]);
     });
 

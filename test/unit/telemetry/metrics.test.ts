@@ -26,7 +26,12 @@ describe('catalog_etl_thread_deaths_total', () => {
 describe('gauges of the backlog', () => {
   it('are absent while it is unknown', async () => {
     const metrics = new Metrics();
-    const backlog = { queue: { runs: 3, oldestSeconds: 60 }, webhookDeliveries: 5, salesLagSeconds: 0 };
+    const backlog = {
+      queue: { runs: 3, oldestSeconds: 60 },
+      webhookDeliveries: 5,
+      salesLagSeconds: 0,
+      searchLagSeconds: 0,
+    };
     let latest: typeof backlog | undefined = backlog;
     metrics.watchBacklog(() => latest);
     expect((await metrics.text()).text).toContain('catalog_queue_runs 3\n');

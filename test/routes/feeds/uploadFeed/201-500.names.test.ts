@@ -49,7 +49,7 @@ describe('POST /feeds/upload', () => {
     });
 
     it('makes a short unique slug of a name without Latin letters', async () => {
-      const names = ['東京アウトドア', 'Рога и копыта', '!!!', '..', '😀'.repeat(255)];
+      const names = ['東京アウトドア', 'Рога и копыта', '!!!', '...', '😀'.repeat(255)];
 
       const slugs = await Promise.all(names.map(async (name) => (await uploadAs(name)).slug));
       const again = await Promise.all(names.map(async (name) => (await uploadAs(name)).slug));

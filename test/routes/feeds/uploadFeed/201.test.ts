@@ -78,6 +78,14 @@ describe('POST /feeds/upload', () => {
         raw_file_object_key: key,
         sha256: createHash('sha256').update(goodCsv).digest(),
         size_bytes: goodCsv.length,
+        mode: 'upsert',
+        collection: 'main',
+        format_name: null,
+        format_definition: null,
+        max_skipped_percent: null,
+        last_completed_at: null,
+        raw_file_removed_at: null,
+        delimiter: null,
       });
       expect(feed.uploaded_at.getTime()).toBeGreaterThanOrEqual(since - 1000);
       expect(feed.uploaded_at.getTime()).toBeLessThanOrEqual(Date.now() + 1000);

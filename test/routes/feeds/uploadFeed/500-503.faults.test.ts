@@ -1,7 +1,9 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { eventually } from '../../../support/harness';
 import {
+  fieldPart,
   filePart,
   formBody,
   goodCsv,
@@ -21,6 +23,14 @@ beforeAll(async () => {
 
 /** Large enough that it is being stored before its end has come. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
+
+const format = fieldPart('format', 'standard');
+
+/** A gzip file in which the text can still be found. */
+const packedPart = filePart(gzipSync(largeCsv, { level: 0 }), {
+  fileName: 'feed.csv.gz',
+  mediaType: 'application/gzip',
+});
 
 /** Sends the form up to the last occurrence of `text`, and waits until its file is below `folder`. */
 async function sendUpTo(
@@ -43,6 +53,8 @@ const anyOrder: [string, RawPart[]][] = [
   ['partner_name first', [partnerPart(), filePart(largeCsv)]],
   ['the file first', [filePart(largeCsv), partnerPart()]],
   ['a small file', [partnerPart(), filePart(goodCsv)]],
+  ['a file with a format', [partnerPart(), format, filePart(largeCsv)]],
+  ['a packed file', [partnerPart(), format, packedPart]],
 ];
 
 /** Where an upload can be cut: its parts, the text before which it ends, and where its file is by then. */
@@ -59,6 +71,13 @@ const cuts: [string, RawPart[], string, string][] = [
     'LAMP-1',
     'objects/unfinished/',
   ],
+  [
+    'in the middle of a file with a format',
+    [partnerPart(), format, filePart(largeCsv)],
+    'LAMP-1',
+    'objects/unfinished/',
+  ],
+  ['in the middle of a packed file', [format, packedPart, partnerPart()], 'LAMP-1', 'objects/unfinished/'],
   ['between the file and partner_name', [filePart(goodCsv), partnerPart()], 'Acme', 'objects/local/staging/'],
   ['between the file and the end', [partnerPart(), filePart(goodCsv), partnerPart()], 'Acme', '/feed.csv'],
 ];

@@ -286,6 +286,8 @@ describe('GET /jobs/{job_id}/issues', () => {
         updated: 0,
         unchanged: 0,
         skipped: 10_051,
+        withdrawn: 0,
+        restored: 0,
       });
       expect(job.issue_counts).toEqual(counts);
       expect(pages.length).toBe(10);

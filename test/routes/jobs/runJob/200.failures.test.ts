@@ -14,7 +14,15 @@ beforeAll(async () => {
 });
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
-const nothing = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0 };
+const nothing = {
+  processed: 0,
+  inserted: 0,
+  updated: 0,
+  unchanged: 0,
+  skipped: 0,
+  withdrawn: 0,
+  restored: 0,
+};
 const nothingText = 'Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.';
 const missing = 'The raw file is missing from object storage.';
 

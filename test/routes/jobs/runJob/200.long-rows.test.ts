@@ -24,7 +24,15 @@ const longRowIssue = {
   message: `The row is longer than ${rowBytes} bytes; perhaps a quote was left open.`,
   value: null,
 };
-const counters = { processed: 4, inserted: 2, updated: 0, unchanged: 0, skipped: 2 };
+const counters = {
+  processed: 4,
+  inserted: 2,
+  updated: 0,
+  unchanged: 0,
+  skipped: 2,
+  withdrawn: 0,
+  restored: 0,
+};
 
 describe('a row of more than 512 KiB whose quotes close', () => {
   it('is one skipped row in run and plan; all others are loaded', async () => {

@@ -27,7 +27,15 @@ describe('POST /jobs/{job_id}/run', () => {
         created_at: aTimestamp,
         started_at: aTimestamp,
         finished_at: aTimestamp,
-        summary: { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1 },
+        summary: {
+          processed: 3,
+          inserted: 2,
+          updated: 0,
+          unchanged: 0,
+          skipped: 1,
+          withdrawn: 0,
+          restored: 0,
+        },
         issue_counts: [
           {
             code: 'invalid_price',
@@ -72,7 +80,15 @@ describe('POST /jobs/{job_id}/run', () => {
           result: summary,
           started_at: aTimestamp,
           finished_at: aTimestamp,
-          summary: { processed: 3, inserted: 0, updated: 0, unchanged: 2, skipped: 1 },
+          summary: {
+            processed: 3,
+            inserted: 0,
+            updated: 0,
+            unchanged: 2,
+            skipped: 1,
+            withdrawn: 0,
+            restored: 0,
+          },
         });
         expect(body.started_at > job.finished_at).toBe(true);
         expect(await products('Again')).toEqual(before);
@@ -94,15 +110,30 @@ describe('POST /jobs/{job_id}/run', () => {
       );
 
       const [tent, lamp, mat] = await products('Later');
-      expect(second.job.summary).toEqual({ processed: 4, inserted: 1, updated: 1, unchanged: 1, skipped: 1 });
+      expect(second.job.summary).toEqual({
+        processed: 4,
+        inserted: 1,
+        updated: 1,
+        unchanged: 1,
+        skipped: 1,
+        withdrawn: 0,
+        restored: 0,
+      });
       expect(tent).toEqual(before[0]);
       expect(lamp).toEqual({
         ...before[1],
         feed_id: Number(second.feedId.slice(2)),
+        run_id: expect.any(Number),
         price: '19.9900',
+        record_offset: 'sku,product_name,price\nMAT,Mat,9\n'.length,
         version: expect.any(String),
       });
-      expect(mat).toMatchObject({ sku: 'MAT', product_id: Number(numbers[0].last_value) + 1 });
+      expect(lamp!.run_id).not.toBe(tent!.run_id);
+      expect(mat).toMatchObject({
+        sku: 'MAT',
+        run_id: lamp!.run_id,
+        product_id: Number(numbers[0].last_value) + 1,
+      });
       expect((await service.api.get(`/jobs/${first.jobId}`)).body).toEqual(first.job);
     });
 
@@ -112,7 +143,15 @@ describe('POST /jobs/{job_id}/run', () => {
 
       const { body } = await run(first.jobId);
 
-      expect(body.summary).toEqual({ processed: 2, inserted: 0, updated: 1, unchanged: 1, skipped: 0 });
+      expect(body.summary).toEqual({
+        processed: 2,
+        inserted: 0,
+        updated: 1,
+        unchanged: 1,
+        skipped: 0,
+        withdrawn: 0,
+        restored: 0,
+      });
       expect((await products('Set back')).map(({ sku, price }) => [sku, price])).toEqual([
         ['A', '1.0000'],
         ['B', '1.0000'],

@@ -1,4 +1,5 @@
-import { createOrder, createOrderBatcher } from '../../../../src/orders/orders.service';
+import { createHash, randomUUID } from 'node:crypto';
+import { createKeyedOrderBatcher, createOrderBatcher } from '../../../../src/orders/orders.service';
 import { loadProducts } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
 
@@ -23,55 +24,135 @@ interface Asked {
   items: { product_id: string; quantity: number }[];
 }
 
-const send = (order: Asked) => service.api.post('/orders', order);
+const kinds: [string, () => Record<string, string>][] = [
+  ['without a key', () => ({})],
+  ['with a key each', () => ({ 'idempotency-key': randomUUID() })],
+];
 const item = (at: number, quantity = 1) => ({ product_id: products[at]!, quantity });
 
 describe('concurrent orders', () => {
-  it('are created or rejected individually, each with its own items', async () => {
-    const before = (await service.db('orders')).length;
-    const asked: [Asked, number, unknown][] = Array.from({ length: 40 }, (_, at) => {
-      const order = { partner_name: `Partner ${at}`, customer_reference: `ref ${at}` };
-      if (at % 4 === 1)
-        return [{ ...order, items: [item(0), { product_id: 'PR99999', quantity: 1 }] }, 404, null];
-      if (at % 4 === 2) return [{ ...order, items: [item(0), item(2)] }, 400, null];
-      return [{ ...order, items: [item(1, at + 1), item(0, 2)] }, 201, 20 + 0.005 * (at + 1)];
-    });
+  it.each(kinds)(
+    '%s are created or rejected individually, each with its own items',
+    async (_kind, headers) => {
+      const before = (await service.db('orders')).length;
+      const asked: [Asked, number, unknown][] = Array.from({ length: 40 }, (_, at) => {
+        const order = { partner_name: `Partner ${at}`, customer_reference: `ref ${at}` };
+        if (at % 4 === 1)
+          return [{ ...order, items: [item(0), { product_id: 'PR99999', quantity: 1 }] }, 404, null];
+        if (at % 4 === 2) return [{ ...order, items: [item(0), item(2)] }, 400, null];
+        return [{ ...order, items: [item(1, at + 1), item(0, 2)] }, 201, 20 + 0.005 * (at + 1)];
+      });
 
-    const answers = await Promise.all(asked.map(([order]) => send(order)));
+      const answers = await Promise.all(
+        asked.map(([order]) => service.api.post('/orders', order, headers())),
+      );
 
-    answers.forEach(({ status, body }, at) => {
-      const [order, expected, total] = asked[at]!;
-      expect({ at, status }).toEqual({ at, status: expected });
-      if (status !== 201) return;
-      expect(body).toMatchObject({ ...order, items: order.items });
-      expect(body.total_amount).toBeCloseTo(total as number, 9);
-    });
-    const ids = answers.flatMap(({ status, body }) => (status === 201 ? [body.order_id as string] : []));
-    expect(new Set(ids).size).toBe(20);
-    expect(await service.db('orders')).toHaveLength(before + 20);
-    for (const id of ids) {
-      const at = answers.findIndex(({ body }) => body.order_id === id);
-      expect((await service.api.get(`/orders/${id}`)).body).toEqual(answers[at]!.body);
-    }
+      answers.forEach(({ status, body }, at) => {
+        const [order, expected, total] = asked[at]!;
+        expect({ at, status }).toEqual({ at, status: expected });
+        if (status !== 201) return;
+        expect(body).toMatchObject({ ...order, items: order.items });
+        expect(body.total_amount).toBeCloseTo(total as number, 9);
+      });
+      const ids = answers.flatMap(({ status, body }) => (status === 201 ? [body.order_id as string] : []));
+      expect(new Set(ids).size).toBe(20);
+      expect(await service.db('orders')).toHaveLength(before + 20);
+      for (const id of ids) {
+        const at = answers.findIndex(({ body }) => body.order_id === id);
+        expect((await service.api.get(`/orders/${id}`)).body).toEqual(answers[at]!.body);
+      }
+    },
+  );
+
+  it.each([
+    ['without a key', createUnkeyed],
+    ['with a key each', createKeyed],
+  ])('%s are created even if the database rejects one of the batch', async (_kind, creator) => {
+    // Bypasses validation: an error that only the database finds.
+    const create = creator();
+    const texts = ['a', 'b', 'c', 'NUL \0', 'd', 'e'];
+
+    const outcomes = await Promise.allSettled(texts.map((text) => create(text)));
+
+    expect(outcomes.map((one) => (one.status === 'fulfilled' ? one.value : 'refused'))).toEqual([
+      ...['a', 'b', 'c', 'refused', 'd', 'e'],
+    ]);
+    await expect(create('NUL \0')).rejects.toThrow(/0x00/);
   });
 
-  it('are created even if the database rejects one of the batch', async () => {
-    // Bypasses validation: an error that only the database finds.
-    const place = createOrderBatcher(service.db, 'USD');
-    const request = (customerReference: string) => ({
-      partnerName: 'Acme',
-      customerReference,
-      items: [{ productId: products[0]!, quantity: 1 }],
-      scope: null,
-    });
+  it('with keys are created, replayed, in progress or rejected individually', async () => {
+    const create = createKeyedOrderBatcher(service.db, 'USD');
+    const send = (text: string, digest = 'one', items = requestOf('').items) =>
+      create({ ...requestOf(text), items, key: keyOf(text), requestDigest: digestOf(digest) });
+    const first = await send('known');
 
-    const outcomes = await Promise.allSettled(
-      ['a', 'b', 'c', 'NUL \0', 'd', 'e'].map((text) => place(request(text))),
-    );
+    const outcomes = await Promise.allSettled([
+      // The others share the transaction after that of this one.
+      send('a'),
+      send('b'),
+      send('known'),
+      send('known', 'another'),
+      send('twice'),
+      send('twice'),
+      send('unknown product', 'one', [{ productId: 'PR99999', quantity: 1 }]),
+      send('c'),
+    ]);
 
     expect(
-      outcomes.map((one) => (one.status === 'fulfilled' ? one.value.customer_reference : 'refused')),
-    ).toEqual(['a', 'b', 'c', 'refused', 'd', 'e']);
-    await expect(createOrder(service.db, request('NUL \0'), 'USD')).rejects.toThrow(/0x00/);
+      outcomes.map((one) =>
+        one.status === 'fulfilled'
+          ? [one.value.responseBody.customer_reference, one.value.replayed]
+          : (one.reason as { code: string }).code,
+      ),
+    ).toEqual([
+      ['a', false],
+      ['b', false],
+      ['known', true],
+      'idempotent_request_in_progress',
+      ['twice', false],
+      'idempotent_request_in_progress',
+      'ordered_product_not_found',
+      ['c', false],
+    ]);
+    expect(outcomes[2]).toMatchObject({ value: { responseBody: first.responseBody } });
+    await expect(send('known', 'another')).rejects.toMatchObject({ code: 'idempotency_key_used' });
+    expect((await send('twice')).replayed).toBe(true);
+  });
+
+  it('with keys take a number of statements that does not grow with theirs', async () => {
+    const statements: string[] = [];
+    const listen = ({ sql }: { sql: string }) => statements.push(sql);
+    const create = createKeyed();
+    service.db.on('query', listen);
+
+    await Promise.all(Array.from({ length: 101 }, (_, at) => create(`counted ${at}`)));
+
+    service.db.off('query', listen);
+    // The first one runs at once, the others in batches of fifty.
+    expect(statements.filter((sql) => sql.includes('insert into orders'))).toHaveLength(3);
   });
 });
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest();
+
+const keyOf = (text: string) => ({ apiKeyDigest: digestOf('test'), text });
+
+const requestOf = (customerReference: string) => ({
+  partnerName: 'Acme',
+  customerReference,
+  items: [{ productId: products[0]!, quantity: 1 }],
+  scope: null,
+});
+
+function createUnkeyed() {
+  const create = createOrderBatcher(service.db, 'USD');
+  return async (reference: string) => (await create(requestOf(reference))).customer_reference;
+}
+
+function createKeyed() {
+  const create = createKeyedOrderBatcher(service.db, 'USD');
+  return async (reference: string) => {
+    const request = { ...requestOf(reference), key: keyOf(randomUUID()), requestDigest: digestOf('one') };
+    return (await create(request)).responseBody.customer_reference;
+  };
+}

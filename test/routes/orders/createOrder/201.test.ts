@@ -87,8 +87,14 @@ describe('POST /orders', () => {
           transaction_id: expect.stringMatching(/^\d+$/),
         },
       ]);
+      const [source] = await service
+        .db('products')
+        .where('product_id', Number(product.slice(2)))
+        .select('run_id', 'feed_id', 'record_offset');
+      expect(source).toMatchObject({ feed_id: expect.any(Number), record_offset: expect.any(Number) });
       expect(await service.db('order_items').where({ order_id: Number(order_id.slice(2)) })).toEqual([
         {
+          ...source,
           order_item_id: Number(items[0].order_item_id.slice(2)),
           order_id: Number(order_id.slice(2)),
           product_id: Number(product.slice(2)),

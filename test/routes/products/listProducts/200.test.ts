@@ -465,6 +465,19 @@ describe('GET /products', () => {
         ]);
       });
 
+      it('continues after a product of another partner than the filter asks for', async () => {
+        const own = await startTestService();
+        const old = await loadProducts(own, [{ sku: 'A' }], 'NorthMart');
+        const other = await loadProducts(own, [{ sku: 'B' }], 'SouthMart');
+        const late = await loadProducts(own, [{ sku: 'C' }], 'NorthMart');
+        const query = { partner_name: 'NorthMart' };
+        const [cursor] = other.productIds;
+
+        expect(await walk(own, { ...query, order: 'desc' }, cursor)).toEqual([old.productIds]);
+        expect(await walk(own, { ...query, order: 'asc' }, cursor)).toEqual([late.productIds]);
+        expect(await walk(own, { feed_id: late.feedId, order: 'asc' }, cursor)).toEqual([late.productIds]);
+      });
+
       it('returns an empty page after the last product', async () => {
         const { status, body } = await list(service, { order: 'asc', cursor: first.at(-1)! });
 

@@ -1,0 +1,117 @@
+import type { Knex } from 'knex';
+import { failedCounters } from '../../src/etl/run-result';
+import { failRun } from '../../src/jobs/jobs.repository';
+import {
+  claimRun,
+  findRunTarget,
+  markRunning,
+  requestRun,
+  type RunPermissions,
+} from '../../src/runs/queue.repository';
+import { recoverRuns } from '../../src/runs/recovery';
+import { startTestService, type TestService } from '../support/service';
+
+let service: TestService;
+beforeEach(async () => {
+  // No worker.
+  service = await startTestService();
+});
+const open: Knex.Transaction[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((trx) => trx.rollback()));
+});
+
+/** Uploads a replace feed. @returns the number of its job */
+async function uploadReplacement(): Promise<number> {
+  const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Acme', { mode: 'replace' });
+  return Number(jobId.slice(2));
+}
+
+async function request(jobId: number, permissions: RunPermissions = {}): Promise<void> {
+  const target = await findRunTarget(service.db, jobId, null);
+  await requestRun(service.db, { ...target!, ...permissions }, 5);
+}
+
+/** Claims the run. @returns a function that does what the death of its process does */
+async function claim(jobId: number): Promise<() => Promise<unknown>> {
+  const trx = await service.db.transaction();
+  open.push(trx);
+  expect(await claimRun(trx, { jobId })).toBeDefined();
+  return () => trx.rollback();
+}
+
+/** Claims and starts the run. @returns what it may do, too */
+async function begin(jobId: number) {
+  const die = await claim(jobId);
+  return { ...(await start(jobId)), die };
+}
+
+async function start(jobId: number) {
+  const { run, ...permissions } = (await markRunning(service.db, jobId, false))!;
+  return { run, permissions };
+}
+
+const confirmed = { maxWithdrawn: 3, allowOlder: true };
+const nothing = { maxWithdrawn: null, allowOlder: false };
+
+describe('what the request of a run confirms', () => {
+  it('is kept while the run is queued, although another request confirms nothing', async () => {
+    const jobId = await uploadReplacement();
+    await request(jobId, confirmed);
+    await request(jobId);
+
+    expect((await begin(jobId)).permissions).toEqual(confirmed);
+  });
+
+  it('is replaced by what a later request confirms while the run is queued', async () => {
+    const jobId = await uploadReplacement();
+    await request(jobId, confirmed);
+    await request(jobId, { maxWithdrawn: 0 });
+
+    expect((await begin(jobId)).permissions).toEqual({ maxWithdrawn: 0, allowOlder: true });
+  });
+
+  it('counts although the run has been claimed, until it is marked as running', async () => {
+    const jobId = await uploadReplacement();
+    await request(jobId);
+    await claim(jobId);
+    await request(jobId, confirmed);
+
+    expect((await start(jobId)).permissions).toEqual(confirmed);
+  });
+
+  it('is kept for each retry after its process has died', async () => {
+    const jobId = await uploadReplacement();
+    await request(jobId, confirmed);
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const { permissions, die } = await begin(jobId);
+      expect(permissions).toEqual(confirmed);
+      await die();
+      expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [jobId] });
+    }
+
+    expect((await begin(jobId)).permissions).toEqual(confirmed);
+  });
+
+  it('does not count for a request that replaces the orphaned run', async () => {
+    const jobId = await uploadReplacement();
+    await request(jobId, confirmed);
+    await (await begin(jobId)).die();
+
+    await request(jobId);
+
+    expect((await begin(jobId)).permissions).toEqual(nothing);
+  });
+
+  it('does not count for the next run', async () => {
+    const jobId = await uploadReplacement();
+    await request(jobId, confirmed);
+    const { run, die } = await begin(jobId);
+    await failRun(service.db, { jobId, run }, 'It failed.', failedCounters(0), []);
+    await die();
+
+    await request(jobId);
+
+    expect((await begin(jobId)).permissions).toEqual(nothing);
+  });
+});

@@ -1,0 +1,231 @@
+import type { Knex } from 'knex';
+import {
+  claimRun,
+  findRunTarget,
+  listClaimable,
+  measureQueue,
+  queuedRunAttempts,
+  requestRun,
+  type Claim,
+} from '../../src/runs/queue.repository';
+import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
+import { markRevertRunning, requestRevert, withdrawRevert } from '../../src/runs/reverts.repository';
+import type { UploadedFeed } from '../support/api-client';
+import { eventually } from '../support/harness';
+import { findBrokenHistory } from '../support/history-invariants';
+import { startTestService, type TestService } from '../support/service';
+
+let service: TestService;
+beforeAll(async () => {
+  // No worker.
+  service = await startTestService();
+});
+const open: Knex.Transaction[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((trx) => trx.rollback()));
+  expect(await findBrokenHistory(service.db)).toEqual([]);
+  await service.db('runs').where({ kind: 'revert' }).whereIn('status', ['queued', 'running']).delete();
+  await service.db('validation_jobs').where({ status: 'queued' }).update({ run_requested_at: null });
+});
+
+interface RevertState {
+  status: string;
+  failure_reason: string | null;
+  started_at: Date | null;
+}
+
+const header = 'sku,product_name,price\n';
+const load = (rows: string, partner: string) => service.api.loadFeed(header + rows, partner);
+const numberOf = ({ jobId }: UploadedFeed) => Number(jobId.slice(2));
+const revertOf = (feed: UploadedFeed, attempts = queuedRunAttempts) =>
+  requestRevert(service.db, numberOf(feed), { revertsRun: 1, skipsConflicts: false }, attempts);
+const claimable = async () => (await listClaimable(service.db, 'of any size', 100)).map(({ jobId }) => jobId);
+const statusOf = (feed: UploadedFeed): Promise<RevertState | undefined> =>
+  service
+    .db('runs')
+    .where({ job_id: numberOf(feed), kind: 'revert' })
+    .first<RevertState | undefined>('status', 'failure_reason', 'started_at');
+
+async function claim(which: Claim) {
+  const trx = await service.db.transaction();
+  open.push(trx);
+  return { run: await claimRun(trx, which), die: () => trx.rollback() };
+}
+
+async function begin(feed: UploadedFeed) {
+  const { run, die } = await claim({ next: 'of any size' });
+  expect(run).toMatchObject({ jobId: numberOf(feed), revert: 2 });
+  expect(await markRevertRunning(service.db, { jobId: numberOf(feed), run: 2 })).toEqual({
+    revertsRun: 1,
+    skipsConflicts: false,
+  });
+  return { die };
+}
+
+describe('a queued revert', () => {
+  it('waits behind earlier loads of its partner, and later loads behind it', async () => {
+    const feed = await load('A,Tent,5\n', 'Order');
+    const [first, last] = [
+      await service.api.uploadFeed(`${header}A,Tent,6\n`, 'Order'),
+      await service.api.uploadFeed(`${header}A,Tent,7\n`, 'Order'),
+    ];
+    const queue = async (each: UploadedFeed) =>
+      requestRun(service.db, (await findRunTarget(service.db, numberOf(each), null))!, queuedRunAttempts);
+    await queue(first);
+    await revertOf(feed);
+    await queue(last);
+    expect((await measureQueue(service.db)).runs).toBe(3);
+
+    expect(await claimable()).toEqual([numberOf(first)]);
+
+    await service.db('validation_jobs').where('job_id', numberOf(first)).update({ run_requested_at: null });
+    expect(await claimable()).toEqual([numberOf(feed)]);
+    const { die } = await begin(feed);
+    expect(await claimable()).toEqual([]);
+
+    await die();
+    await service.db('runs').where({ kind: 'revert' }).delete();
+    expect(await claimable()).toEqual([numberOf(last)]);
+  });
+
+  it('is claimed by one process, and excludes other runs of its job', async () => {
+    const feed = await load('A,Tent,5\n', 'One');
+    await revertOf(feed);
+    await begin(feed);
+
+    for (const which of [{ jobId: numberOf(feed), revert: 2 }, { jobId: numberOf(feed) }]) {
+      expect((await claim(which)).run).toBeUndefined();
+    }
+    expect((await claim({ next: 'of any size' })).run).toBeUndefined();
+  });
+
+  it('leaves the queue when its only client gives no reason to keep it, and stays for another one', async () => {
+    const feed = await load('A,Tent,5\n', 'Leaves');
+    expect(await revertOf(feed, 1)).toEqual({ run: 2, waited: false });
+    expect(await revertOf(feed)).toEqual({ run: 2, waited: true });
+    await withdrawRevert(service.db, { jobId: numberOf(feed), run: 2 });
+    expect(await claimable()).toEqual([numberOf(feed)]);
+
+    await service.db('runs').where({ kind: 'revert' }).delete();
+    expect(await revertOf(feed, 1)).toEqual({ run: 3, waited: false });
+    await withdrawRevert(service.db, { jobId: numberOf(feed), run: 3 });
+    expect(await claimable()).toEqual([]);
+  });
+});
+
+describe('a revert whose process died', () => {
+  it('is queued again at its place with its number, as long as attempts are left', async () => {
+    const feed = await load('A,Tent,5\n', 'Requeued');
+    await revertOf(feed, 2);
+    const { die } = await begin(feed);
+    expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
+    await die();
+
+    expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [numberOf(feed)] });
+
+    expect(await statusOf(feed)).toEqual({ status: 'queued', failure_reason: null, started_at: null });
+    await service.db('runs').where({ kind: 'revert' }).update({ attempts_left: 2 });
+    await begin(feed);
+  });
+
+  it('fails without attempts, and leaves the job as it was', async () => {
+    const feed = await load('A,Tent,5\n', 'Failed');
+    await revertOf(feed, 1);
+    const { die } = await claim({ jobId: numberOf(feed), revert: 2 });
+    await markRevertRunning(service.db, { jobId: numberOf(feed), run: 2 });
+    await die();
+
+    expect(await recoverRuns(service.db)).toEqual({ failed: [numberOf(feed)], requeued: [] });
+
+    const reason = 'The revert was interrupted. Request it again.';
+    expect(await statusOf(feed)).toMatchObject({ status: 'failed', failure_reason: reason });
+    expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(feed.job);
+    expect((await service.api.post(`/jobs/${feed.jobId}/revert?run=1`)).body.status).toBe('completed');
+  });
+
+  it('fails when the thread that repeats it crashes too', async () => {
+    const feed = await load('A,Tent,5\n', 'Crashed');
+    await revertOf(feed);
+    const { die } = await begin(feed);
+    await die();
+    const trx = await service.db.transaction();
+
+    expect(await failReservedRun(trx, { jobId: numberOf(feed), revert: 2 }, 'The reason.')).toBe(true);
+    await trx.commit();
+
+    expect(await statusOf(feed)).toMatchObject({ status: 'failed' });
+  });
+});
+
+describe('a revert', () => {
+  const revert = (feed: UploadedFeed, query = '') =>
+    service.api.post(`/jobs/${feed.jobId}/revert?run=1${query}`);
+
+  it('fails with the number of conflicts when products are changed after its request', async () => {
+    const feed = await load('A,Tent,5\n', 'Late');
+    await revertOf(feed);
+    await load('A,Tent,6\n', 'Late');
+
+    const { status, body } = await revert(feed);
+
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        run: 2,
+        status: 'failed',
+        message:
+          'Revert failed: 1 product was changed since run 1. Revert the later runs first, or leave it alone with' +
+          ' on_conflict=skip. Products processed: 1. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 1.',
+        summary: { processed: 1, skipped: 1, withdrawn: 0 },
+      },
+    ]);
+    expect((await service.api.get('/products?partner_name=Late')).body.items).toMatchObject([{ price: 6 }]);
+  });
+
+  it('waits for a manual transaction that has locked a product, and sees what that has changed', async () => {
+    await load('A,Tent,5\nB,Lamp,1\n', 'Manual');
+    const feed = await load('A,Tent,6\nB,Lamp,2\n', 'Manual');
+    const manual = await service.db.transaction();
+    open.push(manual);
+    await manual('products').where({ sku: 'B', price: 2 }).update({ description: 'by hand' });
+
+    const answer = revert(feed, '&on_conflict=skip');
+    await eventually('it is running', async () => (await statusOf(feed))?.status === 'running');
+    await manual.commit();
+
+    const { body } = await answer;
+    expect(body.summary).toMatchObject({ updated: 1, skipped: 1 });
+    const { body: listed } = await service.api.get(
+      '/products?partner_name=Manual&sort_by=product_id&order=asc',
+    );
+    expect(listed.items).toMatchObject([{ price: 5 }, { price: 2, description: 'by hand' }]);
+  });
+
+  it('is executed once, however many requests ask for it at the same time', async () => {
+    const feed = await load('A,Tent,5\n', 'Twice');
+
+    const answers = await Promise.all(Array.from({ length: 6 }, () => revert(feed)));
+
+    const outcomes = answers.map(({ status, body }) => (status === 200 ? body.run : body.detail) as unknown);
+    const detail = `Run 1 of job ${feed.jobId} was already reverted by run 2. Revert run 2 to undo that.`;
+    expect(outcomes.filter((outcome) => outcome !== 2 && outcome !== detail)).toEqual([]);
+    expect(outcomes).toContain(2);
+    const { body } = await service.api.get(`/jobs/${feed.jobId}/runs`);
+    expect(body.items).toHaveLength(2);
+  });
+
+  it('excludes what it withdraws from an order that is created meanwhile', async () => {
+    const feed = await load('A,Tent,5\n', 'Ordered');
+    const { body } = await service.api.get('/products?partner_name=Ordered');
+    const items = [{ product_id: body.items[0].product_id, quantity: 1 }];
+
+    const [order, undone] = await Promise.all([
+      service.api.post('/orders', { partner_name: 'Ordered', items }),
+      revert(feed),
+    ]);
+
+    expect(undone.body.status).toBe('completed');
+    expect([201, 409]).toContain(order.status);
+    expect((await service.api.post('/orders', { partner_name: 'Ordered', items })).status).toBe(409);
+  });
+});

@@ -1,0 +1,82 @@
+import type { Database } from '../../src/db/database';
+
+/** Where a version ends whose product was changed by hand since the last change of the catalog. */
+const pending = '9223372036854775807';
+
+const isKnown = (runId: string) =>
+  `exists (select from catalog_versions where catalog_versions.run_id = ${runId})`;
+
+/** Each finds what must not be in the history of products and runs. */
+export const historyQuestions = {
+  'a version that does not begin where the one before it ends': `
+    select partner_id, product_id, run_id, until_run_id, ended_before
+    from (
+      select *, lag(until_run_id) over (partition by partner_id, product_id order by until_run_id) as ended_before
+      from product_versions
+    ) as version
+    where run_id >= until_run_id or (ended_before is not null and run_id is distinct from ended_before)`,
+  'a product that does not begin where its last version ends': `
+    select partner_id, product_id, run_id, until_run_id
+    from products join (
+      select partner_id, product_id, max(until_run_id) as until_run_id from product_versions
+      where until_run_id <> ${pending} group by partner_id, product_id
+    ) as last using (partner_id, product_id)
+    where run_id is distinct from until_run_id`,
+  'a pending version of a product that a run has changed since': `
+    select partner_id, product_id, products.run_id, version.run_id as version_run_id
+    from products join product_versions as version using (partner_id, product_id)
+    where until_run_id = ${pending} and products.run_id is distinct from version.run_id`,
+  'a product or version of a change that is not known': `
+    select product_id, run_id from products where run_id is not null and not ${isKnown('products.run_id')}
+    union all
+    select product_id, until_run_id from product_versions
+    where until_run_id <> ${pending} and not ${isKnown('product_versions.until_run_id')}`,
+  'a change that is in force before an earlier one': `
+    select run_id, effective_at, effective_before
+    from (
+      select *, lag(effective_at) over (partition by partner_id order by run_id) as effective_before from catalog_versions
+    ) as change
+    where effective_at <= effective_before`,
+  'a change by no completed run': `
+    select run_id, job_id, run, status
+    from catalog_versions join partners using (partner_id) left join runs using (job_id, run)
+    where job_id is not null and status is distinct from 'completed'`,
+  // A manual change may be part of what the run has updated, or not. Old versions may have been pruned.
+  'a run that has counted other changes than are in history': `
+    select run_id, job_id, run, updated, withdrawn, kept, external
+    from catalog_versions
+      join partners using (partner_id)
+      join runs using (job_id, run)
+      cross join lateral (
+        select count(*) as kept, count(*) filter (where is_external) as external
+        from product_versions where until_run_id = catalog_versions.run_id
+      ) as version
+    where effective_at > now() - interval '1 day' and updated + withdrawn not between kept - external and kept`,
+  'a job whose last run is another': `
+    select job.job_id, run_count, job.status, runs.status as run_status
+    from validation_jobs as job left join runs on (runs.job_id, run) = (
+      job.job_id, (select max(run) from runs where runs.job_id = job.job_id and kind = 'load')
+    )
+    where job.status <> 'queued' and job.started_at is not null and (
+      runs.status, runs.failure_reason, runs.processed, runs.inserted, runs.updated, runs.unchanged, runs.skipped,
+      runs.withdrawn, runs.restored
+    ) is distinct from (
+      job.status, job.failure_reason, job.processed, job.inserted, job.updated, job.unchanged, job.skipped,
+      coalesce(job.withdrawn, 0), coalesce(job.restored, 0)
+    )`,
+  'a run that is stuck': `
+    select runs.job_id, run, job.status from runs join validation_jobs as job using (job_id)
+    where kind = 'load' and runs.status = 'running' and (job.status, run_count) is distinct from ('running', run)`,
+  'two reverts of a job at once': `
+    select job_id, count(*) from runs where kind = 'revert' and status in ('queued', 'running')
+    group by job_id having count(*) > 1`,
+};
+
+/** Says what is broken in the history of products and runs; nothing, if all is well. */
+export async function findBrokenHistory(db: Database): Promise<string[]> {
+  const questions = Object.entries(historyQuestions).map(
+    ([what, sql]) => `select '${what}' as what, to_json(found) as broken from (${sql}) as found`,
+  );
+  const { rows } = await db.raw<{ rows: { what: string; broken: unknown }[] }>(questions.join(' union all '));
+  return rows.map(({ what, broken }) => `${what}: ${JSON.stringify(broken)}`);
+}

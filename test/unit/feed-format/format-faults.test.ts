@@ -1,0 +1,121 @@
+import { builtInFormats, findBuiltInFormat } from '../../../src/feed-format/built-in-formats';
+import { definitionFaults } from '../../../src/feed-format/format-faults';
+
+const sku = { from: ['Nr'] };
+const faultsOf = (definition: unknown) =>
+  definitionFaults(definition).map(({ loc, type }) => `${loc.slice(1).join('.')}: ${type}`);
+
+describe('definitionFaults', () => {
+  it.each(builtInFormats)('finds none in the built-in format $name', ({ definition }) => {
+    expect(faultsOf(definition)).toEqual([]);
+  });
+
+  it.each<readonly [string, unknown]>([
+    [
+      'a definition with every member',
+      { columns: { sku, brand: { join: ['A'], with: '' } }, fill_down: [{ column: 'brand', by: 'A' }] },
+    ],
+    [
+      'positions without header row',
+      { header: false, columns: { sku: { position: 2 }, currency: { value: ' eur ' } } },
+    ],
+    ['a constant that clears a column', { columns: { sku, brand: { value: '' } } }],
+    ['one header for two columns', { columns: { sku, product_name: sku } }],
+    [
+      'values of other shapes, which the schema reports',
+      { columns: { sku: [], price: null, brand: 3 }, fill_down: 'x', availability: [], header: 'no' },
+    ],
+    ['a column that the schema refuses', { columns: { sku, color: {} } }],
+    ...[null, 1, 'text', [], undefined].map((value) => [`the body ${JSON.stringify(value)}`, value] as const),
+  ])('finds none in %s', (_what, definition) => {
+    const faults = faultsOf(definition).filter((fault) => !fault.endsWith('one_source'));
+    expect(faults).toEqual([]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ['no source', { columns: { sku: {} } }, ['columns.sku: one_source']],
+    [
+      'two sources',
+      { columns: { sku: { from: ['a'], join: ['b'], with: '' } } },
+      ['columns.sku: one_source'],
+    ],
+    ['join without with', { columns: { sku: { join: ['a'] } } }, ['columns.sku.with: missing']],
+    [
+      'with without join',
+      { columns: { sku: { ...sku, with: ' ', first_with: '-' } } },
+      ['columns.sku.with: only_with_join', 'columns.sku.first_with: only_with_join'],
+    ],
+    [
+      'a position with a header row',
+      { columns: { sku: { position: 1 } } },
+      ['columns.sku.position: not_with_header'],
+    ],
+    [
+      'headers without a header row',
+      {
+        header: false,
+        columns: { sku, brand: { join: ['a'], with: '' } },
+        fill_down: [{ column: 'brand', by: 'a' }],
+        ignore_rows_without: ['a'],
+      },
+      [
+        'columns.sku.from: not_without_header',
+        'columns.brand.join: not_without_header',
+        'fill_down: not_without_header',
+        'ignore_rows_without: not_without_header',
+      ],
+    ],
+    ['a constant sku', { columns: { sku: { value: 'A' } } }, ['columns.sku.value: constant_sku']],
+    [
+      'a wrong currency',
+      { columns: { sku, currency: { value: 'Euro' } } },
+      ['columns.currency.value: currency_code'],
+    ],
+    [
+      'blank headers',
+      {
+        columns: { sku: { from: ['a', ' '] } },
+        fill_down: [{ column: 'sku', by: '\u00a0' }],
+        ignore_rows_without: ['\t'],
+      },
+      [
+        'columns.sku.from.1: string_blank',
+        'ignore_rows_without.0: string_blank',
+        'fill_down.0.by: string_blank',
+      ],
+    ],
+    [
+      'filling down what there is not, or twice',
+      {
+        columns: { sku },
+        fill_down: [
+          { column: 'brand', by: 'a' },
+          { column: 'sku', by: 'a' },
+          { column: 'sku', by: 'b' },
+        ],
+      },
+      ['fill_down.0.column: column_missing', 'fill_down.2.column: repeated'],
+    ],
+    [
+      'words that are alike',
+      { columns: { sku }, availability: { Ja: 'in_stock', ' JA\u00a0': 'sold_out', '': 'in_stock' } },
+      ['availability. JA\u00a0: repeated', 'availability.: string_blank'],
+    ],
+    [
+      'NUL characters',
+      { columns: { sku: { from: ['a\0'] } }, availability: { '\0': 'in_stock' } },
+      ['columns.sku.from.0: string_nul', 'availability.\0: string_nul'],
+    ],
+  ])('finds %s', (_what, definition, faults) => {
+    expect(faultsOf(definition)).toEqual(faults);
+  });
+});
+
+describe('built-in formats', () => {
+  it('are found by their exact names only', () => {
+    expect(builtInFormats.map(({ name }) => name)).toEqual(builtInFormats.map(({ name }) => name).toSorted());
+    expect(findBuiltInFormat('shopify')?.definition.columns.sku).toEqual({ from: ['Variant SKU'] });
+    expect(findBuiltInFormat('Shopify')).toBeUndefined();
+    expect(findBuiltInFormat('constructor')).toBeUndefined();
+  });
+});
