@@ -155,28 +155,43 @@ function withKnownValues(node: Record<string, unknown>): Record<string, unknown>
 }
 
 /**
- * Resolves the document, without the alternatives for parameters that the old document lacks (`x-only-with`): old clients
- * do not send them.
+ * Resolves the document, without the alternatives for parameters that the operation lacks in the old document (`x-only-with`),
+ * unless it has them there: old clients do not send such a parameter, to this operation or to one before it.
  */
 function asSeenByOldClients(base: Document, revision: Document): unknown {
   const plain = withoutReferences(revision) as Document;
   const plainBase = withoutReferences(base) as Document;
   for (const { before, after } of pairs(plainBase, plain)) {
     const known = ((before.parameters ?? []) as OpenAPIV3.ParameterObject[]).map(({ name }) => name);
+    const had = JSON.stringify(before.responses);
     const isMet = (alternative: object) => {
       const { 'x-only-with': parameter } = alternative as { 'x-only-with'?: string };
-      return parameter === undefined || known.includes(parameter);
+      return (
+        parameter === undefined || known.includes(parameter) || had.includes(`"x-only-with":"${parameter}"`)
+      );
     };
     for (const { content = {} } of Object.values(after.responses) as OpenAPIV3.ResponseObject[]) {
       for (const media of Object.values(content)) {
-        const alternatives = (media.schema as OpenAPIV3.SchemaObject | undefined)?.anyOf;
-        if (!alternatives || alternatives.every(isMet)) continue;
-        const met = alternatives.filter(isMet);
-        media.schema = met.length === 1 ? met[0] : { ...media.schema, anyOf: met };
+        media.schema = withAlternatives(media.schema, isMet) as OpenAPIV3.SchemaObject | undefined;
       }
     }
   }
   return plain;
+}
+
+/** Removes the alternatives that are not met, at any depth. */
+function withAlternatives(node: unknown, isMet: (alternative: object) => boolean): unknown {
+  if (Array.isArray(node)) return node.map((item) => withAlternatives(item, isMet));
+  if (typeof node !== 'object' || node === null) return node;
+  const { anyOf } = node as { anyOf?: object[] };
+  const met = anyOf?.filter(isMet);
+  if (met?.length === 1 && anyOf!.length > 1) return withAlternatives(met[0], isMet);
+  return Object.fromEntries(
+    Object.entries({ ...node, ...(met && { anyOf: met }) }).map(([key, value]) => [
+      key,
+      withAlternatives(value, isMet),
+    ]),
+  );
 }
 
 const webhookPath = '/x-webhooks/';

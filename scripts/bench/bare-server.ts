@@ -8,7 +8,7 @@ const read = openReader(order);
 const productPath = '/products/PR';
 
 async function answer(path: string): Promise<unknown> {
-  if (!path.startsWith(productPath)) return toPage(await read.page());
+  if (!path.startsWith(productPath)) return toPage(await read.page(path));
   return toProduct(await read.product(Number(path.slice(productPath.length))));
 }
 

@@ -3,10 +3,13 @@ import { digestOf, generateKey } from '../../src/shared/key-format';
 import { connectTo, median, startServiceProcess } from '../service-process';
 import { combinations, type Combination } from './catalog-combinations';
 import { fillCatalog } from './catalog-data';
+import { untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 
 const rounds = 3;
 const shown = 10;
+/** Limit of every combination. */
+const millisecondsMax = 150;
 const everybodysKey = 'key-of-the-benchmark';
 
 /** Milliseconds per combination, one value per round. */
@@ -53,6 +56,7 @@ async function prepare(
   const client = await connectTo(dataDir);
   try {
     await fillCatalog(products, (sql) => client.query(sql));
+    await untilIndexed(client);
     for (const { scope } of asked) {
       if (keys.has(scope)) continue;
       const key = generateKey();
@@ -91,7 +95,7 @@ async function time(url: string, combination: Combination, key: string): Promise
 function summarize(timed: Timed[]): Measurement[] {
   const bySpeed = timed.toSorted((a, b) => median(b.first) - median(a.first));
   const slowest = bySpeed[0]!;
-  const over = timed.filter(({ first }) => median(first) > 50).length;
+  const over = (limit: number) => timed.filter(({ first }) => median(first) > limit).length;
   const paged = timed.filter((each) => each.later !== undefined);
   const means = (values: (each: Timed) => number[]) =>
     Array.from({ length: rounds }, (_, round) =>
@@ -100,10 +104,10 @@ function summarize(timed: Timed[]): Measurement[] {
   return [
     {
       part: 'catalog',
-      name: `first page, slowest of ${timed.length} combinations (${over} above 50 ms): ${slowest.combination.name}`,
+      name: `first page, slowest of ${timed.length} combinations (${over(50)} above 50 ms, ${over(millisecondsMax)} above ${millisecondsMax} ms): ${slowest.combination.name}`,
       unit: 'ms',
       values: slowest.first,
-      target: { kind: 'at most', value: 50 },
+      target: { kind: 'at most', value: millisecondsMax },
     },
     {
       part: 'catalog',

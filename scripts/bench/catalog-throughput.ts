@@ -1,11 +1,13 @@
-import { execFile, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Client } from 'pg';
 import { loadConfig } from '../../src/config';
 import { securityHeaders } from '../../src/http/common-headers';
+import { digestOf, generateKey } from '../../src/shared/key-format';
+import { productColumns } from '../../src/products/products.repository';
 import { socketFolder } from '../service-process';
 import type { ComparisonOrder } from './comparison';
+import { scriptArguments, startServer } from './comparison-process';
 import type { LoadOrder, LoadResult } from './http-load';
 import { ask } from './measure';
 import type { BenchContext, Measurement } from './report';
@@ -20,17 +22,101 @@ export interface CatalogService {
   products: number;
 }
 
-const connections = 50;
+/** A page, with the statement that one would write by hand. */
+interface PageKind {
+  url: string;
+  where: string;
+  order: string;
+}
 
-const questions = [
-  { name: 'default page (GET /products)', path: '/products', sqlName: 'pageSql' },
-  { name: 'one product (GET /products/{product_id})', path: '/products/PR#', sqlName: 'productSql' },
-] as const;
+const ofPartner = (name: string) =>
+  `and partner_id = (select partner_id from partners where partner_name = '${name}')`;
+const ofBrand = (number: number): PageKind => ({
+  url: `/products?brand=Brand+${number}`,
+  where: `and brand = 'Brand ${number}'`,
+  order: 'created_at desc',
+});
+const ofCategory = (number: number): PageKind => ({
+  url: `/products?category=Category+${number}`,
+  where: `and left(category, 600) = 'Category ${number}'`,
+  order: 'created_at desc',
+});
+const pageOf = (partner: string): PageKind => ({
+  url: `/products?partner_name=${partner}`,
+  where: ofPartner(partner),
+  order: 'created_at desc',
+});
+const byPrice = (partner: string, category: number): PageKind => ({
+  url: `/products?partner_name=${partner}&category=Category+${category}&sort_by=price&order=asc`,
+  where: `${ofPartner(partner)} and left(category, 600) = 'Category ${category}'`,
+  order: 'price asc nulls last',
+});
+const defaultPage: PageKind = { url: '/products', where: '', order: 'created_at desc' };
+
+const pages = {
+  'default page': defaultPage,
+  'page of a partner': pageOf('Large'),
+  'page of a brand': ofBrand(1),
+  'category of a partner, by price': byPrice('Large', 7),
+};
+
+/** Thirty kinds of pages. */
+const mixedPages: PageKind[] = [
+  defaultPage,
+  { url: '/products?order=asc', where: '', order: 'created_at asc' },
+  ...['Large', 'Middle', 'Small', 'Oldest'].map(pageOf),
+  ...[0, 1, 2, 3, 4, 5, 6, 7].map(ofBrand),
+  ...[0, 1, 2, 3, 4, 5, 6, 7].map(ofCategory),
+  ...[8, 9, 10, 11].flatMap((category) => [byPrice('Large', category), byPrice('Middle', category)]),
+];
+
+const pageSqls = Object.fromEntries(
+  [...Object.values(pages), ...mixedPages].map(({ url, where, order }) => [
+    url,
+    `select ${productColumns} from products where withdrawn_at is null ${where}
+     order by ${order}, product_id ${order.includes('desc') ? 'desc' : 'asc'} limit 11`,
+  ]),
+);
+
+const productUrl = '/products/PR#';
+
+/** What clients request. `keys`: how many keys they have together. */
+interface Question {
+  name: string;
+  paths: readonly string[];
+  connections: number;
+  keys: number;
+  isZipf: boolean;
+}
+
+const many = { connections: 50, keys: 1, isZipf: false };
+const kinds = [
+  ...Object.entries(pages).map(([name, { url }]) => ({ name, paths: [url] })),
+  { name: 'one product', paths: [productUrl] },
+  {
+    name: 'mixture, half of it single products',
+    paths: Object.values(pages).flatMap(({ url }) => [url, productUrl]),
+  },
+];
+const zipfMixture = {
+  name: 'mixture of 30 kinds of pages and of products by Zipf, 200 keys',
+  paths: mixedPages.flatMap(({ url }) => [url, productUrl]),
+  keys: 200,
+  isZipf: true,
+};
+const questions: readonly Question[] = [
+  ...kinds.map((kind) => ({ ...kind, ...many })),
+  { ...zipfMixture, connections: 50 },
+  ...kinds.map((kind) => ({ ...kind, ...many, connections: 1 })),
+];
+
+/** A lone client waits at most this many times as long as with fastify. */
+const loneClientMax = 1.2;
 
 const servers = ['service', 'bare', 'prepared', 'fastify'] as const;
 
 /**
- * Measures requests per second on 50 connections, beside servers that send the same bytes for the same SQL: `node:http`
+ * Measures requests per second on 50 connections, beside servers that send the same bytes for the same reads: `node:http`
  * with pg only, also with prepared statements, and fastify with schemas. All run one after the other in each round. Load
  * generator and PostgreSQL use the same processors for each.
  */
@@ -38,17 +124,15 @@ export async function measureThroughput(
   context: BenchContext,
   service: CatalogService,
 ): Promise<Measurement[]> {
-  const sql = {
-    pageSql: await sqlOf(service, '/products', 0),
-    productSql: await sqlOf(service, '/products/PR00001', 1),
-  };
+  const keys = await addKeys(service.database, zipfMixture.keys);
   const order: ComparisonOrder = {
     database: { host: socketFolder(service.dataDir), user: 'postgres', database: 'partner_catalog' },
     connections: loadConfig({}).databaseConnections,
-    ...sql,
+    pageSqls,
+    productSql: `select ${productColumns} from products where product_id = $1`,
     preparesStatements: false,
     headers: { ...securityHeaders, 'x-request-id': '00000000-0000-4000-8000-000000000000' },
-    key: service.key,
+    keys: [service.key, ...keys],
   };
   const bare = startServer('bare-server.ts', order);
   const prepared = startServer('bare-server.ts', { ...order, preparesStatements: true });
@@ -61,9 +145,9 @@ export async function measureThroughput(
       fastify: await fastify.port,
     };
     const measurements: Measurement[] = [];
-    for (const { name, path } of questions) {
-      await requireSameBytes(service, Object.values(ports), path);
-      measurements.push(...(await measureQuestion(context, service, ports, { name, path })));
+    for (const question of questions) {
+      for (const path of question.paths) await requireSameBytes(service, Object.values(ports), path);
+      measurements.push(...(await measureQuestion(context, { ...service, keys }, ports, question)));
     }
     return measurements;
   } finally {
@@ -75,19 +159,29 @@ export async function measureThroughput(
 
 async function measureQuestion(
   { quick, rounds, log }: BenchContext,
-  { key, products }: CatalogService,
+  { key, keys, products }: CatalogService & { keys: readonly string[] },
   ports: Record<(typeof servers)[number], number>,
-  { name, path }: { name: string; path: string },
+  { name, connections, paths, isZipf, keys: keysCount }: Question,
 ): Promise<Measurement[]> {
   const rates = { service: [], bare: [], prepared: [], fastify: [] } as Record<keyof typeof ports, number[]>;
   const load = (port: number, milliseconds: number) =>
-    runLoad({ port, connections, milliseconds, headers: { 'x-api-key': key }, path, numbers: products });
+    runLoad({
+      port,
+      connections,
+      milliseconds,
+      headers: {},
+      keys: keysCount === 1 ? [key] : keys,
+      paths,
+      numbers: products,
+      isZipf,
+    });
+  const compared = connections === 1 ? (['service', 'fastify'] as const) : servers;
   // Warm-up: JIT and disk cache.
-  for (const each of servers) await load(ports[each], quick ? 5_000 : 15_000);
+  for (const each of compared) await load(ports[each], quick ? 2_000 : 5_000);
   for (let round = 1; round <= rounds; round++) {
     // The order rotates.
-    for (let turn = 0; turn < servers.length; turn++) {
-      const each = servers[(turn + round) % servers.length]!;
+    for (let turn = 0; turn < compared.length; turn++) {
+      const each = compared[(turn + round) % compared.length]!;
       const { requestsPerSecond, p99 } = await load(ports[each], quick ? 1_000 : 5_000);
       rates[each].push(requestsPerSecond);
       log(
@@ -97,31 +191,28 @@ async function measureQuestion(
   }
   const beside = (limit: string, values: number[], value?: number): Measurement => ({
     part: 'catalog',
-    name: `${name}, ${connections} connections`,
+    name: `${name}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`,
     unit: 'requests/s',
     values: rates.service,
     limit: { name: limit, values },
     ...(value !== undefined && { target: { kind: 'at least', value } }),
   });
+  if (connections === 1) return [beside('fastify and pg, with schemas', rates.fastify, 1 / loneClientMax)];
   return [
-    beside('node:http and pg alone', rates.bare, 0.75),
-    beside('the same with prepared statements', rates.prepared),
+    beside('node:http and pg alone', rates.bare),
+    beside('the same with prepared statements', rates.prepared, 0.75),
     beside('fastify and pg, with schemas', rates.fastify, 1),
   ];
 }
 
-/** The statement that the service sends for a path, as seen by PostgreSQL. @throws Error for another number of bindings */
-async function sqlOf({ url, key, database }: CatalogService, path: string, values: number): Promise<string> {
-  await ask(url + path, { headers: { 'x-api-key': key } });
-  const { rows } = await database.query<{ query: string }>(
-    `select query from pg_stat_activity
-     where application_name = 'api' and query like '%products%' order by query_start desc limit 1`,
+/** Adds keys of all partners. */
+async function addKeys(database: Client, count: number): Promise<string[]> {
+  const keys = Array.from({ length: count }, () => generateKey());
+  await database.query(
+    'insert into api_keys (key_name, key_digest) select * from unnest($1::text[], $2::bytea[])',
+    [keys.map((_, at) => `bench ${at}`), keys.map((key) => digestOf(key))],
   );
-  const sql = rows[0]?.query ?? '';
-  const bindings = new Set(sql.match(/\$\d+/g));
-  if (sql === '' || bindings.size !== values)
-    throw new Error(`GET ${path} sends an unexpected statement: ${sql}`);
-  return sql;
+  return keys;
 }
 
 /** @throws Error unless all send the same, non-empty page */
@@ -137,26 +228,8 @@ async function requireSameBytes({ key }: CatalogService, ports: number[], path: 
     throw new Error(`GET ${path}: the servers send different bodies: ${[...bodies].join('\n')}`);
 }
 
-function startServer(file: string, order: ComparisonOrder): { port: Promise<number>; stop(): void } {
-  const child = spawn(process.execPath, scriptArguments(file, order), {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const port = new Promise<number>((resolve, reject) => {
-    child.once('exit', () => reject(new Error(`${file} did not start`)));
-    child.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString())));
-  });
-  // The caller awaits `port`, and gets its error.
-  port.catch(() => undefined);
-  return { port, stop: () => void child.kill() };
-}
-
 /** Runs the load generator in a child process. */
 export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const { stdout } = await promisify(execFile)(process.execPath, scriptArguments('http-load.ts', order));
   return JSON.parse(stdout) as LoadResult;
-}
-
-/** Starts a script of this folder in a child process. */
-function scriptArguments(file: string, order: object): string[] {
-  return ['--import', 'tsx', join(__dirname, file), JSON.stringify(order)];
 }

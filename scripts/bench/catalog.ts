@@ -4,6 +4,7 @@ import { connectTo, startServiceProcess } from '../service-process';
 import { fillCatalog } from './catalog-data';
 import { measureListing } from './catalog-listing';
 import { measureThroughput } from './catalog-throughput';
+import { untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 
 const key = 'key-of-the-benchmark';
@@ -23,6 +24,7 @@ async function measureServers(context: BenchContext): Promise<Measurement[]> {
   try {
     context.log(`catalog of ${products.toLocaleString('en')} products`);
     await fillCatalog(products, (sql) => database.query(sql));
+    await untilIndexed(database);
     return await measureThroughput(context, {
       url: service.url,
       dataDir,

@@ -1,19 +1,20 @@
 import { Pool, type ClientConfig } from 'pg';
 import type { ProductRow } from '../../src/products/products.repository';
 
-/** Input of a comparison server: the SQL, pool size and headers of the service. */
+/** Input of a comparison server: statements as one would write them by hand, pool size and headers of the service. */
 export interface ComparisonOrder {
   database: ClientConfig;
   connections: number;
-  /** Without bindings. */
-  pageSql: string;
+  /** Statements without bindings by the path and query of their page. */
+  pageSqls: Record<string, string>;
   /** Binding: the number of the product. */
   productSql: string;
-  /** Whether statements are prepared, as by the service. */
+  /** Whether statements are prepared. */
   preparesStatements: boolean;
   /** Headers of each response, besides type and length. */
   headers: Record<string, string>;
-  key: string;
+  /** Accepted keys. */
+  keys: readonly string[];
 }
 
 const pageSize = 10;
@@ -25,15 +26,16 @@ export function readOrder(): ComparisonOrder {
 export function openReader({
   database,
   connections,
-  pageSql,
+  pageSqls,
   productSql,
   preparesStatements,
 }: ComparisonOrder) {
   const pool = new Pool({ ...database, max: connections });
   const nameOf = (name: string) => (preparesStatements ? name : undefined);
+  const names = new Map(Object.keys(pageSqls).map((url, at) => [url, `page ${at}`]));
   return {
-    async page(): Promise<ProductRow[]> {
-      return (await pool.query<ProductRow>({ name: nameOf('page'), text: pageSql })).rows;
+    async page(url: string): Promise<ProductRow[]> {
+      return (await pool.query<ProductRow>({ name: nameOf(names.get(url)!), text: pageSqls[url]! })).rows;
     },
     async product(number: number): Promise<ProductRow> {
       const query = { name: nameOf('product'), text: productSql, values: [number] };

@@ -9,7 +9,7 @@ import { productColumns } from '../../src/feed-format/columns';
 import { connectTo, socketFolder, startServiceProcess } from '../service-process';
 import { writeFeeds, type Feeds } from './etl-feeds';
 import { ask, psqlVersion, quantile, startPacedRequests, timed, watchMemory, withPriority } from './measure';
-import { fillNeighbors, neighborsCount } from './neighbors';
+import { fillNeighbors, neighborsCount, untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 
 const headers = { 'x-api-key': 'key-of-the-benchmark' };
@@ -72,6 +72,7 @@ async function measureSteps(round: Round): Promise<Figures> {
   const tenth = rows / 10;
   const figures: Figures = {};
   const step = async (name: string, work: () => Promise<unknown>) => {
+    await untilIndexed(database);
     await database.query('checkpoint');
     const memory = watchMemory(round.pid);
     const seconds = await timed(work);
@@ -83,6 +84,7 @@ async function measureSteps(round: Round): Promise<Figures> {
   await step('upload', () => upload(round, 'Bench', feeds.base));
   await upload(round, 'Bench', feeds.changed);
   await step('first', () => work(round, 'JV00001', 'run', { inserted: rows }));
+  figures.indexed = await timed(() => untilIndexed(database));
   await database.query('vacuum analyze');
   figures.insert = await measureInsert(round);
   await database.query('checkpoint');
@@ -272,6 +274,7 @@ function describe(rows: number, megabytes: number, rounds: readonly Figures[]): 
   const runs = { first: 'a first load', unchanged: 'an unchanged re-run', changed: 'a run with 10% changed' };
   return [
     seconds(`first load of ${size}, beside as many of ${neighborsCount} partners`, 'first', insert, 1),
+    seconds('after the first load: until all are found by their words', 'indexed', insert),
     seconds('unchanged re-run', 'unchanged', copy, 1.2),
     seconds('10% of the prices changed', 'changed', copy, 4),
     seconds('plan of 10% changed', 'plan', copy),

@@ -6,12 +6,14 @@ import { openReader, readOrder, reportPort, toPage, toProduct } from './comparis
 
 const order = readOrder();
 const read = openReader(order);
+const keys = new Set(order.keys);
 // `example` is not a keyword of Ajv.
 const app = Fastify({ ajv: { customOptions: { strict: false } } });
 
 app.addHook('onRequest', async (request, reply) => {
   reply.headers(order.headers);
-  if (request.headers['x-api-key'] !== order.key) await reply.code(401).send({ detail: 'Unauthorized' });
+  const key = request.headers['x-api-key'];
+  if (typeof key !== 'string' || !keys.has(key)) await reply.code(401).send({ detail: 'Unauthorized' });
 });
 
 interface Parameter {
@@ -76,7 +78,7 @@ app.get(
       response: { 200: pageSchema },
     },
   },
-  async () => toPage(await read.page()),
+  async ({ url }) => toPage(await read.page(url)),
 );
 
 app.get<{ Params: { product_id: string } }>(

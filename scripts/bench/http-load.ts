@@ -11,9 +11,13 @@ export interface LoadOrder {
   connections: number;
   milliseconds: number;
   headers: Record<string, string>;
-  /** `#` is replaced by a number from 1 to `numbers`, another one in each request, padded like identifiers. */
-  path: string;
+  /** The `x-api-key` of requests in turn; absent: none but that of `headers`. */
+  keys?: readonly string[];
+  /** Paths in turn. `#` is replaced by a number from 1 to `numbers`, padded like identifiers. */
+  paths: readonly string[];
   numbers: number;
+  /** Whether the n-th most popular number has a share proportional to 1/n; default: each request has another one. */
+  isZipf?: boolean;
   connectsAnew?: boolean;
 }
 
@@ -27,15 +31,20 @@ export interface LoadResult {
 }
 
 async function main(order: LoadOrder): Promise<LoadResult> {
-  const { port, connections, milliseconds, headers, path, numbers, connectsAnew } = order;
-  const rest = ` HTTP/1.1\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
+  const { port, connections, milliseconds, headers, keys = [], paths, numbers, isZipf, connectsAnew } = order;
+  const rest = `\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n`;
   let number = 0;
+  let turn = 0;
+  // A step coprime to the count visits every number, in an order that no cache profits from.
+  const step = 7_368_787;
+  const nextNumber = () => (isZipf ? Math.floor(numbers ** Math.random()) * step : number + step) % numbers;
   const nextRequest = () => {
-    // A step coprime to the count visits every number, in an order that no cache profits from.
-    number = (number + 7_368_787) % numbers;
-    return `GET ${path.replace('#', String(number + 1).padStart(5, '0'))}${rest}`;
+    const path = paths[turn++ % paths.length]!;
+    if (path.includes('#')) number = nextNumber();
+    const keyLine = keys.length > 0 ? `\r\nx-api-key: ${keys[turn % keys.length]!}` : '';
+    return `GET ${path.replace('#', String(number + 1).padStart(5, '0'))} HTTP/1.1${keyLine}${rest}`;
   };
   const times: number[] = [];
   let bodyBytes = 0;

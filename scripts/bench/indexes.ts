@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { productColumns } from '../../src/feed-format/columns';
 import { connectTo, startServiceProcess } from '../service-process';
 import { writeFeeds } from './etl-feeds';
+import { measureListings } from './index-listings';
 import { timed } from './measure';
 import { fillNeighbors, neighborsCount } from './neighbors';
 import type { BenchContext, Measurement } from './report';
@@ -28,12 +29,13 @@ interface Cost {
   megabytes: number;
 }
 
+const key = 'key-of-the-benchmark';
 const primaryKeyAlone = 'primary key alone';
 const allIndexes = 'all indexes';
 
 /**
  * Measures what each index of `products` costs: the primary key and this index, minus the primary key alone. Differences
- * from a table with all indexes would be smaller than their spread; all of them together are a line of their own.
+ * from a table with all indexes would be smaller than their spread; all of them together are a line of their own. Listings are measured with all of them, and without each.
  *
  * The table has as many products of other partners; a new partner inserts its products, then changes a tenth of the prices.
  */
@@ -48,10 +50,11 @@ export async function measureIndexes({
   const { base } = await writeFeeds(folder, rows);
   const dataDir = join(folder, 'data');
   mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: 'key-of-the-benchmark' });
+  const service = await startServiceProcess(dataDir, { API_KEYS: key });
   const database = await connectTo(dataDir);
   try {
     await fillNeighbors(database, products);
+    const listings = await measureListings(database, { url: service.url, key, log });
     await copyRows(database, base);
     const indexes = await listIndexes(database);
     const trials: Record<string, Index[]> = {
@@ -71,7 +74,7 @@ export async function measureIndexes({
         );
       }
     }
-    return describe(costs, rows, products);
+    return [...listings, ...describe(costs, rows, products)];
   } finally {
     await database.end();
     await service.stop();

@@ -1,4 +1,4 @@
-import { mkdirSync, openAsBlob, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
@@ -12,7 +12,8 @@ import {
 } from '../service-process';
 import { runLoad } from './catalog-throughput';
 import { writeFeeds, type Feeds } from './etl-feeds';
-import { ask, quantile, startPacedRequests, timed, withPriority } from './measure';
+import { runExpecting, sendFeed } from './feed-requests';
+import { quantile, startPacedRequests, timed, withPriority } from './measure';
 import { fillNeighbors, neighborsCount } from './neighbors';
 import { sendOrders } from './order-load';
 import { randomOrder } from './orders';
@@ -126,9 +127,10 @@ async function measureNewPartner(
       const database = await connectTo(dataDir);
       try {
         await fillNeighbors(database, rows);
-        const jobId = await upload(service.url, 'New partner', base);
+        const target = { url: service.url, apiKey };
+        const jobId = await sendFeed(target, 'New partner', base);
         await database.query('checkpoint');
-        seconds[name].push(await timed(() => run(service.url, jobId, { inserted: rows })));
+        seconds[name].push(await timed(() => runExpecting(target, jobId, { inserted: rows })));
         log(`round ${round}: first load beside others, ${name}: ${seconds[name].at(-1)!.toFixed(1)} s`);
       } finally {
         await database.end();
@@ -161,7 +163,8 @@ async function measureRequests({ service }: Subject, milliseconds: number): Prom
   const { url, pid } = service;
   const port = Number(new URL(url).port);
   const read = async (path: string) =>
-    (await runLoad({ port, connections, milliseconds, headers, path, numbers: products })).requestsPerSecond;
+    (await runLoad({ port, connections, milliseconds, headers, paths: [path], numbers: products }))
+      .requestsPerSecond;
   const order = () =>
     sendOrders({ url, apiKey, connections, milliseconds, nextBody: () => randomOrder(products) });
   const figures: Figures = {};
@@ -180,6 +183,7 @@ async function measureRequests({ service }: Subject, milliseconds: number): Prom
 
 async function measureRuns(subject: Subject, feeds: Feeds, round: number): Promise<Figures> {
   const { service, database } = subject;
+  const target = { url: service.url, apiKey };
   const { rows } = feeds;
   const figures: Figures = {};
   const idle = startPacedReads(service.url);
@@ -190,12 +194,12 @@ async function measureRuns(subject: Subject, feeds: Feeds, round: number): Promi
   const processorSeconds: number[] = [];
   let jobId = '';
   for (let load = 1; load <= loadsPerRound; load++) {
-    jobId = await upload(service.url, `Partner of round ${round}, load ${load}`, feeds.base);
+    jobId = await sendFeed(target, `Partner of round ${round}, load ${load}`, feeds.base);
     await database.query('checkpoint');
     await withPriority(async () => {
       const taken = watchProcessors(service.pid);
       const reads = startPacedReads(service.url);
-      seconds.push(await timed(() => run(service.url, jobId, { inserted: rows })));
+      seconds.push(await timed(() => runExpecting(target, jobId, { inserted: rows })));
       waits.push(...(await reads.stop()));
       processorSeconds.push(taken().all / 1_000);
     });
@@ -204,37 +208,13 @@ async function measureRuns(subject: Subject, feeds: Feeds, round: number): Promi
   figures['first load of # rows'] = mean(seconds);
   figures['first load of # rows: processor time'] = mean(processorSeconds);
   figures['p99 of GET /products beside first loads of # rows'] = quantile(waits, 0.99);
-  const changed = await upload(
-    service.url,
-    `Partner of round ${round}, load ${loadsPerRound}`,
-    feeds.changed,
-  );
+  const changed = await sendFeed(target, `Partner of round ${round}, load ${loadsPerRound}`, feeds.changed);
   await database.query('vacuum analyze');
   await database.query('checkpoint');
-  figures['unchanged re-run of # rows'] = await timed(() => run(service.url, jobId, { unchanged: rows }));
-  figures['10% of # rows changed'] = await timed(() => run(service.url, changed, { updated: rows / 10 }));
+  figures['unchanged re-run of # rows'] = await timed(() => runExpecting(target, jobId, { unchanged: rows }));
+  figures['10% of # rows changed'] = await timed(() => runExpecting(target, changed, { updated: rows / 10 }));
   return figures;
 }
 
 const startPacedReads = (url: string) =>
   startPacedRequests({ url: `${url}/products`, headers, connections: 4, requestsPerSecond: 50 });
-
-/** @returns the id of the validation job */
-async function upload(url: string, partnerName: string, file: string): Promise<string> {
-  const form = new FormData();
-  form.set('partner_name', partnerName);
-  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
-  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
-  const body = await response.text();
-  if (response.status !== 201) throw new Error(body);
-  return (JSON.parse(body) as { validation_job_id: string }).validation_job_id;
-}
-
-/** @throws Error unless the counters are the expected ones: otherwise something else was measured */
-async function run(url: string, jobId: string, expected: Record<string, number>): Promise<void> {
-  const { body } = await ask(`${url}/jobs/${jobId}/run`, { method: 'POST', headers });
-  const { summary } = JSON.parse(body) as { summary?: Record<string, number> };
-  for (const [counter, count] of Object.entries(expected)) {
-    if (summary?.[counter] !== count) throw new Error(`run of ${jobId}: got ${body.slice(0, 1_000)}`);
-  }
-}

@@ -11,11 +11,14 @@ import { parseArgs } from 'node:util';
 import { binaries } from '../../src/embedded-postgres/files';
 import { measureAnalytics } from './analytics';
 import { measureCatalog } from './catalog';
+import { measureChanges } from './changes';
 import { measureEtl } from './etl';
 import { measureGrowth } from './growth';
+import { measureHistory } from './history';
 import { measureIndexes } from './indexes';
 import { measureLastRelease } from './last-release';
 import { measureOrders } from './orders';
+import { measurePeers } from './peers';
 import { plotResults } from './plot';
 import { measureProcesses } from './processes';
 import {
@@ -29,26 +32,34 @@ import {
   type Result,
   type Setting,
 } from './report';
+import { measureRetention } from './retention';
 import { measureWorkers } from './workers';
 
 const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products=n]
 
   --quick     a tenth of the size and less, to see that everything works; its figures are no proof
-  --only      only these parts of ${parts.join(', ')}; all but release and indexes by default
+  --only      only these parts of ${parts.join(', ')}; all but release, indexes and peers by default
   --rounds    how often each thing is measured; 3 by default
-  --products  products of the part indexes; 1,000,000 by default`;
+  --products  products of the part indexes, rows of the part peers; 1,000,000 by default`;
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
   catalog: measureCatalog,
+  changes: measureChanges,
+  history: measureHistory,
   orders: measureOrders,
   processes: measureProcesses,
   analytics: measureAnalytics,
   workers: measureWorkers,
   growth: measureGrowth,
+  retention: measureRetention,
   release: measureLastRelease,
   indexes: measureIndexes,
+  peers: measurePeers,
 };
+
+/** They take long, or need more than the project's packages. */
+const onlyOnRequest: readonly Part[] = ['release', 'indexes', 'peers'];
 
 const resultFolder = join(__dirname, '..', '..', 'bench-results');
 
@@ -88,7 +99,7 @@ function readOptions(): { quick: boolean; only: Part[]; rounds: number; products
         quick: { type: 'boolean', default: false },
         only: {
           type: 'string',
-          default: parts.filter((part) => part !== 'release' && part !== 'indexes').join(),
+          default: parts.filter((part) => !onlyOnRequest.includes(part)).join(),
         },
         rounds: { type: 'string', default: '3' },
         products: { type: 'string' },

@@ -30,7 +30,8 @@ export function ask(
     method = 'GET',
     headers = {},
     agent,
-  }: { method?: string; headers?: Record<string, string>; agent?: Agent },
+    body,
+  }: { method?: string; headers?: Record<string, string>; agent?: Agent; body?: string },
 ): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { method, headers, agent }, (response) => {
@@ -42,7 +43,7 @@ export function ask(
       );
     });
     asked.on('error', reject);
-    asked.end();
+    asked.end(body);
   });
 }
 

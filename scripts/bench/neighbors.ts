@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { brandsCount, categoriesCount, priceCents, priceUnitsMax } from './etl-feeds';
 
@@ -47,5 +48,15 @@ const fillSql = (products: number) => `
 /** Fills an empty catalog with about this many products of other partners. */
 export async function fillNeighbors(database: Client, products: number): Promise<void> {
   await database.query(fillSql(products));
+  await untilIndexed(database);
   await database.query('vacuum analyze');
+}
+
+/** Waits until all products are indexed for the search, which the last release does not have. */
+export async function untilIndexed(database: Client): Promise<void> {
+  const { rows } = await database.query<{ hasSearch: boolean }>(
+    `select to_regclass('search_backlog') is not null as "hasSearch"`,
+  );
+  const isBacklog = async () => (await database.query('select from search_backlog limit 1')).rowCount! > 0;
+  while (rows[0]!.hasSearch && (await isBacklog())) await sleep(500);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 
 export interface OrderLoad {
@@ -6,6 +7,8 @@ export interface OrderLoad {
   connections: number;
   milliseconds: number;
   nextBody: () => string;
+  /** Whether each order has an `Idempotency-Key` of its own. */
+  isKeyed?: boolean;
 }
 
 /**
@@ -18,6 +21,7 @@ export async function sendOrders({
   connections,
   milliseconds,
   nextBody,
+  isKeyed = false,
 }: OrderLoad): Promise<number> {
   const { hostname, port, host } = new URL(url);
   const head =
@@ -32,7 +36,8 @@ export async function sendOrders({
       const send = () => {
         answer = '';
         const body = nextBody();
-        socket.write(`${head}${Buffer.byteLength(body)}\r\n\r\n${body}`);
+        const keyLine = isKeyed ? `\r\nIdempotency-Key: ${randomUUID()}` : '';
+        socket.write(`${head}${Buffer.byteLength(body)}${keyLine}\r\n\r\n${body}`);
       };
       socket.setEncoding('latin1').on('data', (chunk: string) => {
         answer += chunk;

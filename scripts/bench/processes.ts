@@ -113,12 +113,12 @@ const read = (name: string, load: Partial<LoadOrder>): Work => ({
   async send({ url }, milliseconds) {
     const headers = { 'x-api-key': apiKey };
     const order = { port: Number(new URL(url).port), connections, milliseconds, headers, numbers: products };
-    return (await runLoad({ ...order, path: '/products/PR#', ...load })).requestsPerSecond;
+    return (await runLoad({ ...order, paths: ['/products/PR#'], ...load })).requestsPerSecond;
   },
 });
 
 const works: readonly Work[] = [
-  read('default page', { path: '/products' }),
+  read('default page', { paths: ['/products'] }),
   read('one product', {}),
   read('one product, each on a connection of its own', { connectsAnew: true }),
   {

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
  * @returns a function that gives the milliseconds since, of the process alone and of all
  */
 export function watchProcessors(pid: number): () => { first: number; all: number } {
-  const pids = [pid, ...childrenOf(pid)];
+  const pids = [pid, ...childrenOf(pid, 'node')];
   const before = pids.map(processorTime);
   return () => {
     const taken = pids.map((each, at) => processorTime(each) - before[at]!);
@@ -13,24 +13,58 @@ export function watchProcessors(pid: number): () => { first: number; all: number
   };
 }
 
-/** Processes of the same program, so not its PostgreSQL. */
-function childrenOf(pid: number): number[] {
+/**
+ * Watches the processor time of a PostgreSQL server on this machine.
+ * @param backendPid - the process of one of its connections
+ * @returns a function that gives the milliseconds since
+ */
+export function watchPostgres(backendPid: number): () => number {
+  const postmaster = Number(statOf(backendPid)[1]);
+  // A process that ends adds its time to that of its parent.
+  const taken = () =>
+    childrenOf(postmaster, 'postgres').reduce(
+      (sum, pid) => sum + timeUnlessEnded(pid),
+      processorTime(postmaster) + endedChildrenTime(postmaster),
+    );
+  const before = taken();
+  return () => taken() - before;
+}
+
+/** Lists the children of a process that run a program: a service has its PostgreSQL as a child too. */
+function childrenOf(pid: number, program: 'node' | 'postgres'): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((each) => {
       try {
-        return Number(statOf(each)[1]) === pid && readFileSync(`/proc/${each}/comm`, 'utf8') === 'node\n';
+        return (
+          Number(statOf(each)[1]) === pid && readFileSync(`/proc/${each}/comm`, 'utf8') === `${program}\n`
+        );
       } catch {
         return false;
       }
     });
 }
 
+/** Workers of the server come and go. */
+function timeUnlessEnded(pid: number): number {
+  try {
+    return processorTime(pid);
+  } catch {
+    return 0;
+  }
+}
+
 /** In milliseconds; Linux counts it in hundredths of a second. */
 function processorTime(pid: number): number {
   const fields = statOf(pid);
   return 10 * (Number(fields[11]) + Number(fields[12]));
+}
+
+/** In milliseconds. */
+function endedChildrenTime(pid: number): number {
+  const fields = statOf(pid);
+  return 10 * (Number(fields[13]) + Number(fields[14]));
 }
 
 /** The fields of /proc/PID/stat after the name, which may contain any character. */

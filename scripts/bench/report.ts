@@ -4,13 +4,17 @@ import { median } from '../service-process';
 export const parts = [
   'etl',
   'catalog',
+  'changes',
+  'history',
   'orders',
   'processes',
   'analytics',
   'workers',
   'growth',
+  'retention',
   'release',
   'indexes',
+  'peers',
 ] as const;
 export type Part = (typeof parts)[number];
 
@@ -33,7 +37,7 @@ export interface BenchContext {
   /** Small sizes: a smoke test with rough figures. */
   quick: boolean;
   rounds: number;
-  /** Products of the part `indexes`; absent: its usual size. */
+  /** Products of the part `indexes`, rows of the part `peers`; absent: their usual size. */
   products?: number;
   /** A temporary folder. */
   folder: string;

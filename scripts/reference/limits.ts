@@ -6,6 +6,8 @@ import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
 import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
 import { multipartOverheadBytes, formFieldBytes, formParts } from '../../src/http/multipart';
+import document from '../../generated/openapi.json';
+import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/header';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
@@ -46,6 +48,9 @@ import { bytesPerSecondMin } from '../../src/shared/stall-detector';
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
 
+const { put: replaceFormat } = document.paths['/partners/{partner_name}/formats/{format_name}'];
+const formatBytes = replaceFormat.requestBody['x-max-bytes'];
+
 type Row = [what: string, value: string, beyond: string, reason: string];
 
 /** The default of a setting, with its name. */
@@ -66,13 +71,19 @@ const groups: Record<string, Row[]> = {
       'Form without its file; parts; one field',
       `${bytes(multipartOverheadBytes)}; ${formParts}; ${bytes(formFieldBytes)}`,
       '413; 400; 422',
-      'A form of this service has two parts.',
+      'A form of this service has at most six parts.',
     ],
     [
       'JSON body; its depth',
       `${bytes(jsonBodyBytes)}; ${jsonDepth}`,
       '413; 422',
       'The largest order needs a tenth of it. Deep values exhaust the stack.',
+    ],
+    [
+      'Definition of a format; formats of a partner',
+      `${bytes(formatBytes)}; ${formatsMax}`,
+      '413; 409',
+      'Each feed keeps its definition. A partner has a few kinds of files.',
     ],
     [
       'Request target and headers; number of headers',
