@@ -104,14 +104,14 @@ function rightRequest(operation: Operation): fc.Arbitrary<Request> {
   const path = Object.fromEntries(
     inPlace(operation, 'path').map(({ name, example }) => [name, anyId(example)]),
   );
+  const parameters = inPlace(operation, 'query').filter(({ name }) => !oftenRefused.includes(name));
   const query = Object.fromEntries(
-    inPlace(operation, 'query')
-      .filter(({ name }) => !oftenRefused.includes(name))
-      .map(({ name, schema }) => [name, ruled[name] ?? asText(schema)]),
+    parameters.map(({ name, schema }) => [name, ruled[name] ?? asText(schema)]),
   );
+  const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name);
   return fc.record({
     path: fc.record(path),
-    query: fc.record(query, { requiredKeys: [] }) as fc.Arbitrary<Record<string, string>>,
+    query: fc.record(query, { requiredKeys }) as fc.Arbitrary<Record<string, string>>,
     body: operation.body ? fitting(operation.body).filter(hasNoReservedName) : fc.constant(undefined),
   });
 }
