@@ -37,7 +37,7 @@ const rooms = {
   retention: ['shared', 'db', 'storage', 'partners', 'etl', 'provenance'],
   health: ['shared', 'db', 'http'],
   docs: ['http'],
-  webhooks: ['shared', 'db', 'events', 'feeds', 'jobs', 'orders'],
+  webhooks: ['shared', 'db', 'events', 'http', 'feeds', 'jobs', 'orders'],
   telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'webhooks'],
   cli: ['shared'],
 };

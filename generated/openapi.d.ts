@@ -512,6 +512,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the queue of runs
+         * @description How many runs wait and how many are in progress, reverts included, in all and for each partner that has one. It needs an
+         *     API key that is not limited to a partner. `GET /jobs/{job_id}` shows the state of one job.
+         *
+         *     The partners are listed by name, by code point, in pages; the numbers beside the list are those of all partners.
+         */
+        get: operations["getQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/formats": {
         parameters: {
             query?: never;
@@ -963,6 +986,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description The endpoints that get events, disabled ones too, the oldest first, without their secrets. A key that is limited to a
+         *     partner sees the partner's own. The operator creates, disables and removes them.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook
+         * @description The deliveries that are pending, and those that ended within the last 7 days, by the time of the event, newest first. A
+         *     delivery that is repeated by the operator has the same `message_id` and begins again as `pending`.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -1265,6 +1330,258 @@ export interface components {
             /**
              * @description Cursor of the next page, the name of the last partner; absent on the last page.
              * @example Acme Outdoor
+             */
+            next_cursor?: string;
+        };
+        /** @description The queue of runs, with one page of its partners. */
+        Queue: {
+            /**
+             * @description Runs that wait, of all partners.
+             * @example 1
+             */
+            waiting: number;
+            /**
+             * @description Runs in progress, of all partners.
+             * @example 0
+             */
+            running: number;
+            /**
+             * Format: date-time
+             * @description When the run that waits longest was requested; null when none waits.
+             * @example 2026-03-01T09:31:00.000Z
+             */
+            oldest_requested_at: string | null;
+            /**
+             * @description The number of partners in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The partners that have a run in the queue, by name.
+             * @example [
+             *       {
+             *         "partner_name": "Acme Outdoor",
+             *         "waiting": 1,
+             *         "running": 0,
+             *         "oldest_requested_at": "2026-03-01T09:31:00.000Z"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["PartnerQueue"][];
+            /**
+             * @description Cursor of the next page, the name of the last partner; absent on the last page.
+             * @example Acme Outdoor
+             */
+            next_cursor?: string;
+        };
+        /** @description The runs of a partner that are in the queue. */
+        PartnerQueue: {
+            /**
+             * @description The name, which identifies the partner.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            /**
+             * @description Runs of the partner that wait.
+             * @example 1
+             */
+            waiting: number;
+            /**
+             * @description Runs of the partner in progress.
+             * @example 0
+             */
+            running: number;
+            /**
+             * Format: date-time
+             * @description When the run that waits longest was requested; null when none waits.
+             * @example 2026-03-01T09:31:00.000Z
+             */
+            oldest_requested_at: string | null;
+        };
+        /** @description An endpoint that gets events. */
+        Webhook: {
+            /**
+             * @description The number of the webhook.
+             * @example 1
+             */
+            webhook_id: number;
+            /**
+             * @description Where the events are sent.
+             * @example https://acme.example.org/events
+             */
+            url: string;
+            /**
+             * @description The partner whose events are sent; null for all partners.
+             * @example Acme Outdoor
+             */
+            partner_name: string | null;
+            /**
+             * @description The types of events that are sent; null for all, future ones included.
+             * @example [
+             *       "job.completed",
+             *       "job.failed"
+             *     ]
+             */
+            event_types: string[] | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was created.
+             * @example 2026-03-01T09:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description Failed attempts since the last event that was delivered.
+             * @example 0
+             */
+            failures_in_a_row: number;
+            /**
+             * Format: date-time
+             * @description When the last attempt that failed ended; null when none has failed.
+             * @example null
+             */
+            failed_at: string | null;
+            /**
+             * @description Why it failed; null when none has failed.
+             * @example null
+             */
+            failure_reason: string | null;
+            /**
+             * Format: date-time
+             * @description Until when no event is sent after failures in a row; null when it is not paused.
+             * @example null
+             */
+            paused_until: string | null;
+            /**
+             * Format: date-time
+             * @description Since when the webhook gets no events; null when it is in use.
+             * @example null
+             */
+            disabled_at: string | null;
+            /**
+             * @description Why the service disabled it; null when it is in use, or the operator did.
+             * @example null
+             */
+            disabled_reason: string | null;
+            /**
+             * @description Events that were discarded after their last attempt.
+             * @example 0
+             */
+            discarded: number;
+        };
+        /** @description One page of webhooks. */
+        WebhookList: {
+            /**
+             * @description The number of webhooks in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The webhooks, the oldest first.
+             * @example [
+             *       {
+             *         "webhook_id": 1,
+             *         "url": "https://acme.example.org/events",
+             *         "partner_name": "Acme Outdoor",
+             *         "event_types": [
+             *           "job.completed",
+             *           "job.failed"
+             *         ],
+             *         "created_at": "2026-03-01T09:00:00.000Z",
+             *         "failures_in_a_row": 0,
+             *         "failed_at": null,
+             *         "failure_reason": null,
+             *         "paused_until": null,
+             *         "disabled_at": null,
+             *         "disabled_reason": null,
+             *         "discarded": 0
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["Webhook"][];
+            /**
+             * @description Cursor of the next page, the number of the last webhook; absent on the last page.
+             * @example 1
+             */
+            next_cursor?: string;
+        };
+        /** @description The delivery of an event to a webhook. */
+        WebhookDelivery: {
+            /**
+             * @description The id of the message, the header `webhook-id` of each attempt.
+             * @example msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246
+             */
+            message_id: string;
+            /**
+             * @description The type of the event; see `x-webhooks`.
+             * @example job.completed
+             */
+            event_type: string;
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             * @example 2026-03-01T09:31:01.250Z
+             */
+            happened_at: string;
+            /**
+             * @description State of the delivery.
+             *
+             *     - `pending`: the next attempt is at `next_attempt_at`
+             *     - `in_progress`: an attempt is being made
+             *     - `delivered`: the endpoint has accepted the event
+             *     - `discarded`: no further attempt is made
+             * @example delivered
+             * @enum {string}
+             */
+            outcome: "pending" | "in_progress" | "delivered" | "discarded";
+            /**
+             * @description Attempts begun.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * @description Result of the last attempt, a status or an error of the network; null before the first.
+             * @example HTTP 204
+             */
+            last_result: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null unless the delivery is pending.
+             * @example null
+             */
+            next_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the delivery ended; null before.
+             * @example 2026-03-01T09:31:01.400Z
+             */
+            ended_at: string | null;
+        };
+        /** @description One page of deliveries. */
+        WebhookDeliveryList: {
+            /**
+             * @description The number of deliveries in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The deliveries, by the time of the event, newest first.
+             * @example [
+             *       {
+             *         "message_id": "msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246",
+             *         "event_type": "job.completed",
+             *         "happened_at": "2026-03-01T09:31:01.250Z",
+             *         "outcome": "delivered",
+             *         "attempts": 1,
+             *         "last_result": "HTTP 204",
+             *         "next_attempt_at": null,
+             *         "ended_at": "2026-03-01T09:31:01.400Z"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["WebhookDelivery"][];
+            /**
+             * @description Cursor of the next page, the last message; absent on the last page.
+             * @example msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246
              */
             next_cursor?: string;
         };
@@ -4397,6 +4714,36 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The API key is limited to a partner, and the response is about all partners. */
+        PartnerKey: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "This API key is limited to partner Birch & Sons."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The webhook does not exist, or is another partner's. */
+        WebhookNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Webhook not found."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The partner does not exist. */
         PartnerNotFound: {
             headers: {
@@ -4710,6 +5057,11 @@ export interface components {
          * @example Acme Outdoor
          */
         PartnerNameInPath: string;
+        /**
+         * @description The number of the webhook.
+         * @example 1
+         */
+        WebhookIdInPath: string;
         /**
          * @description The format's name.
          * @example weekly-price-list
@@ -6120,39 +6472,7 @@ export interface operations {
             400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
-            /** @description The limit is out of range or not an integer. */
-            422: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    /**
-                     * @description Present if `handling=strict` was applied.
-                     * @example handling=strict
-                     */
-                    "Preference-Applied"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": [
-                     *         {
-                     *           "type": "less_than_equal",
-                     *           "loc": [
-                     *             "query",
-                     *             "limit"
-                     *           ],
-                     *           "msg": "Input should be less than or equal to 100",
-                     *           "input": "5000",
-                     *           "ctx": {
-                     *             "le": 100
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ValidationErrorBody"];
-                };
-            };
+            422: components["responses"]["InvalidLimit"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -6487,6 +6807,70 @@ export interface operations {
             };
             410: components["responses"]["RawFileRemoved"];
             422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getQueue: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a partner has this name or not. Empty counts as absent.
+                 * @example Acme Outdoor
+                 */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The queue, with one page of its partners. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            /** @description The cursor contains a NUL character, or is repeated. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["PartnerKey"];
+            422: components["responses"]["InvalidLimit"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -8572,6 +8956,139 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidCurrency"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example 1
+                 */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the webhooks. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            /** @description The cursor is no number of a webhook, or is repeated. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            422: components["responses"]["InvalidLimit"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page, a `message_id`. Empty counts as absent.
+                 * @example msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246
+                 */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The number of the webhook.
+                 * @example 1
+                 */
+                webhook_id: components["parameters"]["WebhookIdInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the deliveries. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryList"];
+                };
+            };
+            /** @description The cursor is none of this list or is repeated, or the path cannot be decoded. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["WebhookNotFound"];
+            422: components["responses"]["InvalidLimit"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -30,9 +30,11 @@ import { productChecks } from './products/products.checks';
 import { productHandlers } from './products/products.handlers';
 import { runChecks, runHandlers } from './runs/runs.handlers';
 import type { RunWorker } from './runs/worker';
+import { queueChecks, queueHandlers } from './runs/queue.handlers';
 import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
+import { webhookChecks, webhookHandlers } from './webhooks/webhooks.handlers';
 
 interface AppDependencies {
   config: Pick<
@@ -112,6 +114,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
         what: 'downloads of rejects',
       }),
     ),
+    ...queueHandlers(db),
     ...partnerHandlers(db),
     ...formatHandlers(db),
     ...productHandlers(db, reads, downloads),
@@ -119,6 +122,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...orderHandlers(db, config.defaultCurrency),
     ...provenanceHandlers(db, objectStore),
     ...analyticsHandlers(reads),
+    ...webhookHandlers(db),
     ...healthHandlers(address),
   };
   const checks: AllChecks = {
@@ -127,8 +131,10 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...formatChecks,
     ...jobChecks,
     ...runChecks,
+    ...queueChecks,
     ...productChecks(reads),
     ...orderChecks(db),
+    ...webhookChecks,
   };
   const staticFiles = config.servicePages ? servicePages() : undefined;
   const shownPaths = [...Object.keys(document.paths), ...(staticFiles?.keys() ?? [])];

@@ -133,7 +133,7 @@ async function getEndpoint(db: Database, id: number): Promise<EndpointRow> {
 
 async function list(db: Database, id: number, { limit, json }: ListOptions): Promise<void> {
   await getEndpoint(db, id);
-  const deliveries = await listDeliveries(db, id, limit);
+  const deliveries = (await listDeliveries(db, id, { limit }))!;
   if (json) return printJson(deliveries);
   printTable([
     ['MESSAGE', 'EVENT', 'HAPPENED', 'OUTCOME', 'ATTEMPTS', 'LAST RESULT', 'NEXT ATTEMPT', 'ENDED'],

@@ -8,8 +8,8 @@ import { parsePartnerName } from '../partners/partner-name';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../shared/caller';
-import { formatNotFound, invalidCursor, tooManyFormats, type ShapeError } from '../shared/errors';
-import { toPage } from '../shared/pagination';
+import { formatNotFound, tooManyFormats, type ShapeError } from '../shared/errors';
+import { requireNameCursor, toPage } from '../shared/pagination';
 import {
   deleteFormat,
   findFormat,
@@ -69,9 +69,8 @@ export function formatHandlers(db: Database): FormatHandlers {
 }
 
 export const formatChecks = {
-  /** A cursor is a position: any text that names can have. */
   listFormats({ query: { cursor } }) {
-    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
+    requireNameCursor(cursor);
   },
 } satisfies Checks;
 

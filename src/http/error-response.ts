@@ -25,6 +25,7 @@ const statusOf: Record<ErrorCode, number> = {
   order_item_not_found: 404,
   partner_not_found: 404,
   format_not_found: 404,
+  webhook_not_found: 404,
   ordered_product_not_found: 404,
   product_not_available: 409,
   too_many_formats: 409,

@@ -1,8 +1,8 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { invalidCursor } from '../shared/errors';
 import { formatId } from '../shared/ids';
+import { requireNameCursor } from '../shared/pagination';
 import { getPartner, listPartners, type PartnerRow } from './partners.repository';
 
 /** Handles the operations that read partners. */
@@ -29,9 +29,8 @@ export function partnerHandlers(db: Database): Pick<Handlers, 'listPartners' | '
 }
 
 export const partnerChecks = {
-  /** A cursor is a position: any text that a name can have. */
   listPartners({ query: { cursor } }) {
-    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
+    requireNameCursor(cursor);
   },
 } satisfies Checks;
 

@@ -1,7 +1,7 @@
 import { measureSalesLag } from '../analytics/sales-watermark';
 import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
-import { measureQueue } from '../runs/queue.repository';
+import { measureQueue } from '../runs/queue-state.repository';
 import { measureSearchLag } from '../products/search-index';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';

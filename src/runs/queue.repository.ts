@@ -132,7 +132,7 @@ export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobI
 }
 
 /** Reverts in the queue, with the columns of jobs in it. */
-const revertsSql = `
+export const revertsSql = `
   select runs.job_id, feed_id, requested_at as run_requested_at, runs.attempts_left, runs.status, run as revert,
     partner_id as run_partner_id
   from runs join validation_jobs using (job_id) join feeds using (feed_id)
@@ -288,18 +288,4 @@ export async function listClaimable(
     { isAny: isAnySize(next), max, largeFeedBytes },
   );
   return rows;
-}
-
-/** Measures the length of the queue, and the age of the oldest run; 0 when it is empty. */
-export async function measureQueue(db: Database): Promise<{ runs: number; oldestSeconds: number }> {
-  const { rows } = await db.raw<{ rows: [{ runs: number; oldestSeconds: number }] }>(
-    `select cast(count(*) as integer) as runs,
-       cast(greatest(extract(epoch from now() - min(run_requested_at)), 0) as double precision) as "oldestSeconds"
-     from (
-       select run_requested_at from validation_jobs where run_requested_at is not null and status = 'queued'
-       union all
-       select requested_at from runs where kind = 'revert' and status = 'queued'
-     ) as queued`,
-  );
-  return rows[0];
 }

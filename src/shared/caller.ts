@@ -33,6 +33,11 @@ export function requirePartner(scope: PartnerScope, partnerName: string): void {
   if (scope !== null && scope !== partnerName) throw partnerNotAllowed(scope);
 }
 
+/** @throws partner_not_allowed when the key is limited to a partner */
+export function requireAllPartners({ partnerName }: Caller): void {
+  if (partnerName !== null) throw partnerNotAllowed(partnerName);
+}
+
 /** The names by which `ConcurrencyLimit` counts shares. */
 interface LimitHolder {
   holder: string;

@@ -25,6 +25,7 @@ export type ErrorCode =
   | 'order_item_not_found'
   | 'partner_not_found'
   | 'format_not_found'
+  | 'webhook_not_found'
   | 'too_many_formats'
   | 'ordered_product_not_found'
   | 'product_not_available'
@@ -176,6 +177,7 @@ export const orderItemNotFound = (id: string) =>
 export const partnerNotFound = () => new ServiceError('partner_not_found', 'Partner not found.');
 
 export const formatNotFound = () => new ServiceError('format_not_found', 'Format not found.');
+export const webhookNotFound = () => new ServiceError('webhook_not_found', 'Webhook not found.');
 export const tooManyFormats = (partnerName: string, most: number) =>
   new ServiceError(
     'too_many_formats',

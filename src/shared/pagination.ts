@@ -1,3 +1,5 @@
+import { invalidCursor } from './errors';
+
 /** One page of a list. A file of its own, since three domains import it. */
 export interface Page<T> {
   items: T[];
@@ -10,4 +12,9 @@ export function toPage<T>(rows: readonly T[], limit: number, cursorOf: (last: T)
   const items = rows.slice(0, limit);
   const last = items.at(-1);
   return { items, nextCursor: last && rows.length > limit ? cursorOf(last) : undefined };
+}
+
+/** Requires of a cursor that is the name of an entry: any text that names can have. @throws invalid_query */
+export function requireNameCursor(cursor: unknown): void {
+  if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
 }

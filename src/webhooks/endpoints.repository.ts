@@ -1,5 +1,6 @@
 import type { Database } from '../db/database';
 import type { EventType } from '../events/outbox';
+import type { PartnerScope } from '../shared/caller';
 
 /** When a failing endpoint is paused: its attempts would occupy the slots of others. The pause doubles each time. */
 export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 };
@@ -39,9 +40,25 @@ export async function insertEndpoint(
   return row!.webhook_endpoint_id;
 }
 
-/** Lists all endpoints, disabled ones too, the oldest first. */
-export async function listEndpoints(db: Database): Promise<EndpointRow[]> {
-  return db<EndpointRow>('webhook_endpoints').orderBy('webhook_endpoint_id');
+/** Endpoints after the number `after`, at most `limit`; by default all. */
+interface EndpointPage {
+  /** Only those of the partner; null: all. */
+  scope?: PartnerScope;
+  after?: number;
+  limit?: number;
+}
+
+/** Lists endpoints, disabled ones too, the oldest first. */
+export async function listEndpoints(
+  db: Database,
+  { scope = null, after = 0, limit }: EndpointPage = {},
+): Promise<EndpointRow[]> {
+  const query = db<EndpointRow>('webhook_endpoints')
+    .where('webhook_endpoint_id', '>', after)
+    .orderBy('webhook_endpoint_id');
+  if (scope !== null) void query.where('partner_name', scope);
+  if (limit !== undefined) void query.limit(limit);
+  return query;
 }
 
 export async function findEndpoint(db: Database, endpointId: number): Promise<EndpointRow | undefined> {

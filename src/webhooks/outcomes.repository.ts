@@ -7,7 +7,7 @@ const removedPerStatement = 5_000;
 
 export type DeliveryOutcome = 'delivered' | 'discarded';
 
-interface ListedDelivery {
+export interface ListedDelivery {
   message_id: string;
   event_type: EventType;
   happened_at: Date;
@@ -28,11 +28,18 @@ export interface ReplaySelection {
   outcomes: DeliveryOutcome[];
 }
 
+/**
+ * Lists deliveries of an endpoint by the time of the event, newest first.
+ * @param page - at most `limit` deliveries after the message `after`
+ * @returns undefined when the endpoint has no such message
+ */
 export async function listDeliveries(
   db: Database,
   endpointId: number,
-  limit: number,
-): Promise<ListedDelivery[]> {
+  { after, limit }: { after?: string; limit: number },
+): Promise<ListedDelivery[] | undefined> {
+  const position = after === undefined ? null : await findDeliveryPosition(db, endpointId, after);
+  if (position === undefined) return undefined;
   const { rows } = await db.raw<{ rows: ListedDelivery[] }>(
     `select * from (
        select message_id, event_type, happened_at, case when is_being_sent then 'in_progress' else 'pending' end as outcome,
@@ -43,11 +50,29 @@ export async function listDeliveries(
        select message_id, event_type, happened_at, outcome, attempts, last_result, null, ended_at
        from webhook_outcomes where webhook_endpoint_id = :endpointId
      ) as delivery
-     order by happened_at desc, message_id
+     where cast(:happenedAt as timestamptz) is null or (happened_at, message_id) < (:happenedAt, :after)
+     order by happened_at desc, message_id desc
      limit :limit`,
-    { endpointId, limit },
+    { endpointId, limit, after: after ?? null, happenedAt: position },
   );
   return rows;
+}
+
+/** Finds when the event of a message happened, as text in full precision; undefined when there is no such message. */
+async function findDeliveryPosition(
+  db: Database,
+  endpointId: number,
+  messageId: string,
+): Promise<string | undefined> {
+  const { rows } = await db.raw<{ rows: { happened_at: string }[] }>(
+    `select cast(happened_at as text) as happened_at from (
+       select happened_at from webhook_deliveries where webhook_endpoint_id = :endpointId and message_id = :messageId
+       union all
+       select happened_at from webhook_outcomes where webhook_endpoint_id = :endpointId and message_id = :messageId
+     ) as delivery limit 1`,
+    { endpointId, messageId },
+  );
+  return rows[0]?.happened_at;
 }
 
 /**

@@ -31,6 +31,7 @@ import {
 } from '../support/requests';
 import { formatPath, putFormat } from '../support/formats';
 import { rawFilePath } from '../support/stored';
+import { sendTo } from '../support/webhooks';
 
 /** Preconditions of the replays, with the identifiers of the examples. */
 export interface State {
@@ -83,6 +84,20 @@ export async function startState(): Promise<State> {
     await api.post('/orders', { partner_name: 'Birch & Sons', items });
   }
 
+  await insertExampleWebhook(service);
+  for (const n of [1, 2]) {
+    await service.db('webhook_outcomes').insert({
+      webhook_endpoint_id: 1,
+      message_id: `msg_${n}`,
+      event_type: 'job.completed',
+      happened_at: new Date(),
+      content: '{}',
+      attempts: 1,
+      outcome: 'delivered',
+      last_result: 'HTTP 204',
+    });
+  }
+
   const withoutFiles = await startTestService();
   const lost = await withoutFiles.api.loadFeed('sku,product_name,price\nA,A,NA\n');
   await withoutFiles.api.uploadFeed('sku,product_name\nA,A\n');
@@ -100,6 +115,8 @@ export async function startState(): Promise<State> {
   await withoutHistory(pruned, (trx) =>
     trx('products').update({ created_at: '2026-02-01T00:00:00Z', run_id: null }),
   );
+
+  await insertExampleWebhook(pruned);
 
   const impatient = await startTestService({ server: { idleMilliseconds: 100 } });
   const nowhere = await startFakeDatabase((connection) => connection.end());
@@ -120,6 +137,14 @@ export async function startState(): Promise<State> {
     readOnly: await withStoredKey(service, null, 'reader', { is_read_only: true }),
     failing: await startFailingApp(() => Promise.reject(new Error('a fault'))),
   };
+}
+
+/** Inserts the webhook of the document's examples. */
+function insertExampleWebhook({ db }: TestService): Promise<number> {
+  return sendTo(db, 'https://acme.example.org/events', {
+    partner_name: partnerName,
+    event_types: ['job.completed', 'job.failed'],
+  });
 }
 
 /** Sends the request that an example shows. */
@@ -314,7 +339,7 @@ export const replays: Record<string, Replay> = {
   'listJobRuns 200 none': ({ api }) => api.get('/jobs/JV00002/runs'),
   'listJobRuns 400 invalid_cursor': ({ api }) => api.get('/jobs/JV00001/runs?cursor=x'),
   'listJobRuns 404 example': ({ api }) => api.get('/jobs/JV00099/runs'),
-  'listJobRuns 422 example': ({ api }) => api.get('/jobs/JV00001/runs?limit=5000'),
+  'listJobRuns 422 example': ({ api }) => api.get('/jobs/JV00001/runs?limit=101'),
 
   'listRunChanges 200 load': ({ api }) => api.get('/jobs/JV00001/changes?run=1&limit=1'),
   'listRunChanges 200 failed': async ({ api }) => {
@@ -391,6 +416,21 @@ export const replays: Record<string, Replay> = {
   'listProducts 422 as_of_of_all_partners': ({ api }) => api.get('/products?as_of=2026-03-01T00:00:00Z'),
   'listProducts 422 as_of_in_other_order': ({ api }) =>
     api.get('/products?partner_name=x&as_of=2026-03-01T00:00:00Z&sort_by=price&order=desc&q=tent'),
+
+  'getQueue 200 waiting': async () => {
+    const { db, api } = await startTestService();
+    const { jobId } = await api.uploadFeed(springFile);
+    // Nothing claims it as long as its lock is held.
+    const claim = await db.transaction();
+    await lockJob(claim, 1);
+    await api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+    const answer = await api.get('/queue');
+    await claim.rollback();
+    return answer;
+  },
+  'getQueue 200 empty': ({ pruned }) => pruned.get('/queue'),
+  'getQueue 400 invalid_cursor': ({ api }) => api.get('/queue?cursor=%00'),
+  'getQueue 422 example': ({ api }) => api.get('/queue?limit=101'),
 
   'listFormats 200 first': ({ api }) => api.get('/formats?limit=1'),
   'listFormats 200 of_partner': async ({ api }) => {
@@ -568,6 +608,16 @@ export const replays: Record<string, Replay> = {
   'getSalesOverTime 422 invalid_currency': ({ api }) => api.get('/analytics/sales-over-time?currency=eur'),
   'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
   'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
+
+  'listWebhooks 200 healthy': ({ api }) => api.get('/webhooks'),
+  'listWebhooks 200 empty': ({ limited }) => limited.get('/webhooks'),
+  'listWebhooks 400 invalid_cursor': ({ api }) => api.get('/webhooks?cursor=x'),
+  'listWebhooks 422 example': ({ api }) => api.get('/webhooks?limit=101'),
+  'listWebhookDeliveries 200 delivered': ({ api }) => api.get('/webhooks/1/deliveries?limit=1'),
+  'listWebhookDeliveries 200 empty': ({ pruned }) => pruned.get('/webhooks/1/deliveries'),
+  'listWebhookDeliveries 400 invalid_cursor': ({ api }) => api.get('/webhooks/1/deliveries?cursor=x'),
+  'listWebhookDeliveries 404 example': ({ api }) => api.get('/webhooks/99/deliveries'),
+  'listWebhookDeliveries 422 example': ({ api }) => api.get('/webhooks/1/deliveries?limit=101'),
 
   'getHealth 200 healthy': ({ api }) => api.get('/health'),
   'getHealth 200 unhealthy': ({ withoutDatabase }) => withoutDatabase.get('/health'),

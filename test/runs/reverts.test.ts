@@ -3,11 +3,11 @@ import {
   claimRun,
   findRunTarget,
   listClaimable,
-  measureQueue,
   queuedRunAttempts,
   requestRun,
   type Claim,
 } from '../../src/runs/queue.repository';
+import { measureQueue } from '../../src/runs/queue-state.repository';
 import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
 import { markRevertRunning, requestRevert, withdrawRevert } from '../../src/runs/reverts.repository';
 import type { UploadedFeed } from '../support/api-client';

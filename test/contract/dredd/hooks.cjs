@@ -152,6 +152,17 @@ const changes = {
     (transaction.fullPath = '/partners/%E0%A4%A/products.csv'),
   'GET /partners/Acme%20Outdoor/products.csv 404': (_, transaction) =>
     (transaction.fullPath = '/partners/Unknown/products.csv'),
+  'GET /queue 400': (_, transaction) => (transaction.fullPath = '/queue?cursor=%00'),
+  'GET /queue 422': (_, transaction) => (transaction.fullPath = '/queue?limit=0'),
+  'GET /webhooks 400': (_, transaction) => (transaction.fullPath = '/webhooks?cursor=x'),
+  'GET /webhooks 422': (_, transaction) => (transaction.fullPath = '/webhooks?limit=0'),
+  'GET /webhooks/1/deliveries 200': (_, transaction) =>
+    (transaction.fullPath = '/webhooks/1/deliveries?limit=1'),
+  'GET /webhooks/1/deliveries 400': (_, transaction) =>
+    (transaction.fullPath = '/webhooks/1/deliveries?cursor=x'),
+  'GET /webhooks/1/deliveries 404': (_, transaction) => (transaction.fullPath = '/webhooks/99/deliveries'),
+  'GET /webhooks/1/deliveries 422': (_, transaction) =>
+    (transaction.fullPath = '/webhooks/1/deliveries?limit=0'),
   'GET /formats 200': (_, transaction) => (transaction.fullPath = '/formats?limit=1'),
   'GET /formats 400': (_, transaction) => (transaction.fullPath = '/formats?cursor=%00'),
   'GET /formats 422': (_, transaction) => (transaction.fullPath = '/formats?limit=0'),

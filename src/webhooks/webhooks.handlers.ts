@@ -1,0 +1,88 @@
+import type { components } from '../../generated/openapi';
+import type { Database } from '../db/database';
+import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { invalidCursor, webhookNotFound } from '../shared/errors';
+import { toPage } from '../shared/pagination';
+import { findEndpoint, listEndpoints, type EndpointRow } from './endpoints.repository';
+import { listDeliveries, type ListedDelivery } from './outcomes.repository';
+
+/** Handles the operations that read webhooks and their deliveries. */
+export function webhookHandlers(db: Database): Pick<Handlers, 'listWebhooks' | 'listWebhookDeliveries'> {
+  return {
+    async listWebhooks({ query, caller, reply }) {
+      const limit = defaulted(query.limit);
+      const endpoints = await listEndpoints(db, {
+        scope: caller.partnerName,
+        after: parseEndpointId(query.cursor ?? '0'),
+        // One more shows whether there is a next page.
+        limit: limit + 1,
+      });
+      const page = toPage(endpoints, limit, ({ webhook_endpoint_id: id }) => String(id));
+      return reply(200, {
+        count: page.items.length,
+        items: page.items.map(webhookBody),
+        next_cursor: page.nextCursor,
+      });
+    },
+
+    async listWebhookDeliveries({ path, query, caller, reply }) {
+      const limit = defaulted(query.limit);
+      const endpointId = parseEndpointId(path.webhook_id);
+      const endpoint = endpointId === undefined ? undefined : await findEndpoint(db, endpointId);
+      const { partnerName: scope } = caller;
+      if (!endpoint || (scope !== null && scope !== endpoint.partner_name)) throw webhookNotFound();
+      const deliveries = await listDeliveries(db, endpoint.webhook_endpoint_id, {
+        after: query.cursor,
+        limit: limit + 1,
+      });
+      if (!deliveries) throw invalidCursor();
+      const page = toPage(deliveries, limit, ({ message_id: id }) => id);
+      return reply(200, {
+        count: page.items.length,
+        items: page.items.map(deliveryBody),
+        next_cursor: page.nextCursor,
+      });
+    },
+  };
+}
+
+export const webhookChecks = {
+  listWebhooks({ query: { cursor } }) {
+    if (cursor === undefined || cursor === '') return;
+    if (typeof cursor !== 'string' || parseEndpointId(cursor) === undefined) throw invalidCursor();
+  },
+  listWebhookDeliveries({ query: { cursor } }) {
+    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
+  },
+} satisfies Checks;
+
+/** Parses the number of an endpoint; undefined for another text. */
+function parseEndpointId(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function webhookBody(endpoint: EndpointRow): components['schemas']['Webhook'] {
+  return {
+    webhook_id: endpoint.webhook_endpoint_id,
+    url: endpoint.url,
+    partner_name: endpoint.partner_name,
+    event_types: endpoint.event_types,
+    created_at: endpoint.created_at.toISOString(),
+    failures_in_a_row: endpoint.failures_in_a_row,
+    failed_at: endpoint.failed_at?.toISOString() ?? null,
+    failure_reason: endpoint.failure_reason,
+    paused_until: endpoint.paused_until?.toISOString() ?? null,
+    disabled_at: endpoint.disabled_at?.toISOString() ?? null,
+    disabled_reason: endpoint.disabled_reason,
+    discarded: endpoint.given_up,
+  };
+}
+
+function deliveryBody(delivery: ListedDelivery): components['schemas']['WebhookDelivery'] {
+  return {
+    ...delivery,
+    happened_at: delivery.happened_at.toISOString(),
+    next_attempt_at: delivery.next_attempt_at?.toISOString() ?? null,
+    ended_at: delivery.ended_at?.toISOString() ?? null,
+  };
+}
