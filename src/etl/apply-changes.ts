@@ -49,7 +49,7 @@ export async function applyChanges(
   return endManualVersions(trx, change);
 }
 
-/** A manual change has deleted a product to be updated, or changed its partner or sku. */
+/** A product to be updated was deleted or changed after it was compared. */
 export class ProductsGone extends Error {}
 
 /**

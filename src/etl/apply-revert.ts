@@ -25,10 +25,12 @@ const storeSql = `
 /** The products that are written: the others are as before the change already, or were changed since. */
 const writtenSql = '(select * from reverted_products where is_needed and not is_changed_since)';
 
+/** A product that was changed after it was compared is not written: the count tells, and it is compared again. */
 const updateSql = `
   update products set run_id = :revertId, ${assignmentsSql('written')}
   from ${writtenSql} as written
-  where (products.partner_id, products.sku, products.product_id) = (written.partner_id, written.sku, written.product_id)`;
+  where (products.partner_id, products.sku, products.product_id) = (written.partner_id, written.sku, written.product_id)
+    and products.xmin = written.seen_version`;
 
 /**
  * Undoes a change of a catalog, by another one: its products are as before, and keep their numbers. The caller holds the partner's

@@ -95,10 +95,10 @@ const effectsSql = (columns: string, { isPage }: { isPage: boolean }) => `
 
 /**
  * Effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs it (`is_needed`) and is as
- * the change left it (`not is_changed_since`). Bindings: a `RunChange`.
+ * the change left it (`not is_changed_since`), in its row version `seen_version`. Bindings: a `RunChange`.
  */
 export const revertEffectsSql = effectsSql(
-  `now.partner_id, now.withdrawn_at is not null as was_withdrawn,
+  `now.partner_id, now.xmin as seen_version, now.withdrawn_at is not null as was_withdrawn,
    ${writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`).join(', ')}`,
   { isPage: false },
 );

@@ -122,12 +122,42 @@ export async function requestRun(
   return rows[0];
 }
 
-/** Dequeues a run that has not started, unless a request without a waiting client has joined it. */
+/** The result of a run, in `validation_jobs` and in `runs`. */
+const resultColumns = [
+  'started_at',
+  'finished_at',
+  'failure_reason',
+  'processed',
+  'inserted',
+  'updated',
+  'unchanged',
+  'skipped',
+  'withdrawn',
+  'restored',
+  'would_withdraw',
+  'withdrawals_withheld',
+];
+
+/**
+ * Dequeues a run that has not started, unless a request without a waiting client has joined it. The job is again as its last
+ * run left it.
+ */
 export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobId'>): Promise<void> {
   await db.raw(
-    `update validation_jobs set run_requested_at = null
-     where job_id = ? and status = 'queued' and run_requested_at is not null and attempts_left = 1`,
-    [jobId],
+    `with last as materialized (
+       select * from runs where job_id = :jobId and kind = 'load' and status in ('completed', 'failed')
+       order by run desc limit 1
+     ), job as (
+       update validation_jobs as job
+       set run_requested_at = null, status = coalesce(last.status, job.status),
+         ${resultColumns.map((column) => `${column} = last.${column}`).join(', ')}
+       from (select cast(:jobId as bigint) as job_id) as withdrawn left join last using (job_id)
+       where job.job_id = withdrawn.job_id and job.status = 'queued' and run_requested_at is not null and job.attempts_left = 1
+       returning feed_id, job.status
+     )
+     update feeds set status = case job.status when 'completed' then 'processed' when 'failed' then 'failed' else feeds.status end
+     from job where feeds.feed_id = job.feed_id`,
+    { jobId },
   );
 }
 

@@ -156,6 +156,22 @@ describe('queued runs', () => {
     expect(await markRunning(service.db, jobId)).toBeUndefined();
   });
 
+  it('leave the job and its feed as the last run left them when their request is withdrawn', async () => {
+    const { jobId, feedId, job } = await service.api.loadFeed(
+      'sku,product_name,price\nA,A,1\nB,B,x\n',
+      'Again',
+    );
+    const feed = await service.api.get(`/feeds/${feedId}`);
+    const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
+    await requestRun(service.db, target!, 1);
+    expect((await service.api.get(`/jobs/${jobId}`)).body.status).toBe('queued');
+
+    await withdrawRun(service.db, target!);
+
+    expect((await service.api.get(`/jobs/${jobId}`)).body).toEqual(job);
+    expect((await service.api.get(`/feeds/${feedId}`)).body).toEqual(feed.body);
+  });
+
   it('stay queued when a waiting client withdraws and another request has queued them', async () => {
     const jobId = await request('Joined', { attempts: 1 });
     const target = await findRunTarget(service.db, jobId, null);

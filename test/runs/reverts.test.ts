@@ -201,6 +201,26 @@ describe('a revert', () => {
     expect(listed.items).toMatchObject([{ price: 5 }, { price: 2, description: 'by hand' }]);
   });
 
+  it('sees what a manual transaction changes while the revert waits for its lock', async () => {
+    await load('A,Tent,5\nB,Lamp,1\n', 'Quick');
+    const feed = await load('A,Tent,6\nB,Lamp,2\n', 'Quick');
+    const manual = await service.db.transaction();
+    open.push(manual);
+    await manual('products').where({ sku: 'B', price: 2 }).update({ description: 'by hand' });
+
+    const answer = revert(feed, '&on_conflict=skip');
+    await eventually('it waits for the lock', async () => {
+      const { rowCount } = await service.db.raw<{ rowCount: number }>(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%update products set run_id%'`,
+      );
+      return rowCount > 0;
+    });
+    await manual.commit();
+
+    expect((await answer).body.summary).toMatchObject({ updated: 1, skipped: 1 });
+  });
+
   it('is executed once, however many requests ask for it at the same time', async () => {
     const feed = await load('A,Tent,5\n', 'Twice');
 
