@@ -1522,17 +1522,7 @@ export interface components {
              * @example 2026-03-01T09:31:01.250Z
              */
             happened_at: string;
-            /**
-             * @description State of the delivery.
-             *
-             *     - `pending`: the next attempt is at `next_attempt_at`
-             *     - `in_progress`: an attempt is being made
-             *     - `delivered`: the endpoint has accepted the event
-             *     - `discarded`: no further attempt is made
-             * @example delivered
-             * @enum {string}
-             */
-            outcome: "pending" | "in_progress" | "delivered" | "discarded";
+            outcome: components["schemas"]["DeliveryOutcome"];
             /**
              * @description Attempts begun.
              * @example 1
@@ -1556,6 +1546,17 @@ export interface components {
              */
             ended_at: string | null;
         };
+        /**
+         * @description State of a delivery.
+         *
+         *     - `pending`: the next attempt is at `next_attempt_at`
+         *     - `in_progress`: an attempt is being made
+         *     - `delivered`: the endpoint has accepted the event
+         *     - `discarded`: no further attempt is made
+         * @example delivered
+         * @enum {string}
+         */
+        DeliveryOutcome: "pending" | "in_progress" | "delivered" | "discarded";
         /** @description One page of deliveries. */
         WebhookDeliveryList: {
             /**
@@ -4714,6 +4715,21 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The cursor contains a NUL character, or is repeated. */
+        InvalidNameCursor: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Invalid cursor value."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The API key is limited to a partner, and the response is about all partners. */
         PartnerKey: {
             headers: {
@@ -6858,16 +6874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Queue"];
                 };
             };
-            /** @description The cursor contains a NUL character, or is repeated. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidNameCursor"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["PartnerKey"];
             422: components["responses"]["InvalidLimit"];
@@ -6995,16 +7002,7 @@ export interface operations {
                     "application/json": components["schemas"]["PartnerList"];
                 };
             };
-            /** @description The cursor contains a NUL character, or is repeated. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidNameCursor"];
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
             429: components["responses"]["TooManyRequests"];

@@ -111,7 +111,7 @@ function rightRequest(operation: Operation): fc.Arbitrary<Request> {
   const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name);
   return fc.record({
     path: fc.record(path),
-    query: fc.record(query, { requiredKeys }) as fc.Arbitrary<Record<string, string>>,
+    query: fc.record(query, { requiredKeys }),
     body: operation.body ? fitting(operation.body).filter(hasNoReservedName) : fc.constant(undefined),
   });
 }

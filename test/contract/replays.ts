@@ -31,7 +31,7 @@ import {
 } from '../support/requests';
 import { formatPath, putFormat } from '../support/formats';
 import { rawFilePath } from '../support/stored';
-import { sendTo } from '../support/webhooks';
+import { insertExampleWebhook } from '../support/webhooks';
 
 /** Preconditions of the replays, with the identifiers of the examples. */
 export interface State {
@@ -84,19 +84,7 @@ export async function startState(): Promise<State> {
     await api.post('/orders', { partner_name: 'Birch & Sons', items });
   }
 
-  await insertExampleWebhook(service);
-  for (const n of [1, 2]) {
-    await service.db('webhook_outcomes').insert({
-      webhook_endpoint_id: 1,
-      message_id: `msg_${n}`,
-      event_type: 'job.completed',
-      happened_at: new Date(),
-      content: '{}',
-      attempts: 1,
-      outcome: 'delivered',
-      last_result: 'HTTP 204',
-    });
-  }
+  await insertExampleWebhook(service.db);
 
   const withoutFiles = await startTestService();
   const lost = await withoutFiles.api.loadFeed('sku,product_name,price\nA,A,NA\n');
@@ -116,7 +104,7 @@ export async function startState(): Promise<State> {
     trx('products').update({ created_at: '2026-02-01T00:00:00Z', run_id: null }),
   );
 
-  await insertExampleWebhook(pruned);
+  await insertExampleWebhook(pruned.db);
 
   const impatient = await startTestService({ server: { idleMilliseconds: 100 } });
   const nowhere = await startFakeDatabase((connection) => connection.end());
@@ -137,14 +125,6 @@ export async function startState(): Promise<State> {
     readOnly: await withStoredKey(service, null, 'reader', { is_read_only: true }),
     failing: await startFailingApp(() => Promise.reject(new Error('a fault'))),
   };
-}
-
-/** Inserts the webhook of the document's examples. */
-function insertExampleWebhook({ db }: TestService): Promise<number> {
-  return sendTo(db, 'https://acme.example.org/events', {
-    partner_name: partnerName,
-    event_types: ['job.completed', 'job.failed'],
-  });
 }
 
 /** Sends the request that an example shows. */
@@ -418,18 +398,14 @@ export const replays: Record<string, Replay> = {
     api.get('/products?partner_name=x&as_of=2026-03-01T00:00:00Z&sort_by=price&order=desc&q=tent'),
 
   'getQueue 200 waiting': async () => {
-    const { db, api } = await startTestService();
+    // The service has no worker.
+    const { api } = await startTestService();
     const { jobId } = await api.uploadFeed(springFile);
-    // Nothing claims it as long as its lock is held.
-    const claim = await db.transaction();
-    await lockJob(claim, 1);
     await api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
-    const answer = await api.get('/queue');
-    await claim.rollback();
-    return answer;
+    return api.get('/queue');
   },
   'getQueue 200 empty': ({ pruned }) => pruned.get('/queue'),
-  'getQueue 400 invalid_cursor': ({ api }) => api.get('/queue?cursor=%00'),
+  'getQueue 400 example': ({ api }) => api.get('/queue?cursor=%00'),
   'getQueue 422 example': ({ api }) => api.get('/queue?limit=101'),
 
   'listFormats 200 first': ({ api }) => api.get('/formats?limit=1'),
@@ -481,7 +457,7 @@ export const replays: Record<string, Replay> = {
   'deleteFormat 404 unknown_partner': ({ api }) => api.send('DELETE', formatPath('Unknown', 'unknown')),
   'listPartners 200 page': ({ api }) => api.get('/partners?limit=1'),
   'listPartners 200 empty': ({ api }) => api.get('/partners?q=Unknown'),
-  'listPartners 400 invalid_cursor': ({ api }) => api.get('/partners?cursor=%00'),
+  'listPartners 400 example': ({ api }) => api.get('/partners?cursor=%00'),
   'listPartners 422 not_an_integer': ({ api }) => api.get('/partners?limit=ten'),
   'listPartners 422 too_large': ({ api }) => api.get('/partners?limit=101'),
   'getPartner 200 loaded': ({ api }) => api.get('/partners/Acme%20Outdoor'),
@@ -613,7 +589,22 @@ export const replays: Record<string, Replay> = {
   'listWebhooks 200 empty': ({ limited }) => limited.get('/webhooks'),
   'listWebhooks 400 invalid_cursor': ({ api }) => api.get('/webhooks?cursor=x'),
   'listWebhooks 422 example': ({ api }) => api.get('/webhooks?limit=101'),
-  'listWebhookDeliveries 200 delivered': ({ api }) => api.get('/webhooks/1/deliveries?limit=1'),
+  'listWebhookDeliveries 200 delivered': async ({ service, api }) => {
+    for (const messageId of ['msg_1', 'msg_2']) {
+      await service.db('webhook_outcomes').insert({
+        webhook_endpoint_id: 1,
+        message_id: messageId,
+        event_type: 'job.completed',
+        // Later than that of any other event.
+        happened_at: '2100-01-01T00:00:00Z',
+        content: '{}',
+        attempts: 1,
+        outcome: 'delivered',
+        last_result: 'HTTP 204',
+      });
+    }
+    return api.get('/webhooks/1/deliveries?limit=1');
+  },
   'listWebhookDeliveries 200 empty': ({ pruned }) => pruned.get('/webhooks/1/deliveries'),
   'listWebhookDeliveries 400 invalid_cursor': ({ api }) => api.get('/webhooks/1/deliveries?cursor=x'),
   'listWebhookDeliveries 404 example': ({ api }) => api.get('/webhooks/99/deliveries'),

@@ -12,6 +12,7 @@ import {
 import { loadProducts } from '../support/catalog';
 import { startService } from '../support/process';
 import { sendRaw, type RawResponse } from '../support/requests';
+import { insertExampleWebhook } from '../support/webhooks';
 
 const aUuid = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
@@ -57,6 +58,7 @@ async function startWithExamples(): Promise<TestService> {
   });
   expect(status).toBe(201);
   await putExampleFormat(service);
+  await insertExampleWebhook(service.db);
   return service;
 }
 

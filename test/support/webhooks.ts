@@ -86,6 +86,14 @@ export function sendTo(
   return insertEndpoint(db, { url, secret, partner_name: null, event_types: null, ...only });
 }
 
+/** Inserts the webhook of the document's examples; it has the number 1. */
+export function insertExampleWebhook(db: Database): Promise<number> {
+  return sendTo(db, 'https://acme.example.org/events', {
+    partner_name: 'Acme Outdoor',
+    event_types: ['job.completed', 'job.failed'],
+  });
+}
+
 const ajv = new Ajv({ allErrors: true, strict: false });
 addFormats(ajv);
 // Of OpenAPI 3.0, Ajv supports `nullable` beside `type` natively.
