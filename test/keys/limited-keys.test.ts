@@ -8,6 +8,7 @@ import { documentedResponses, operations, type Operation } from '../support/cont
 import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { loadProducts } from '../support/catalog';
 import { putFormat } from '../support/formats';
+import { insertExampleWebhook } from '../support/webhooks';
 
 let service: TestService;
 let reader: ApiClient;
@@ -20,6 +21,7 @@ beforeAll(async () => {
   const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
   expect((await service.api.post('/orders', order)).status).toBe(201);
   await putFormat(service.api, 'Acme Outdoor', 'weekly-price-list');
+  await insertExampleWebhook(service.db);
   reader = await withStoredKey(service, null, 'reader', { is_read_only: true });
 });
 

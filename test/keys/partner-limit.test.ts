@@ -4,6 +4,7 @@ import { operations, parametersOf, withQuery, type Operation } from '../support/
 import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { putFormat } from '../support/formats';
 import { stored } from '../support/stored';
+import { sendTo } from '../support/webhooks';
 
 /** Values that identify resources of a partner, by the name of a parameter or field. */
 interface PartnerValues {
@@ -32,7 +33,7 @@ beforeAll(async () => {
   theirs = await fill(foreign, 'FOREIGN');
 });
 
-/** Creates a loaded feed with rejects, a feed that is not loaded, and an order. */
+/** Creates a loaded feed with rejects, one whose run is queued, an order, and a webhook with a delivery. */
 async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const { api } = service;
   const csv =
@@ -43,6 +44,20 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const uploader = await withStoredKey(service, partnerName, `${mark} key`);
   const loaded = await uploader.loadFeed(csv, partnerName);
   const waiting = await api.uploadFeed(csv, partnerName);
+  await api.post(`/jobs/${waiting.jobId}/run`, undefined, { prefer: 'respond-async' });
+  const messageId = `${mark}-message`;
+  const webhookId = await sendTo(service.db, `https://${mark.toLowerCase()}.example.org`, {
+    partner_name: partnerName,
+  });
+  await service.db('webhook_outcomes').insert({
+    webhook_endpoint_id: webhookId,
+    message_id: messageId,
+    event_type: 'job.completed',
+    happened_at: new Date(),
+    content: '{}',
+    attempts: 1,
+    outcome: 'delivered',
+  });
   const formatName = `${mark.toLowerCase()}-format`;
   await putFormat(api, partnerName, formatName);
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
@@ -62,8 +77,9 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       product_id: [productId],
       order_id: [order.order_id],
       order_item_id: [order.items[0].order_item_id],
-      cursor: [productId, order.order_id, loaded.feedId, '1', `a/${partnerName}`],
+      cursor: [productId, order.order_id, loaded.feedId, '1', `a/${partnerName}`, messageId],
       format_name: [formatName],
+      webhook_id: [String(webhookId)],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
       q: [`${mark} tent`],
@@ -81,6 +97,7 @@ const unknownIds: PartnerValues['values'] = {
   order_id: ['OR99999'],
   order_item_id: ['OI99999'],
   format_name: ['unknown'],
+  webhook_id: ['999999'],
   partner_name: ['Unknown'],
 };
 
