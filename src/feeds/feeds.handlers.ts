@@ -12,7 +12,8 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 import { holderOf, type PartnerScope } from '../shared/caller';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
-import { inspectFeed, type FeedInspection } from './inspection.service';
+import type { FeedInspection } from './inspection';
+import { inspectFeed } from './inspection.service';
 import { feedBody, formatFeedId, listedFeedBody } from './feeds.body';
 import { findFeedPosition, listFeeds, type FeedPosition } from './feeds.repository';
 import {
