@@ -297,6 +297,55 @@ describe('npm run feed -- orders', () => {
   });
 });
 
+describe('npm run feed -- feeds', () => {
+  it('lists feeds with the state of their last runs, by filters and page', async () => {
+    const { feedId } = await service.api.loadFeed('sku,product_name,price\nA,Awl,1\nB,Bag,x\n', 'Dogwood');
+    const waiting = await service.api.uploadFeed('sku,product_name\nC,Cup\n', 'Dogwood');
+
+    const { code, stdout } = await feed('feeds', '--partner', 'Dogwood');
+
+    expect(code).toBe(0);
+    const time = expect.stringMatching(/^20.*Z$/);
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(/ {2,}/)),
+    ).toEqual([
+      ['feed', 'uploaded', 'partner', 'format', 'job', 'run', 'rows', 'skipped', 'file'],
+      [waiting.feedId, time, 'Dogwood', waiting.jobId, 'queued', 'feed.csv'],
+      [feedId, time, 'Dogwood', expect.stringMatching(/^JV/), 'completed', '2', '1', 'feed.csv'],
+    ]);
+    const page = await feed('feeds', '--partner', 'Dogwood', '--limit', '1');
+    const [, cursor] = /\n\nMore: --cursor (FD\d+)\n$/.exec(page.stdout)!;
+    const rest = await feed('feeds', '--partner', 'Dogwood', '--cursor', cursor!, '--json');
+    expect(JSON.parse(rest.stdout)).toEqual(await bodyOf(`/feeds?partner_name=Dogwood&cursor=${cursor}`));
+    const from = ['--uploaded-from', '2126-03-01T00:00:00Z'];
+    expect((await feed('feeds', ...from)).stdout).toBe('There are no feeds.\n');
+    const processed = await feed('feeds', '--partner', 'Dogwood', '--status', 'processed');
+    expect(processed.stdout).not.toContain(waiting.feedId);
+    expect(processed.stdout).toContain(feedId);
+  });
+});
+
+describe('npm run feed -- partners', () => {
+  it('lists partners with their products and last feeds, by the beginning of their names', async () => {
+    const { feedId } = await service.api.loadFeed('sku,product_name\nA,Awl\nB,Bag\n', 'Elm Works');
+    await service.api.loadFeed('sku,product_name\nA,Awl\n', 'Elm Yard');
+
+    const { code, stdout } = await feed('partners', '--name', 'elm', '--limit', '1');
+
+    expect(code).toBe(0);
+    const [head, first, , more] = stdout.split('\n');
+    expect(head!.split(/ {2,}/)).toEqual(['partner', 'products', 'feeds', 'last feed', 'last completed run']);
+    expect(first!.split(/ {2,}/)).toEqual(['Elm Works', '2', '1', feedId, expect.stringMatching(/^20.*Z$/)]);
+    expect(more).toBe("More: --cursor 'Elm Works'");
+    const rest = await feed('partners', '--name', 'elm', '--cursor', 'Elm Works', '--json');
+    expect(JSON.parse(rest.stdout)).toEqual(await bodyOf('/partners?q=elm&cursor=Elm%20Works'));
+    expect((await feed('partners', '--name', 'zz')).stdout).toBe('There are no partners.\n');
+  });
+});
+
 describe('npm run feed', () => {
   it.each([
     ['follow', 'the request for the job'],
