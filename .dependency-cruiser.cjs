@@ -30,7 +30,7 @@ const rooms = {
     'etl',
     'jobs',
   ],
-  products: ['shared', 'db', 'feed-format', 'http', 'partners'],
+  products: ['shared', 'db', 'feed-format', 'http', 'partners', 'formats'],
   orders: ['shared', 'db', 'events', 'feed-format', 'http', 'partners', 'idempotency'],
   analytics: ['shared', 'db', 'http'],
   provenance: ['shared', 'db', 'storage', 'feed-format', 'http', 'etl'],
