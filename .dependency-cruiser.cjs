@@ -39,7 +39,7 @@ const rooms = {
   docs: ['http'],
   webhooks: ['shared', 'db', 'events', 'feeds', 'jobs', 'orders'],
   telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'webhooks'],
-  cli: ['shared'],
+  cli: ['shared', 'feed-format'],
 };
 /** They put the service together, and import `config.ts`. */
 const composers = { process: ['cli', 'admin'], admin: ['cli'] };

@@ -21,6 +21,16 @@ export function nonEmpty(name: string): (text: string) => string {
   };
 }
 
+/** Collects the values of an option that can be repeated. */
+export const collect = (text: string, earlier: string[] = []) => [...earlier, text];
+
+/** Parses a delimiter. @throws InvalidArgumentError */
+export function delimiter(text: string): string {
+  const character = text === String.raw`\t` ? '\t' : text;
+  if ([',', ';', '\t', '|'].includes(character)) return character;
+  throw new InvalidArgumentError(String.raw`Wrong --delimiter: it must be , ; | or \t.`);
+}
+
 /** Resolves a path; `-` is standard input. */
 export const inCallersFolder = (env: NodeJS.ProcessEnv) => (path: string) =>
   path === '-' ? path : resolve(callersFolder(env), path);

@@ -2,16 +2,25 @@ import { resolve } from 'node:path';
 import { Argument, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { CommandLine } from '../shared/command-line';
-import { callersFolder, cursor, inCallersFolder, nonEmpty, wholeNumber } from './arguments';
+import {
+  callersFolder,
+  collect,
+  cursor,
+  delimiter,
+  inCallersFolder,
+  nonEmpty,
+  wholeNumber,
+} from './arguments';
 import { addCatalogCommands, addFormatCommands, type Start } from './catalog-commands';
 import { revert, showChanges } from './changes';
 import { exitCodes } from './failures';
 import { inspectFile } from './inspect';
+import { mend } from './mend';
 import { listIssues } from './lists';
 import { cancel, follow, loadStored, upload } from './load';
 import { showPlan } from './plan';
 import { saveRejects } from './rejects';
-import { invocationOf, type GlobalOptions, type Work } from './session';
+import { invocationOf, type GlobalOptions, type LocalWork, type Work } from './session';
 
 /** The exit codes, for the help text and the reference page. */
 export const exitCodeMeanings: [codes: string, meaning: string][] = [
@@ -28,10 +37,11 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
   ['130, 143', 'ended by Ctrl-C or SIGTERM; a run continues'],
 ];
 
-/** Makes the partners' command, which passes the work of the named subcommand to `run`. */
+/** Makes the partners' command, which passes the work of the named subcommand to `run` or `runLocally`. */
 export function feedProgram(
   env: NodeJS.ProcessEnv,
   run: (work: Work, options: GlobalOptions) => Promise<void>,
+  runLocally: (work: LocalWork, options: GlobalOptions) => Promise<void>,
 ): CommandLine {
   const program = new CommandLine(invocationOf(env));
   program
@@ -57,6 +67,7 @@ export function feedProgram(
     );
   const start = (work: Work, command: Command) => run(work, command.optsWithGlobals());
   addFileCommands(program, start, env);
+  addMendCommand(program, (work, command) => runLocally(work, command.optsWithGlobals()), env);
   addJobCommands(program, start, env);
   addCatalogCommands(program, start);
   addFormatCommands(program, start, env);
@@ -94,6 +105,42 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .option(...firstIssues)
     .action((path: string, options: Parameters<typeof inspectFile>[1], command: Command) =>
       start(inspectFile(path, options), command),
+    );
+}
+
+function addMendCommand(
+  program: Command,
+  start: (work: LocalWork, command: Command) => Promise<void>,
+  env: NodeJS.ProcessEnv,
+): void {
+  program
+    .command('mend')
+    .description('apply rules to the cells of a CSV file and show the changes; without a service')
+    .addArgument(
+      new Argument('<FILE>', 'a CSV file with a header row, - for standard input').argParser(
+        inCallersFolder(env),
+      ),
+    )
+    .option('--output <OUT>', 'write the mended file to OUT, which must not exist', (path) =>
+      resolve(callersFolder(env), path),
+    )
+    .option('--trim', 'remove white space at both ends of every cell')
+    .option('--decimal-comma <COLUMN>', 'write 1.299,00 as 1299.00 in this column; repeatable', collect)
+    .option('--replace <RULE>', 'COLUMN:FROM=TO: write TO for a cell FROM; repeatable', collect)
+    .option(
+      '--set <RULE>',
+      'COLUMN=VALUE: fill empty cells, and add the column if it is missing; repeatable',
+      collect,
+    )
+    .option(
+      '--delimiter <DELIMITER>',
+      'the delimiter; default: the most frequent one in the header row',
+      delimiter,
+    )
+    .option('--encoding <ENCODING>', 'the encoding of both files', 'utf-8')
+    .option('--changes <N>', 'show the first N changes', wholeNumber('--changes', 0, 100_000), 20)
+    .action((path: string, options: Parameters<typeof mend>[1], command: Command) =>
+      start(mend(path, options), command),
     );
 }
 

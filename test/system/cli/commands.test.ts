@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import document from '../../../generated/openapi.json';
 import { runFeedCommand } from '../../support/commands';
@@ -343,6 +343,71 @@ describe('npm run feed -- partners', () => {
     const rest = await feed('partners', '--name', 'elm', '--cursor', 'Elm Works', '--json');
     expect(JSON.parse(rest.stdout)).toEqual(await bodyOf('/partners?q=elm&cursor=Elm%20Works'));
     expect((await feed('partners', '--name', 'zz')).stdout).toBe('There are no partners.\n');
+  });
+});
+
+describe('npm run feed -- mend', () => {
+  const rules = ['--decimal-comma', 'price', '--set', 'brand=Acme'];
+
+  it('shows what the rules change and writes a new file, without a service', async () => {
+    const path = write(csv);
+    const output = join(createTestFolder(), 'mended.csv');
+
+    const { code, stdout } = await runFeedCommand(['mend', path, ...rules, '--output', output], {});
+
+    expect(code).toBe(0);
+    expect(stdout).toBe(`        1  --decimal-comma price
+        2  --set brand=Acme
+
+Changes:
+line  column  before    after    rule
+2     brand             Acme     --set brand=Acme
+3     price   1.299,00  1299.00  --decimal-comma price
+3     brand             Acme     --set brand=Acme
+
+Written to ${output}.
+`);
+    const { job } = await service.api.loadFeed(readFileSync(output), 'Mended');
+    expect(job).toMatchObject({ issue_counts: [], summary: { inserted: 2, skipped: 0 } });
+    expect(readFileSync(path, 'utf8')).toBe(csv);
+  });
+
+  it('writes nothing without --output, and shows the first changes', async () => {
+    const { code, stdout } = await feed('mend', write(csv), ...rules, '--changes', '1', '--json');
+
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      output: null,
+      rules: [
+        { rule: '--decimal-comma price', changes: 1 },
+        { rule: '--set brand=Acme', changes: 2 },
+      ],
+      changes: [{ line: 2, column: 'brand', before: '', after: 'Acme', rule: '--set brand=Acme' }],
+    });
+  });
+
+  it('mends rejects, which then load', async () => {
+    const rejects = join(createTestFolder(), 'rejects.csv');
+    await feed('rejects', jobId, '--output', rejects);
+    const output = join(createTestFolder(), 'mended.csv');
+
+    expect((await feed('mend', rejects, '--decimal-comma', 'price', '--output', output)).code).toBe(0);
+
+    const { job } = await service.api.loadFeed(readFileSync(output), 'Mended Rejects');
+    expect(job).toMatchObject({ issue_counts: [], summary: { inserted: 1, skipped: 0 } });
+  });
+
+  it('exits with 2 and leaves a file that exists, and no part of one that it cannot write', async () => {
+    const path = write(csv);
+    const nowhere = join(createTestFolder(), 'new.csv');
+
+    const itself = await feed('mend', path, ...rules, '--output', path);
+    const unknown = await feed('mend', path, '--decimal-comma', 'cost', '--output', nowhere);
+
+    expect(itself).toMatchObject({ code: 2, stderr: expect.stringContaining('it exists already.') });
+    expect(readFileSync(path, 'utf8')).toBe(csv);
+    expect(unknown).toMatchObject({ code: 2, stderr: 'The file has no column cost.\n' });
+    expect(existsSync(nowhere)).toBe(false);
   });
 });
 
