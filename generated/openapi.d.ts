@@ -183,7 +183,8 @@ export interface paths {
         /**
          * Download the raw file of a feed
          * @description The file byte for byte as it was uploaded. It never changes: `ETag` and `Repr-Digest` have its SHA-256, to
-         *     verify or revalidate a copy.
+         *     verify or revalidate a copy. `Content-Type` names the charset of a file with a format: that of its byte order mark,
+         *     else that of the format, which a part of a file has too; none if it is packed.
          *
          *     To resume a download, request the rest with `Range`, and send the `ETag` in `If-Range`. One byte range gives
          *     206; several ranges, other units and malformed headers are ignored. `Range` applies to `GET` only.
@@ -502,8 +503,8 @@ export interface paths {
          *     original ones are not changed.
          *
          *     Of a feed with a format, they are a file of that format: in its encoding, behind as many blank lines as `skip_lines`
-         *     says, with the cells that were filled down, and never packed. Without a header row, the generated columns are left
-         *     out.
+         *     says, with the cells that were filled down, and never packed. `Content-Type` names its charset. Without a header
+         *     row, the generated columns are left out.
          *
          *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
          *     they contain the rows that it had skipped by then. If another caller needs the slot of a slow download, the

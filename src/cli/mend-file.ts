@@ -51,7 +51,7 @@ async function* mendRows(
     delimiter,
     info: true,
     raw: true,
-    record_delimiter: ['\r\n', '\n', '\r'],
+    record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
     relax_quotes: true,
   });
@@ -61,10 +61,11 @@ async function* mendRows(
   // Its error is the parser's too.
   void feed(parser, text);
   try {
-    for await (const { record, raw, info } of parser as AsyncIterable<ParsedRow>) {
+    for await (const row of parser as AsyncIterable<ParsedRow>) {
+      const { record, info } = row;
+      const { raw, lineEnd } = wholeRow(row);
       const firstLine = line;
       line = info.lines + 1;
-      const lineEnd = /(?:\r\n|\n|\r)?$/.exec(raw)![0];
       const isBlank = record.every((cell) => cell.trim() === '');
       if (isBlank || (file && record.length > width)) {
         // A row with too many cells must not fit into the header with added columns.
@@ -90,6 +91,12 @@ async function* mendRows(
     throw error;
   }
   if (!file) throw new UsageFailure('The file is empty.');
+}
+
+/** The parser leaves the line feed of CRLF out of `raw`. */
+function wholeRow({ record, raw }: ParsedRow): { raw: string; lineEnd: string } {
+  if (raw.endsWith('\r') && !record.at(-1)!.endsWith('\r')) return { raw: `${raw}\n`, lineEnd: '\r\n' };
+  return { raw, lineEnd: /(?:\r?\n)?$/.exec(raw)![0] };
 }
 
 async function feed(parser: ReturnType<typeof parse>, text: AsyncIterable<string>): Promise<void> {

@@ -610,7 +610,7 @@ describe('POST /feeds/inspect', () => {
     const file = encode(csv, 'windows-1252');
     beforeAll(async () => {
       await putFormat(service.api, 'Acme Outdoor', 'german', german);
-      await putFormat(service.api, 'Acme Outdoor', 'default', german);
+      await putFormat(service.api, 'Defaulted', 'default', german);
       await putFormat(service.api, 'Birch', 'theirs', german);
     });
 
@@ -673,11 +673,11 @@ describe('POST /feeds/inspect', () => {
     });
 
     it('applies the format default only where it is named', async () => {
-      expect(await inspect(file)).toMatchObject({
-        accepted: false,
-        refusal: 'CSV file must be UTF-8 encoded.',
-      });
-      expect((await under('default', file)).body).toMatchObject({ accepted: true, refusal: null });
+      const ofDefaulted = (...fields: RawPart[]) =>
+        send('/feeds/inspect', partnerPart('Defaulted'), ...fields, filePart(file));
+
+      expect((await ofDefaulted()).body).toMatchObject({ refusal: 'CSV file must be UTF-8 encoded.' });
+      expect((await ofDefaulted(fieldPart('format', 'default'))).body).toMatchObject({ accepted: true });
     });
 
     const packed = gzipSync(file);

@@ -66,7 +66,7 @@ describe('mendFile', () => {
   );
 
   it('leaves rows that it does not change byte for byte, with their quotes and line ends', async () => {
-    const file = 'a;"b"\r\n"1";x\n\n ; \r"2";"y ""z"""\r\n3;"line\r\nbreak"\n4';
+    const file = 'a;"b"\r\n"1";x\n\n ; \r\n"2";"y ""z"""\r\n3;"line\r\nbreak"\n4';
 
     expect((await mend(file, { set: ['a=0'] })).text).toBe(file);
     expect((await mend(file, { replace: ['b:x=x;y'] })).text).toBe(file.replace('"1";x', '1;"x;y"'));
@@ -112,7 +112,12 @@ describe('mendFile', () => {
     ],
     ['with a wrong constant', 'a\n', { set: ['=b'] }, 'Wrong --set "=b": it must be COLUMN=VALUE.'],
     ['with a column that it lacks', 'a\n1\n', { decimalComma: ['price'] }, 'The file has no column price.'],
-    ['in an unknown encoding', 'a\n', { trim: true, encoding: 'klingon' }, 'Unknown encoding: klingon.'],
+    [
+      'in an unknown encoding',
+      Buffer.from('a\n'),
+      { trim: true, encoding: 'klingon' },
+      'Unknown encoding: klingon.',
+    ],
     [
       'in another encoding',
       encode('Größe\n', 'windows-1252'),
