@@ -43,8 +43,10 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const uploader = await withStoredKey(service, partnerName, `${mark} key`);
   const loaded = await uploader.loadFeed(csv, partnerName);
   const waiting = await api.uploadFeed(csv, partnerName);
-  const formatName = `${mark.toLowerCase()}-format`;
-  await putFormat(api, partnerName, formatName);
+  // A refusal repeats the name that was sent: the mark is in the definition.
+  const formatName = `format-of-${mark.length}`;
+  const columns = { sku: { from: [`${mark} number`] }, product_name: { from: [`${mark} name`] } };
+  await putFormat(api, partnerName, formatName, { columns });
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
   const productId = products.items[0].product_id as string;
   await indexBacklog(service.db);
@@ -64,6 +66,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       order_item_id: [order.items[0].order_item_id],
       cursor: [productId, order.order_id, loaded.feedId, '1', `a/${partnerName}`],
       format_name: [formatName],
+      format: [formatName],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
       q: [`${mark} tent`],
