@@ -30,7 +30,7 @@ const rooms = {
     'etl',
     'jobs',
   ],
-  products: ['shared', 'db', 'feed-format', 'http', 'partners'],
+  products: ['shared', 'db', 'feed-format', 'http', 'partners', 'formats'],
   orders: ['shared', 'db', 'events', 'feed-format', 'http', 'partners', 'idempotency'],
   analytics: ['shared', 'db', 'http'],
   provenance: ['shared', 'db', 'storage', 'feed-format', 'http', 'etl'],
@@ -39,7 +39,7 @@ const rooms = {
   docs: ['http'],
   webhooks: ['shared', 'db', 'events', 'http', 'feeds', 'jobs', 'orders'],
   telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'webhooks'],
-  cli: ['shared'],
+  cli: ['shared', 'feed-format'],
 };
 /** They put the service together, and import `config.ts`. */
 const composers = { process: ['cli', 'admin'], admin: ['cli'] };

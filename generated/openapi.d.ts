@@ -108,7 +108,7 @@ export interface paths {
         };
         /**
          * Download a feed template
-         * @description A feed with all columns and one example row, ready to fill in and upload.
+         * @description A feed with all columns and one example row, ready to fill in and upload. With `format`, it has the columns, the encoding and the delimiter of this format, and is uploaded with it.
          */
         get: operations["downloadFeedTemplate"];
         put?: never;
@@ -137,8 +137,14 @@ export interface paths {
          *     catalog and other feeds are not considered.
          *
          *     `suggested_format` is a format that seems to fit, ready for `PUT /partners/{partner_name}/formats/{format_name}`,
-         *     and `sample` shows products under it. Of a file whose header row an upload without a format would refuse, headers,
-         *     rows and issues are those under the suggested format. Nothing is applied: an upload names its format.
+         *     and `sample` shows products under it. Of a file whose header row an upload would refuse, headers, rows and issues are
+         *     those under the suggested format. Nothing is applied: an upload names its format.
+         *
+         *     With `format`, which must precede the file, the answer is that of an upload with this format: its refusal, headers,
+         *     rows, issues and `sample`. Without it, the partner's format `default` is not applied; `format=default` does so.
+         *
+         *     A file that is named `.gz` and is gzip is unpacked, within the limit of an upload, and `inspected_bytes` counts what
+         *     was unpacked. If it is broken or not complete, `hint` says so.
          */
         post: operations["inspectFeed"];
         delete?: never;
@@ -177,7 +183,8 @@ export interface paths {
         /**
          * Download the raw file of a feed
          * @description The file byte for byte as it was uploaded. It never changes: `ETag` and `Repr-Digest` have its SHA-256, to
-         *     verify or revalidate a copy.
+         *     verify or revalidate a copy. `Content-Type` names the charset of a file with a format: that of its byte order mark,
+         *     else that of the format, which a part of a file has too; none if it is packed.
          *
          *     To resume a download, request the rest with `Range`, and send the `ETag` in `If-Range`. One byte range gives
          *     206; several ranges, other units and malformed headers are ignored. `Range` applies to `GET` only.
@@ -496,8 +503,8 @@ export interface paths {
          *     original ones are not changed.
          *
          *     Of a feed with a format, they are a file of that format: in its encoding, behind as many blank lines as `skip_lines`
-         *     says, with the cells that were filled down, and never packed. Without a header row, the generated columns are left
-         *     out.
+         *     says, with the cells that were filled down, and never packed. `Content-Type` names its charset. Without a header
+         *     row, the generated columns are left out.
          *
          *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
          *     they contain the rows that it had skipped by then. If another caller needs the slot of a slow download, the
@@ -608,6 +615,13 @@ export interface paths {
          * Download a partner's products as a feed
          * @description The active products in the feed format, by product number: UTF-8 with commas, all columns, prices with all their
          *     digits. To load the file again leaves every product unchanged.
+         *
+         *     With `format`, the file is one of this format, built-in or of the partner, and leaves every product unchanged when
+         *     it is loaded again with it. It has the format's encoding, delimiter and decimal separator, a byte order mark in
+         *     UTF-16, as many blank lines as `skip_lines` says, and the first name of each column. A join is in its first column;
+         *     of several words for an availability, the first is written. A format without `currency` gets it behind the price:
+         *     `189.9 EUR`. A product that the format would read back as another one, for example because its encoding lacks a
+         *     character, is 422, which names the first ten of them; nothing is left out or replaced.
          *
          *     The products are read while they are sent: a run that is committed meanwhile can be in the file in part. If the
          *     connection is cut before the end, the file is not complete.
@@ -1124,9 +1138,10 @@ export interface components {
             max_skipped_percent?: components["schemas"]["MaxSkippedPercent"];
             file: components["schemas"]["FeedFile"];
         };
-        /** @description The multipart form of an inspection. */
+        /** @description The multipart form of an inspection. `format` must precede the file. */
         FeedInspectionUpload: {
             partner_name: components["schemas"]["PartnerName"];
+            format?: components["schemas"]["FormatName"];
             file: components["schemas"]["FeedFile"];
         };
         /**
@@ -3267,7 +3282,7 @@ export interface components {
              */
             run_failure: string | null;
             /**
-             * @description Number of bytes inspected.
+             * @description Number of bytes inspected, unpacked.
              * @example 272
              */
             inspected_bytes: number;
@@ -3376,7 +3391,7 @@ export interface components {
             issue_counts: components["schemas"]["RowIssueCount"][];
             suggested_format: components["schemas"]["SuggestedFormat"];
             /**
-             * @description The first products that would be loaded under the suggested format, at most five.
+             * @description The first products that would be loaded under `format`, else under the suggested format, at most five.
              * @example [
              *       {
              *         "sku": "TENT-2",
@@ -3502,7 +3517,7 @@ export interface components {
              */
             header: string;
             /**
-             * @description The column of the feed format; of a file whose header row an upload without a format would refuse, the one that it seems to mean. Null if it is none, and its cells are ignored.
+             * @description The column that is read from it, the first one if there are several; of a file whose header row an upload would refuse, the one that it seems to mean. Null if it is none, and its cells are ignored.
              * @example sku
              */
             column: string | null;
@@ -5592,7 +5607,18 @@ export interface operations {
     };
     downloadFeedTemplate: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description A built-in format, or one of `partner_name`. Empty counts as absent.
+                 * @example google-merchant
+                 */
+                format?: components["schemas"]["FormatName"];
+                /**
+                 * @description The partner whose format is meant; absent: that of the key, if it is bound to one. Empty counts as absent.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["schemas"]["FilterText"];
+            };
             header?: {
                 /**
                  * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
@@ -5605,7 +5631,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The template, UTF-8 with commas. */
+            /** @description The template, UTF-8 with commas; with a format, in the encoding that `Content-Type` names. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5631,7 +5657,21 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            422: components["responses"]["UnknownParameter"];
+            /** @description There is no such format. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -7062,7 +7102,13 @@ export interface operations {
     };
     downloadPartnerProducts: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description A built-in format, or one of the partner, in which the file is written; absent: the feed format, also if the partner has a format `default`. Empty counts as absent.
+                 * @example google-merchant
+                 */
+                format?: components["schemas"]["FormatName"];
+            };
             header?: {
                 /**
                  * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
@@ -7081,7 +7127,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The products as CSV. */
+            /** @description The products as CSV, in the encoding that `Content-Type` names. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7110,7 +7156,21 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["PartnerNotFound"];
-            422: components["responses"]["UnknownParameter"];
+            /** @description There is no such format, or it cannot hold every product. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];

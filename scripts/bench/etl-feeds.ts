@@ -1,6 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { encode } from 'iconv-lite';
 import { productColumns } from '../../src/feed-format/columns';
 
 /** Files with the same skus in the same order. */
@@ -86,6 +87,31 @@ function* lines(
   isMissing = (_at: number) => false,
 ): Generator<string> {
   yield `${productColumns.join(',')}\n`;
+  for (const { sku, name, description, brand, category, price, word } of products(
+    rows,
+    tenthPrice,
+    isMissing,
+  ))
+    yield `${sku},${name},"${description}",${brand},${category},${price},USD,${word}\n`;
+}
+
+/** A product as the feeds have it. */
+interface FeedProduct {
+  sku: string;
+  name: string;
+  /** With doubled quotes. */
+  description: string;
+  brand: string;
+  category: string;
+  price: string;
+  word: string;
+}
+
+function* products(
+  rows: number,
+  tenthPrice: (cents: number) => string,
+  isMissing = (_at: number) => false,
+): Generator<FeedProduct> {
   for (let at = 0; at < rows; at++) {
     if (isMissing(at)) continue;
     // A prime step visits every number once, in an order that no index profits from.
@@ -98,13 +124,66 @@ function* lines(
       share(2) < doubledQuotesPercent / 100 ? `${below(3, 97)}"" x ${below(4, 31)}""` : `${below(3, 97)} cm`;
     const end = share(5) < lineBreakPercent / 100 ? '.\nAssembled' : ', assembled';
     const cents = 100 * (1 + skewed(6, priceUnitsMax)) + priceCents[below(7, priceCents.length)]!;
-    yield (
-      `SKU-${String(number).padStart(8, '0')},${adjectives[below(8, 10)]} ${noun} no. ${below(9, 1e6)} of the large feed,` +
-      `"Made of steel and oak, ${size}${end} by hand in the far north of this country",` +
-      `Brand ${skewed(10, brandsCount)},Home & Garden / Category ${skewed(11, categoriesCount)},` +
-      `${at % 10 === 0 ? tenthPrice(cents) : formatPrice(cents)},USD,${words[below(12, words.length)]}\n`
-    );
+    yield {
+      sku: `SKU-${String(number).padStart(8, '0')}`,
+      name: `${adjectives[below(8, 10)]} ${noun} no. ${below(9, 1e6)} of the large feed`,
+      description: `Made of steel and oak, ${size}${end} by hand in the far north of this country`,
+      brand: `Brand ${skewed(10, brandsCount)}`,
+      category: `Home & Garden / Category ${skewed(11, categoriesCount)}`,
+      price: at % 10 === 0 ? tenthPrice(cents) : formatPrice(cents),
+      word: words[below(12, words.length)]!,
+    };
   }
+}
+
+/** The same products in a built-in format. */
+export interface FormattedFeed {
+  format: string;
+  path: string;
+  rows: number;
+  /** A hundredth of them. */
+  warmUp: string;
+}
+
+/** Header and record of each format. The names are as far as Windows-1252 has their letters. */
+const formattedLines: Record<string, { header: string; line: (product: FeedProduct) => string }> = {
+  standard: {
+    header: productColumns.join(','),
+    line: ({ sku, name, description, brand, category, price, word }) =>
+      `${sku},${name},"${description}",${brand},${category},${price},USD,${word}`,
+  },
+  'google-merchant': {
+    header: 'id,title,description,brand,product_type,price,availability',
+    line: ({ sku, name, description, brand, category, price, word }) =>
+      `${sku},${name},"${description}",${brand},${category},${price} USD,${word}`,
+  },
+  'excel-eu': {
+    header: productColumns.join(';'),
+    line: ({ sku, name, description, brand, category, price, word }) =>
+      `${sku};${name};"${description}";${brand};${category};${price.replace('.', ',')};USD;${word}`,
+  },
+};
+
+/** Writes the products of the base feed in several formats. */
+export async function writeFormattedFeeds(folder: string, rows: number): Promise<FormattedFeed[]> {
+  const write = async (format: string, count: number) => {
+    const { header, line } = formattedLines[format]!;
+    const path = join(folder, `${format}-${count}.csv`);
+    const encoding = format === 'excel-eu' ? 'windows-1252' : 'utf-8';
+    function* encoded(): Generator<Buffer> {
+      yield encode(`${header}\n`, encoding);
+      for (const product of products(count, formatPrice)) {
+        const name = product.name.replace(/[^\0-\xff]+/g, 'Möbel');
+        yield encode(`${line({ ...product, name })}\n`, encoding);
+      }
+    }
+    await pipeline(encoded(), createWriteStream(path));
+    return path;
+  };
+  const feeds: FormattedFeed[] = [];
+  for (const format of Object.keys(formattedLines))
+    feeds.push({ format, rows, path: await write(format, rows), warmUp: await write(format, rows / 100) });
+  return feeds;
 }
 
 /** Returns a repeatable pseudo-random number from 0 to less than 1. */

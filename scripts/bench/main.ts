@@ -13,6 +13,7 @@ import { measureAnalytics } from './analytics';
 import { measureCatalog } from './catalog';
 import { measureChanges } from './changes';
 import { measureEtl } from './etl';
+import { measureFormats } from './formats';
 import { measureGrowth } from './growth';
 import { measureHistory } from './history';
 import { measureIndexes } from './indexes';
@@ -44,6 +45,7 @@ const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
+  formats: measureFormats,
   catalog: measureCatalog,
   changes: measureChanges,
   history: measureHistory,

@@ -3,6 +3,7 @@ import { median } from '../service-process';
 /** Parts of the benchmark, in the order of execution. */
 export const parts = [
   'etl',
+  'formats',
   'catalog',
   'changes',
   'history',

@@ -4,7 +4,11 @@ import { exitCodeMeanings, feedProgram } from '../../src/cli/program';
 import { code, page, table } from './markdown';
 
 export function commandLinePage(): string {
-  const feed = feedProgram({ npm_lifecycle_event: 'feed' }, () => Promise.resolve());
+  const feed = feedProgram(
+    { npm_lifecycle_event: 'feed' },
+    () => Promise.resolve(),
+    () => Promise.resolve(),
+  );
   return page(
     'Command line',
     'the --help texts of the commands',

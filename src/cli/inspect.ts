@@ -59,9 +59,8 @@ export async function inspectRefused(
   options: InspectionOptions,
 ): Promise<never> {
   if (!(error instanceof Failure) || error.details.status !== 400) throw error;
-  const inspection = await inspect(session, wholeLinesOf(file.name, await file.beginning()), options).catch(
-    () => undefined,
-  );
+  const beginning = await beginningOf(file);
+  const inspection = beginning && (await inspect(session, beginning, options).catch(() => undefined));
   const advice = inspection ? adviceOf(inspection) : [];
   const message = [error.message, ...advice.map(printable)].join('\n');
   throw new Failure(error.exitCode, message, { ...error.details, inspection });
@@ -81,9 +80,13 @@ async function inspect(
   throw unexpectedResponse('an inspection');
 }
 
-/** Makes a file of the whole lines at the beginning of a file. */
-function wholeLinesOf(name: string, beginning: Buffer): FeedFile {
-  const end = beginning.lastIndexOf('\n') + 1;
+/** Makes a file of the whole lines at the beginning of a file. @returns undefined for a packed file that is larger */
+async function beginningOf(file: FeedFile): Promise<FeedFile | undefined> {
+  const { name } = file;
+  const beginning = await file.beginning();
+  const isPacked = /\.gz$/i.test(name);
+  if (isPacked && beginning.length !== file.size) return undefined;
+  const end = isPacked ? 0 : beginning.lastIndexOf('\n') + 1;
   const content = end > 0 ? beginning.subarray(0, end) : beginning;
   return {
     name,

@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 import { exitCodes } from './failures';
-import { printableJson } from './printable';
+import { printable, printableJson } from './printable';
 import { issueTable } from './report';
 import type { QueryOf } from './requests';
 import type { Session, Work } from './session';
@@ -57,7 +57,8 @@ export function listOrders({ partner: partner_name, ...page }: PageOptions & { p
   };
 }
 
-function showPage<Item>(
+/** Shows a page as a table, or as JSON. @param name - of the items, in the plural @returns the exit code */
+export function showPage<Item>(
   { json }: Session,
   name: string,
   page: Page<Item>,
@@ -69,9 +70,12 @@ function showPage<Item>(
   return exitCodes.done;
 }
 
-/** The option that shows the next page. */
-export const moreText = (cursor: string | undefined) =>
-  cursor === undefined ? '' : `\nMore: --cursor ${cursor}\n`;
+/** The option that shows the next page; names of partners are quoted for a shell. */
+export function moreText(cursor: string | undefined): string {
+  if (cursor === undefined) return '';
+  const argument = /^[\w./-]+$/.test(cursor) ? cursor : `'${cursor.replaceAll("'", String.raw`'\''`)}'`;
+  return `\nMore: --cursor ${printable(argument)}\n`;
+}
 
 function productTable(products: readonly Product[]): string {
   return textTable(

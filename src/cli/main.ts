@@ -8,9 +8,15 @@ import { openSession } from './session';
 
 async function main(view: ProgressView): Promise<number> {
   let exitCode: number = exitCodes.done;
-  const program = feedProgram(process.env, async (work, options) => {
-    exitCode = await work(openSession(options, view, process.env));
-  });
+  const program = feedProgram(
+    process.env,
+    async (work, options) => {
+      exitCode = await work(openSession(options, view, process.env));
+    },
+    async (work, { json = false }) => {
+      exitCode = await work({ view, json });
+    },
+  );
   return (await program.runWith(process.argv.slice(2))) ?? exitCode;
 }
 

@@ -1,16 +1,26 @@
 import { resolve } from 'node:path';
-import { Argument, InvalidArgumentError, type Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { CommandLine } from '../shared/command-line';
+import {
+  callersFolder,
+  collect,
+  cursor,
+  delimiter,
+  inCallersFolder,
+  nonEmpty,
+  wholeNumber,
+} from './arguments';
+import { addCatalogCommands, addFormatCommands, type Start } from './catalog-commands';
 import { revert, showChanges } from './changes';
 import { exitCodes } from './failures';
-import { deleteFormat, listFormats, saveFormat, showFormat } from './formats';
 import { inspectFile } from './inspect';
-import { listIssues, listOrders, listProducts } from './lists';
+import { mend } from './mend';
+import { listIssues } from './lists';
 import { cancel, follow, loadStored, upload } from './load';
 import { showPlan } from './plan';
 import { saveRejects } from './rejects';
-import { invocationOf, type GlobalOptions, type Work } from './session';
+import { invocationOf, type GlobalOptions, type LocalWork, type Work } from './session';
 
 /** The exit codes, for the help text and the reference page. */
 export const exitCodeMeanings: [codes: string, meaning: string][] = [
@@ -27,10 +37,11 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
   ['130, 143', 'ended by Ctrl-C or SIGTERM; a run continues'],
 ];
 
-/** Makes the partners' command, which passes the work of the named subcommand to `run`. */
+/** Makes the partners' command, which passes the work of the named subcommand to `run` or `runLocally`. */
 export function feedProgram(
   env: NodeJS.ProcessEnv,
   run: (work: Work, options: GlobalOptions) => Promise<void>,
+  runLocally: (work: LocalWork, options: GlobalOptions) => Promise<void>,
 ): CommandLine {
   const program = new CommandLine(invocationOf(env));
   program
@@ -56,13 +67,12 @@ export function feedProgram(
     );
   const start = (work: Work, command: Command) => run(work, command.optsWithGlobals());
   addFileCommands(program, start, env);
+  addMendCommand(program, (work, command) => runLocally(work, command.optsWithGlobals()), env);
   addJobCommands(program, start, env);
   addCatalogCommands(program, start);
   addFormatCommands(program, start, env);
   return program;
 }
-
-type Start = (work: Work, command: Command) => Promise<void>;
 
 function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
   const file = () =>
@@ -95,6 +105,42 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .option(...firstIssues)
     .action((path: string, options: Parameters<typeof inspectFile>[1], command: Command) =>
       start(inspectFile(path, options), command),
+    );
+}
+
+function addMendCommand(
+  program: Command,
+  start: (work: LocalWork, command: Command) => Promise<void>,
+  env: NodeJS.ProcessEnv,
+): void {
+  program
+    .command('mend')
+    .description('apply rules to the cells of a CSV file and show the changes; without a service')
+    .addArgument(
+      new Argument('<FILE>', 'a CSV file with a header row, - for standard input').argParser(
+        inCallersFolder(env),
+      ),
+    )
+    .option('--output <OUT>', 'write the mended file to OUT, which must not exist', (path) =>
+      resolve(callersFolder(env), path),
+    )
+    .option('--trim', 'remove white space at both ends of every cell')
+    .option('--decimal-comma <COLUMN>', 'write 1.299,00 as 1299.00 in this column; repeatable', collect)
+    .option('--replace <RULE>', 'COLUMN:FROM=TO: write TO for a cell FROM; repeatable', collect)
+    .option(
+      '--set <RULE>',
+      'COLUMN=VALUE: fill empty cells, and add the column if it is missing; repeatable',
+      collect,
+    )
+    .option(
+      '--delimiter <DELIMITER>',
+      'the delimiter; default: the most frequent one in the header row',
+      delimiter,
+    )
+    .option('--encoding <ENCODING>', 'the encoding of both files', 'utf-8')
+    .option('--changes <N>', 'show the first N changes', wholeNumber('--changes', 0, 100_000), 20)
+    .action((path: string, options: Parameters<typeof mend>[1], command: Command) =>
+      start(mend(path, options), command),
     );
 }
 
@@ -160,69 +206,6 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     );
 }
 
-function addCatalogCommands(program: Command, start: Start): void {
-  program
-    .command('products')
-    .description('list products of the catalog')
-    .option('--partner <NAME>', 'only products of this partner')
-    .option('--feed <FEED>', 'only products that this feed wrote last: FD00001')
-    .option('--sku <SKU>', 'only products with this sku')
-    .option('--brand <BRAND>', 'only products of this brand')
-    .option('--category <CATEGORY>', 'only products of this category')
-    .option('--availability <AVAILABILITY>', 'only products with this availability: in_stock')
-    .option('--sort-by <FIELD>', 'product_id, price, product_name, brand, category or created_at')
-    .option('--order <ORDER>', 'asc or desc')
-    .option('--limit <N>', 'show N products at most', wholeNumber('--limit', 1, 100), 10)
-    .option(...cursor)
-    .action((options: Parameters<typeof listProducts>[0], command: Command) =>
-      start(listProducts(options), command),
-    );
-  program
-    .command('orders')
-    .description('list orders, the newest first')
-    .option('--partner <NAME>', 'only orders of this partner')
-    .option('--limit <N>', 'show N orders at most', wholeNumber('--limit', 1, 100), 10)
-    .option(...cursor)
-    .action((options: Parameters<typeof listOrders>[0], command: Command) =>
-      start(listOrders(options), command),
-    );
-}
-
-function addFormatCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
-  const formats = program.command('formats').description('describe how to read files of a partner');
-  const partner = ['--partner <NAME>', 'the partner whose format it is'] as const;
-  const ofFormat = (name: string, description: string) =>
-    formats
-      .command(name)
-      .description(description)
-      .argument('<NAME>', 'the name of the format', nonEmpty('NAME'));
-  formats
-    .command('list')
-    .description('list the built-in formats and those of partners')
-    .option('--partner <NAME>', "only this partner's own formats")
-    .option('--limit <N>', 'show N formats at most', wholeNumber('--limit', 1, 100), 20)
-    .option(...cursor)
-    .action((options: Parameters<typeof listFormats>[0], command: Command) =>
-      start(listFormats(options), command),
-    );
-  ofFormat('show', 'show the definition of a format as JSON')
-    .option('--partner <NAME>', 'the partner whose format it is; default: a built-in format')
-    .action((name: string, options: Parameters<typeof showFormat>[1], command: Command) =>
-      start(showFormat(name, options), command),
-    );
-  ofFormat('save', 'create a format, or replace it')
-    .argument('<FILE>', 'a JSON file with the definition, - for standard input', inCallersFolder(env))
-    .requiredOption(...partner)
-    .action((name: string, path: string, options: Parameters<typeof saveFormat>[2], command: Command) =>
-      start(saveFormat(name, path, options), command),
-    );
-  ofFormat('delete', 'delete a format; feeds keep the definition that they were uploaded with')
-    .requiredOption(...partner)
-    .action((name: string, options: Parameters<typeof deleteFormat>[1], command: Command) =>
-      start(deleteFormat(name, options), command),
-    );
-}
-
 const format: [string, string] = [
   '--format <NAME>',
   "read the file by a built-in format, or by one of the partner; default: the partner's format named default",
@@ -248,28 +231,3 @@ const runNumber: [string, string, (text: string) => number] = [
   'the number of the run: GET /jobs/{job_id}/runs lists them',
   wholeNumber('--run', 1, 1_000_000_000),
 ];
-const cursor: [string, string] = ['--cursor <CURSOR>', 'continue after the last page'];
-
-function wholeNumber(option: string, min: number, max: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
-    throw new InvalidArgumentError(`Wrong ${option}: it must be a whole number from ${min} to ${max}.`);
-  };
-}
-
-function nonEmpty(name: string): (text: string) => string {
-  return (text) => {
-    if (text) return text;
-    throw new InvalidArgumentError(`Wrong ${name}: it must not be empty.`);
-  };
-}
-
-/** Resolves a path; `-` is standard input. */
-const inCallersFolder = (env: NodeJS.ProcessEnv) => (path: string) =>
-  path === '-' ? path : resolve(callersFolder(env), path);
-
-/** npm runs scripts in the folder of the project; `INIT_CWD` is the folder of its caller. */
-function callersFolder(env: NodeJS.ProcessEnv): string {
-  return (env.npm_lifecycle_event === 'feed' && env.INIT_CWD) || '.';
-}

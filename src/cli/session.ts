@@ -13,16 +13,23 @@ export interface GlobalOptions {
   timeout?: number;
 }
 
-export interface Session {
-  service: Service;
+/** What a command has that does not ask the service. */
+export interface LocalSession {
   view: ProgressView;
   json: boolean;
+}
+
+export interface Session extends LocalSession {
+  service: Service;
   /** The invocation to show in messages: `npm run --silent feed --`. */
   invocation: string;
 }
 
 /** Executes a command. @returns the exit code. @throws Failure */
 export type Work = (session: Session) => Promise<number>;
+
+/** Executes a command that does not ask the service, and needs neither address nor key. @throws Failure */
+export type LocalWork = (session: LocalSession) => Promise<number>;
 
 /** Opens a session, which signals and `--timeout` abort. @throws UsageFailure */
 export function openSession(options: GlobalOptions, view: ProgressView, env: NodeJS.ProcessEnv): Session {

@@ -325,7 +325,9 @@ class MultiByteDecoder implements ChunkDecoder {
   }
 
   private check(characters: string): Buffer {
-    if (characters.includes(replacement)) throw new UndecodableText(this.encoding);
+    // The library's table of GB 18030 has halves of characters too.
+    if (characters.includes(replacement) || !characters.isWellFormed())
+      throw new UndecodableText(this.encoding);
     return Buffer.from(characters);
   }
 }

@@ -33,6 +33,23 @@ export function fileHint(beginning: Buffer): FileHint | null {
   return code ? { code, message: messages[code] } : null;
 }
 
+/**
+ * Names what is wrong with a file that is packed by name and content.
+ * @param gzip - `broken`: it cannot be unpacked to its end
+ * @param hasFormat - whether it is read by a format, which allows for gzip
+ * @param isText - whether it contains text; else `fileHint` of what was unpacked says more
+ */
+export function gzipHint(
+  gzip: 'none' | 'packed' | 'broken' | 'misnamed',
+  { hasFormat, isText }: { hasFormat: boolean; isText: boolean },
+): FileHint | null {
+  if (gzip === 'broken') {
+    return { code: 'gzip', message: 'This gzip file is broken or not complete: pack the CSV file again.' };
+  }
+  if (gzip !== 'packed' || hasFormat || !isText) return null;
+  return { code: 'gzip', message: 'This is a gzip file: name a format in the upload, or unpack it first.' };
+}
+
 type Found = Code | undefined;
 
 const startsWith = (bytes: Buffer, hex: string) => bytes.toString('hex', 0, hex.length / 2) === hex;

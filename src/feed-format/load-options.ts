@@ -30,29 +30,34 @@ const namePattern = /^[a-z0-9-]*$/;
 const percentPattern = /^\d{1,12}(?:\.\d{1,12})?$/;
 const percentMax = 100;
 
+export type LoadField = 'mode' | 'format' | 'collection' | 'max_skipped_percent';
+
 /** Fields of the form, with a function that parses each. */
-export const loadFields: Record<string, (text: string) => Partial<LoadOptions> | Omit<ShapeError, 'loc'>> = {
-  mode(text) {
-    const mode = loadModes.find((known) => known === text);
-    if (mode) return { mode };
-    const expected = "'upsert', 'replace' or 'update'";
-    return { type: 'enum', msg: `Input should be ${expected}`, input: text, ctx: { expected } };
-  },
+export const loadFields: Record<LoadField, (text: string) => Partial<LoadOptions> | Omit<ShapeError, 'loc'>> =
+  {
+    mode(text) {
+      const mode = loadModes.find((known) => known === text);
+      if (mode) return { mode };
+      const expected = "'upsert', 'replace' or 'update'";
+      return { type: 'enum', msg: `Input should be ${expected}`, input: text, ctx: { expected } };
+    },
 
-  format: (text) => nameError(text) ?? { formatName: text },
+    format: (text) => nameError(text) ?? { formatName: text },
 
-  collection: (text) => nameError(text) ?? { collection: text },
+    collection: (text) => nameError(text) ?? { collection: text },
 
-  max_skipped_percent(text) {
-    if (!percentPattern.test(text)) {
-      const msg = 'Input should be a valid number, unable to parse string as a number';
-      return { type: 'float_parsing', msg, input: text };
-    }
-    if (Number(text) <= percentMax) return { maxSkippedPercent: Number(text) };
-    const msg = `Input should be less than or equal to ${percentMax}`;
-    return { type: 'less_than_equal', msg, input: text, ctx: { le: percentMax } };
-  },
-};
+    max_skipped_percent(text) {
+      if (!percentPattern.test(text)) {
+        const msg = 'Input should be a valid number, unable to parse string as a number';
+        return { type: 'float_parsing', msg, input: text };
+      }
+      if (Number(text) <= percentMax) return { maxSkippedPercent: Number(text) };
+      const msg = `Input should be less than or equal to ${percentMax}`;
+      return { type: 'less_than_equal', msg, input: text, ctx: { le: percentMax } };
+    },
+  };
+
+export const loadFieldNames = Object.keys(loadFields) as LoadField[];
 
 /** Returns the error of a text that is not the name of a collection or format. */
 function nameError(text: string): Omit<ShapeError, 'loc'> | undefined {

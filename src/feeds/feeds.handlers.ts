@@ -4,17 +4,23 @@ import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
+import { EncodedFile } from '../http/encoded-file';
 import { selectBytes } from '../http/range-request';
 import { invalidCursor } from '../shared/errors';
 import { formatId, parseId } from '../shared/ids';
+import { getFormatOfQuery } from '../formats/query-format';
 import { issueBody } from '../jobs/jobs.handlers';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { holderOf, type PartnerScope } from '../shared/caller';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
-import { inspectFeed, type FeedInspection } from './inspection.service';
+import type { FeedInspection } from './inspection';
+import { inspectFeed } from './inspection.service';
 import { feedBody, formatFeedId, listedFeedBody } from './feeds.body';
-import { findFeedPosition, listFeeds, type FeedPosition } from './feeds.repository';
+import { charsetOf } from '../feed-format/file-charset';
+import { isGzipName } from '../feed-format/unpack';
+import type { ByteRange } from '../storage/object-store';
+import { findFeedPosition, listFeeds, type FeedPosition, type FeedRow } from './feeds.repository';
 import {
   getFeed,
   openFeedFile,
@@ -101,9 +107,10 @@ export function feedHandlers(
         { ...holderOf(caller, feed.partner_name), bytes: bytesTaken },
         () => openFeedFile(context.objectStore, feed, range),
       );
-      if (!range) return reply(200, content, { ...fileHeaders, 'Content-Length': sizeBytes });
+      const file = new EncodedFile(content, await rawCharset(feed, content, range));
+      if (!range) return reply(200, file, { ...fileHeaders, 'Content-Length': sizeBytes });
       const { start, end } = range;
-      return reply(206, content, {
+      return reply(206, file, {
         ...fileHeaders,
         'Content-Length': end - start + 1,
         'Content-Range': `bytes ${start}-${end}/${sizeBytes}`,
@@ -114,11 +121,15 @@ export function feedHandlers(
       return Promise.resolve(reply(200, feedProfile(context.uploadBytesMax)));
     },
 
-    async downloadFeedTemplate({ reply }) {
-      const file = Readable.from([feedTemplate()], { objectMode: false });
-      return Promise.resolve(
-        reply(200, file, { 'Content-Disposition': 'attachment; filename="feed-template.csv"' }),
-      );
+    async downloadFeedTemplate({ query, caller, reply }) {
+      const partnerName = query.partner_name && (await storedPartnerName(context.db, query.partner_name));
+      const isForeign = partnerName && caller.partnerName !== null && caller.partnerName !== partnerName;
+      const owner = isForeign ? undefined : (partnerName ?? caller.partnerName ?? undefined);
+      const format = query.format ? await getFormatOfQuery(context.db, query.format, owner) : undefined;
+      const file = Readable.from([feedTemplate(format?.definition)], { objectMode: false });
+      return reply(200, new EncodedFile(file, format?.definition.encoding ?? 'utf-8'), {
+        'Content-Disposition': 'attachment; filename="feed-template.csv"',
+      });
     },
 
     async inspectFeed({ form, caller, reply }) {
@@ -127,6 +138,17 @@ export function feedHandlers(
       return reply(200, inspectionBody(inspection));
     },
   };
+}
+
+/** @returns the charset of a raw file, or of a part of it; null if it is packed */
+async function rawCharset(
+  { format_encoding: encoding, filename }: FeedRow,
+  content: Readable,
+  range: ByteRange | undefined,
+): Promise<string | null> {
+  if (encoding === null) return 'utf-8';
+  if (isGzipName(filename)) return null;
+  return range ? encoding : charsetOf(content, encoding);
 }
 
 /** Checks that precede the 422s: an unknown cursor (400). */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import type { RunColumns } from '../jobs/jobs.service';
+import type { Encoding } from '../feed-format/decode-text';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
@@ -25,6 +26,8 @@ export interface FeedRow extends RunColumns {
   mode: LoadMode;
   collection: string;
   format_name: string | null;
+  /** Encoding that its format says; null without a format. */
+  format_encoding: Encoding | null;
   max_skipped_percent: number | null;
   /** When retention removed the raw file; null while it is there. */
   raw_file_removed_at: Date | null;
@@ -123,6 +126,10 @@ function selectFeeds(db: Database): Knex.QueryBuilder {
       'feeds.mode',
       'feeds.collection',
       'feeds.format_name',
+      db.raw(
+        `case when feeds.format_definition is not null then coalesce(feeds.format_definition ->> 'encoding', 'utf-8') end
+         as format_encoding`,
+      ),
       db.raw(`cast(feeds.max_skipped_percent as double precision) as max_skipped_percent`),
       'feeds.raw_file_removed_at',
       db.raw(duplicateOf),

@@ -10,7 +10,7 @@ import {
   type IdempotencyKey,
 } from '../idempotency/idempotency.repository';
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
-import { defaultLoadOptions, type LoadOptions } from '../feed-format/load-options';
+import { defaultLoadOptions, loadFieldNames, type LoadOptions } from '../feed-format/load-options';
 import type { FeedFormat } from '../feed-format/format-definition';
 import { getOrInsertPartner } from '../partners/partners.repository';
 import { insertJobs } from '../jobs/jobs.repository';
@@ -134,7 +134,7 @@ export async function receiveFeedIdempotently<T extends object>(
 ): Promise<Outcome<T>> {
   requireRoom(context);
   if (key && !(await isUnclaimed(context.db, key))) throw idempotentRequestInProgress();
-  return admitUpload(body, context, true, async (upload) =>
+  return admitUpload(body, context, loadFieldNames, async (upload) =>
     key
       ? receiveWithKey(upload, key, context, describe)
       : { responseBody: describe(await receiveFeed(upload, context)), replayed: false },

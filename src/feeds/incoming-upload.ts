@@ -2,6 +2,7 @@ import type { Database } from '../db/database';
 import { requestTimedOut } from '../shared/errors';
 import type { FormPart, MultipartBody } from '../http/multipart';
 import { holderOf, type Caller } from '../shared/caller';
+import type { LoadField } from '../feed-format/load-options';
 import { TransferLimit } from '../shared/transfer-limit';
 import { drain, UploadForm, type FilePart } from './upload-form';
 
@@ -46,18 +47,18 @@ export function requireRoom({ caller, uploadLimits }: Omit<UploadAdmission, 'db'
 /**
  * Waits for a slot when the file begins, then calls `work`. If `partner_name` comes after the file, the slot counts
  * for the API key.
- * @param takesLoadFields - whether the form says how to load the file
+ * @param loadFields - the fields that the form has besides partner and file; others are ignored like unknown parts
  * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; errors of
  *   the body and of `work`
  */
 export async function admitUpload<T>(
   body: MultipartBody,
   { db, caller, uploadLimits: { forms, files } }: UploadAdmission,
-  takesLoadFields: boolean,
+  loadFields: readonly LoadField[],
   work: (upload: IncomingUpload) => Promise<T>,
 ): Promise<T> {
   const { parts, bytesReceived: bytes } = body;
-  const form = new UploadForm(db, caller.partnerName, takesLoadFields);
+  const form = new UploadForm(db, caller.partnerName, loadFields);
   const evict = () => body.abort(requestTimedOut());
   try {
     const file = await forms.run({ ...holderOf(caller), bytes }, evict, () => readToFile(parts, form));

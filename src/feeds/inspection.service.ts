@@ -1,93 +1,27 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import pLimit from 'p-limit';
-import { fileTooLarge, notCsv } from '../shared/errors';
-import { RecordExtractor } from '../etl/extract';
-import { FeedFailure } from '../etl/run-result';
-import { productColumns, type ProductColumn } from '../feed-format/columns';
+import { notCsv } from '../shared/errors';
+import { productColumns } from '../feed-format/columns';
 import { firstRecords, readFormatHeader } from '../etl/format-header';
-import { headerIssues, reportedNames } from '../etl/header-issues';
-import type { Encoding } from '../feed-format/decode-text';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
-import type { FormatDefinition } from '../feed-format/format-definition';
+import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import { shiftedOffsets } from '../feed-format/line-offsets';
-import type { Delimiter } from '../feed-format/delimiter';
-import { guessHeaderNames, readHeader, type NamedHeader } from '../feed-format/header';
-import { skuIssue } from '../etl/reject-staged';
-import { keepLastRow } from '../etl/repeated-skus';
-import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from '../etl/row-issues';
-import { trimText } from '../feed-format/text';
-import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
+import { guessHeaderNames, readHeader } from '../feed-format/header';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import { FeedFile } from './feed-file';
-import { fileHint, type FileHint } from '../feed-format/file-hint';
+import { fileHint, gzipHint } from '../feed-format/file-hint';
 import { suggestColumn } from '../feed-format/header-suggestion';
 import { admitUpload, requireRoom, type UploadAdmission } from './incoming-upload';
 import type { MultipartBody } from '../http/multipart';
+import { inspectByFormat } from './inspect-by-format';
+import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
+import {
+  inspectHeadersMax,
+  type FeedInspection,
+  type FileReading,
+  type InspectedHeader,
+  type StatedEncoding,
+} from './inspection';
+import { readBeginning, type FileBeginning } from './inspected-beginning';
 import type { FilePart } from './upload-form';
-
-/**
- * The longest header row, the byte after it (which shows that it ends), and up to three bytes of an incomplete character.
- */
-const inspectBytes = 256 * 1024 + 4;
-
-/** Bytes parsed before yielding to the event loop: all of them take up to a second. */
-const inspectChunkBytes = 16 * 1024;
-
-/** A header row of commas alone would make a response of 17 MB. */
-const inspectHeadersMax = 1_000;
-
-const inspectRowsMax = 10;
-
-const inspectIssuesMax = 100;
-
-interface InspectedHeader {
-  columnNumber: number;
-  header: string;
-  column: ProductColumn | null;
-  /** That `column` is right, 0 to 1; 0 without it. */
-  confidence: number;
-  suggestion: ProductColumn | null;
-}
-
-interface InspectedRow {
-  line: number;
-  row: number;
-  values: LoadableValues & { product_name: string };
-}
-
-interface InspectedRows {
-  rowCount: number;
-  rows: InspectedRow[];
-  issues: RowIssue[];
-  issueCounts: RowIssueCount[];
-  runFailure: string | null;
-}
-
-type StatedEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
-
-/** Result of an inspection, from the first `inspectBytes` bytes. */
-export interface FeedInspection extends InspectedRows {
-  /** The error of an upload; null if it would accept the file. */
-  refusal: string | null;
-  /** Detected format of a file that is not CSV in UTF-8, with the way out. */
-  hint: FileHint | null;
-  inspectedBytes: number;
-  complete: boolean;
-  /** What the file states or is. */
-  encoding: StatedEncoding;
-  /** What its bytes look like, if it states none. */
-  detectedEncoding: Encoding | 'unknown';
-  byteOrderMark: boolean;
-  delimiter: Delimiter | null;
-  decimalSeparator: '.' | ',' | null;
-  skipLines: number;
-  lineEnds: 'lf' | 'crlf' | 'mixed' | 'none';
-  headers: InspectedHeader[];
-  /** How to read the file; null where no sku or no name was found. */
-  suggestedFormat: FormatDefinition | null;
-  /** First products under it. */
-  sample: InspectedRow['values'][];
-}
 
 /**
  * Inspects the file of an upload form without storing it.
@@ -99,29 +33,36 @@ export async function inspectFeed(
   admission: UploadAdmission,
 ): Promise<FeedInspection> {
   requireRoom(admission);
-  return admitUpload(body, admission, false, async ({ form, file, readRest }) => {
-    const inspection = await inspectFile(file, fileBytesMax);
+  return admitUpload(body, admission, ['format'], async ({ form, file, readRest }) => {
+    const beginning = await readBeginning(file, fileBytesMax);
     await readRest();
+    // A partner's `default` is not applied: without `format`, the file is to be described as it is.
+    const format = form.loadOptions.formatName === null ? null : await form.findFormat();
     form.finish();
-    return inspection;
+    return inspectFile(file, beginning, (format as FeedFormat | null)?.definition);
   });
 }
 
-async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedInspection> {
-  const { beginning, complete, isBlank } = await readBeginning(part.content, fileBytesMax);
-  const bytes = complete ? beginning : beginning.subarray(0, lastCharacterEnd(beginning));
-  const file = new FeedFile({ textFollows: !isBlank });
-  file.take(bytes);
-  file.end();
+async function inspectFile(
+  part: FilePart,
+  file: FileBeginning,
+  format: FormatDefinition | undefined,
+): Promise<FeedInspection> {
+  const { complete, isBlank } = file;
+  const bytes = complete ? file.bytes : file.bytes.subarray(0, lastCharacterEnd(file.bytes));
   const encoding = encodingOf(bytes);
-  const header = encoding === 'utf-8' ? readHeader(bytes) : { problem: '' };
-  const isReadable = !('problem' in header);
   const detection = isBlank ? undefined : detectFormat(bytes, firstRecords);
   const suggested = detection?.definition ? await rowsOfSuggested(detection, complete) : undefined;
+  const { refusal, isRefused, read } = format
+    ? await inspectByFormat(part, { ...file, bytes }, format)
+    : await inspectWithoutFormat(part, { ...file, bytes }, encoding);
   const text = encoding === 'utf-8' ? bytes : (detection?.text ?? Buffer.alloc(0));
+  const wayOut = isRefused && !isBlank && !read ? fileHint(bytes) : null;
   return {
-    refusal: isCsvFile(part.fileName, part.mediaType) ? (file.problem?.message ?? null) : notCsv().message,
-    hint: file.problem && !isBlank && !isReadable ? fileHint(bytes) : null,
+    refusal,
+    hint:
+      gzipHint(file.gzip, { hasFormat: format !== undefined, isText: detection?.text !== undefined }) ??
+      wayOut,
     inspectedBytes: bytes.length,
     complete,
     encoding,
@@ -129,19 +70,38 @@ async function inspectFile(part: FilePart, fileBytesMax: number): Promise<FeedIn
     byteOrderMark: /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3)),
     lineEnds: lineEndsOf(text.toString()),
     decimalSeparator: detection?.decimalSeparator.value ?? null,
-    skipLines: isReadable ? 0 : (detection?.skipLines ?? 0),
+    skipLines: detection?.skipLines ?? 0,
     suggestedFormat: suggested ? detection!.definition : null,
     sample: suggested?.sample ?? [],
-    ...(isReadable
-      ? {
-          delimiter: header.delimiter,
-          headers: describeHeaders(header.names),
-          ...(await oneAtATime(() => inspectRows(bytes, complete, header))),
-        }
-      : {
-          ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined),
-          ...(suggested?.rows ?? noRows),
-        }),
+    ...(read ?? {
+      ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined),
+      ...(suggested?.rows ?? noRows),
+    }),
+  };
+}
+
+/** Reads a file as the specification says. */
+async function inspectWithoutFormat(
+  { fileName, mediaType }: FilePart,
+  { bytes, complete, isBlank }: FileBeginning,
+  encoding: StatedEncoding,
+): Promise<FileReading> {
+  const file = new FeedFile({ textFollows: !isBlank });
+  file.take(bytes);
+  file.end();
+  const header = encoding === 'utf-8' ? readHeader(bytes) : { problem: '' };
+  return {
+    refusal: isCsvFile(fileName, mediaType) ? (file.problem?.message ?? null) : notCsv().message,
+    isRefused: file.problem !== undefined,
+    read:
+      'problem' in header
+        ? undefined
+        : {
+            delimiter: header.delimiter,
+            skipLines: 0,
+            headers: describeHeaders(header.names),
+            ...(await inspectRows(bytes, complete, header)),
+          },
   };
 }
 
@@ -164,9 +124,6 @@ function describeDetected(
   };
 }
 
-/** Number of products in the sample. */
-const sampleProducts = 5;
-
 /** Reads the rows under the suggested format. @returns undefined if it cannot read them */
 async function rowsOfSuggested(
   { definition, text }: FormatDetection,
@@ -175,33 +132,8 @@ async function rowsOfSuggested(
   const header = readFormatHeader(text!, definition!);
   if ('problem' in header) return undefined;
   header.reading!.offsets = shiftedOffsets(0);
-  const rows = await oneAtATime(() => inspectRows(text!, complete, header));
-  return { rows, sample: rows.rows.slice(0, sampleProducts).map(({ values }) => values) };
-}
-
-const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
-
-/**
- * Reads the content to its end and keeps its beginning. `isBlank` concerns the whole content.
- * @throws too_large
- */
-async function readBeginning(
-  content: AsyncIterable<Buffer>,
-  fileBytesMax: number,
-): Promise<{ beginning: Buffer; complete: boolean; isBlank: boolean }> {
-  const text = new TextDecoder();
-  let isBlank = true;
-  const chunks: Buffer[] = [];
-  let kept = 0;
-  let bytes = 0;
-  for await (const chunk of content) {
-    bytes += chunk.length;
-    if (bytes > fileBytesMax) throw fileTooLarge(fileBytesMax);
-    if (kept < inspectBytes) chunks.push(chunk.subarray(0, inspectBytes - kept));
-    kept = Math.min(bytes, inspectBytes);
-    isBlank &&= trimText(text.decode(chunk, { stream: true })) === '';
-  }
-  return { beginning: Buffer.concat(chunks), complete: bytes === kept, isBlank };
+  const rows = await inspectRows(text!, complete, header);
+  return { rows, sample: sampleOf(rows) };
 }
 
 /** Finds the end of the last complete UTF-8 character. */
@@ -243,80 +175,4 @@ function describeHeaders(names: readonly string[]): InspectedHeader[] {
     const suggestion = column ? null : suggestColumn(header, missing);
     return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
   });
-}
-
-/** Bounds memory: one inspection parses at a time. */
-const oneAtATime = pLimit(1);
-
-type PlacedOutcome = RowOutcome & { place: RecordPlace };
-
-/** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
-async function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
-  const log = new RowIssueLog();
-  /** By sku, in file order. */
-  const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
-  const superseded: { place: RecordPlace; sku: string }[] = [];
-  let rowCount = 0;
-  const addRow = ({ place, values, issues = [] }: PlacedOutcome): void => {
-    rowCount++;
-    for (const issue of issues) log.add(issue);
-    if (!values) return;
-    const { sku } = values;
-    const earlier = keepLastRow(loaded, sku, { place, values });
-    if (earlier) superseded.push({ place: earlier.place, sku });
-  };
-  let pending: PlacedOutcome | undefined;
-  const extractor = new RecordExtractor<never>(
-    header,
-    (place, text) => {
-      const names = header.reading ? reportedNames(header, text) : header.names;
-      for (const issue of headerIssues(place, names, undefined)) log.add(issue);
-      return null;
-    },
-    (record) => {
-      if (pending) addRow(pending);
-      const { line, lastLine, row } = record;
-      pending = { place: { line, lastLine, row }, ...transformRecord(record, header) };
-      return null;
-    },
-  );
-  const runFailure = await failureOf(extractor, bytes);
-  // An unclosed quote begins after this row: the row is complete.
-  const isWhole = complete || runFailure !== null;
-  if (isWhole && pending) addRow(pending);
-  const columnNumber = (header.positions.sku ?? 0) + 1;
-  for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
-    log.add(skuIssue('duplicate_sku', place, sku, columnNumber));
-  }
-  return {
-    rowCount,
-    rows: [...loaded.values()]
-      .slice(0, inspectRowsMax)
-      .map(({ place: { line, row }, values }) => ({ line, row, values: values as InspectedRow['values'] })),
-    issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
-    issueCounts: log.countsByCode,
-    // In a truncated file, the rest may close the quote.
-    runFailure: complete ? runFailure : null,
-  };
-}
-
-async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {
-  try {
-    for await (const _ of extractor.read(inChunks(bytes)));
-    return null;
-  } catch (error) {
-    if (!(error instanceof FeedFailure)) throw error;
-    return error.message;
-  }
-}
-
-async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += inspectChunkBytes) {
-    await nextTurn();
-    yield bytes.subarray(at, at + inspectChunkBytes);
-  }
-}
-
-function inFileOrder(issues: RowIssue[]): RowIssue[] {
-  return issues.sort((a, b) => a.severity.localeCompare(b.severity) || a.line - b.line);
 }

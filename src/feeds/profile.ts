@@ -1,7 +1,9 @@
-import { stringify } from 'csv-stringify/sync';
 import type { components } from '../../generated/openapi';
 import { feedColumns, type ColumnFormat, recordBytes } from '../feed-format/columns';
+import { findBuiltInFormat } from '../feed-format/built-in-formats';
 import { delimiters } from '../feed-format/delimiter';
+import type { FormatDefinition } from '../feed-format/format-definition';
+import { FormatWriter, type WrittenValues } from '../feed-format/format-writing';
 import { headerRowBytes } from '../feed-format/header';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 
@@ -46,9 +48,14 @@ function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCod
   return rowIssueCodes.filter((code) => codes.has(code));
 }
 
-export function feedTemplate(): string {
-  return stringify([feedColumns.map(({ example }) => example)], {
-    header: true,
-    columns: feedColumns.map(({ name }) => name),
-  });
+/** Makes a feed with one example row. @param format - of the file; absent: as the specification says, in UTF-8 */
+export function feedTemplate(format: FormatDefinition = findBuiltInFormat('standard')!.definition): Buffer {
+  const example = Object.fromEntries(feedColumns.map((column) => [column.name, column.example]));
+  const values = Object.entries(format.columns).map(([column, { value }]) => [
+    column,
+    value ?? example[column],
+  ]);
+  const writer = new FormatWriter(format);
+  const cells = writer.cells({ ...example, ...Object.fromEntries(values) } as WrittenValues);
+  return Buffer.concat([writer.beginning(), writer.records([cells])]);
 }

@@ -1,6 +1,11 @@
 import type { Database } from '../db/database';
 import { invalidShape, type ServiceError, type ShapeError } from '../shared/errors';
-import { defaultLoadOptions, loadFields, type LoadOptions } from '../feed-format/load-options';
+import {
+  defaultLoadOptions,
+  loadFields,
+  type LoadField,
+  type LoadOptions,
+} from '../feed-format/load-options';
 import type { FeedFormat } from '../feed-format/format-definition';
 import { findUploadFormat } from '../formats/upload-format';
 import type { FormPart } from '../http/multipart';
@@ -24,17 +29,18 @@ export class UploadForm {
 
   /**
    * @param scope - the partner that the form may name
-   * @param takesLoadFields - whether the form has fields of the load; else they are ignored like other unknown parts
+   * @param ownFields - the fields of the load that the form has; others are ignored like other unknown parts
    */
   constructor(
     private readonly db: Database,
     private readonly scope: PartnerScope,
-    private readonly takesLoadFields: boolean,
+    private readonly ownFields: readonly LoadField[],
   ) {}
 
   /** Adds a part. @returns the file part, whose content the caller reads. @throws partner_not_allowed */
   async take(part: FormPart): Promise<FilePart | undefined> {
-    const parseLoadField = this.takesLoadFields ? ownField(part.name) : undefined;
+    const ownField = this.ownFields.find((name) => name === part.name);
+    const parseLoadField = ownField && loadFields[ownField];
     if (part.name !== 'partner_name' && part.name !== 'file' && !parseLoadField) return undefined;
     const loc = ['body', part.name];
     const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
@@ -107,10 +113,6 @@ export class UploadForm {
     if (refusal) throw refusal;
     return this.partnerName!;
   }
-}
-
-function ownField(name: string) {
-  return Object.hasOwn(loadFields, name) ? loadFields[name] : undefined;
 }
 
 /** Reads content to its end and discards it. */

@@ -28,15 +28,15 @@ export async function findUploadFormat(
     return 'undecided';
   const format =
     findBuiltInFormat(wanted) ?? (partnerName && (await findFormatOf(db, partnerName, wanted))) ?? null;
-  if (!format) return formatName === null ? { format: null } : { error: unknownFormat(formatName) };
+  if (!format) return formatName === null ? { format: null } : { error: unknownFormat('body', formatName) };
   const missing =
     mode === 'update' ? undefined : requiredColumns.find((name) => !format.definition.columns[name]);
   return missing ? { error: formatWithoutColumn(format.name, missing) } : { format };
 }
 
-const unknownFormat = (input: string): ShapeError => ({
+export const unknownFormat = (place: 'body' | 'query', input: string): ShapeError => ({
   type: 'unknown_format',
-  loc: ['body', 'format'],
+  loc: [place, 'format'],
   msg: 'Input should be the name of a built-in format or of one of the partner',
   input,
 });

@@ -3,6 +3,7 @@ import type { operations } from '../../generated/openapi';
 import type { Caller } from '../shared/caller';
 import type { ShapeError } from '../shared/errors';
 import type { Log } from '../shared/log';
+import type { EncodedFile } from './encoded-file';
 import type { MultipartBody } from './multipart';
 
 /** An operation of the document: `operationId` = handler = test folder. */
@@ -25,7 +26,7 @@ type Status<O extends OperationId> = keyof Responses<O> & number;
 type ResponseBody<R> = R extends { content: infer C }
   ? C extends { 'application/json': infer B }
     ? B
-    : Buffer | Readable
+    : Buffer | Readable | EncodedFile
   : undefined;
 
 /** The declared headers of a response without those of every response. */

@@ -3,6 +3,7 @@ import type { OpenAPIBackend, Operation } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
+import { EncodedFile } from './encoded-file';
 
 /** Validates a reply against the document. @throws Error for a violation */
 export function checkReply(api: OpenAPIBackend, operation: Operation, reply: Reply): void {
@@ -28,7 +29,8 @@ function findViolation(api: OpenAPIBackend, operation: Operation, reply: Reply):
   if (anotherType !== undefined) return 'a response has one media type';
   if ((reply.body === undefined) !== (declaredType === undefined))
     return `a body of ${declaredType ?? 'nothing'} is declared`;
-  const isBytes = reply.body instanceof Readable || Buffer.isBuffer(reply.body);
+  const { body } = reply;
+  const isBytes = body instanceof Readable || body instanceof EncodedFile || Buffer.isBuffer(body);
   if (declaredType !== 'application/json')
     return isBytes || declaredType === undefined ? undefined : `the body is not ${declaredType}`;
   if (isBytes) return 'the body is not JSON';

@@ -5,6 +5,7 @@ import type { Log } from '../shared/log';
 import { TransferEvicted } from '../shared/transfer-limit';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
+import { EncodedFile } from './encoded-file';
 
 /** Size of the pieces in which a stream is sent; progress of a client is measured per piece. */
 const responsePieceBytes = 32 * 1024;
@@ -16,12 +17,15 @@ const refusedBodyDrainMilliseconds = 10_000;
 export interface Prepared {
   reply: Reply;
   mediaType: string;
+  /** Of a text; absent: UTF-8, null: none. */
+  charset?: string | null;
   payload: string | Buffer | Readable | undefined;
 }
 
 /** Serializes a reply. @throws when a JSON body cannot be serialized */
 export function prepareReply(reply: Reply, mediaType: string): Prepared {
   const { body } = reply;
+  if (body instanceof EncodedFile) return { reply, mediaType, charset: body.charset, payload: body.content };
   if (body === undefined || body instanceof Readable || Buffer.isBuffer(body))
     return { reply, mediaType, payload: body };
   return { reply, mediaType, payload: stringifyJson(body as object) };
@@ -33,7 +37,7 @@ export function prepareReply(reply: Reply, mediaType: string): Prepared {
  */
 export async function sendReply(
   exchange: { request: IncomingMessage; response: ServerResponse; log: Log },
-  { reply, mediaType, payload }: Prepared,
+  { reply, mediaType, charset = 'utf-8', payload }: Prepared,
   requestId: string,
 ): Promise<boolean> {
   const { request, response } = exchange;
@@ -42,7 +46,7 @@ export async function sendReply(
   response.setHeader('x-request-id', requestId);
   // A 304 must not overwrite the cached header (RFC 9111, section 3.2).
   if (reply.status === 304) response.removeHeader('Content-Security-Policy');
-  if (payload) setContentType(response, mediaType);
+  if (payload) setContentType(response, mediaType, charset);
   if (payload instanceof Readable) return sendStream(exchange, payload);
   if (payload) response.setHeader('Content-Length', Buffer.byteLength(payload));
   response.end(payload);
@@ -50,11 +54,9 @@ export async function sendReply(
   return true;
 }
 
-function setContentType(response: ServerResponse, mediaType: string): void {
-  response.setHeader(
-    'Content-Type',
-    mediaType.startsWith('text/') ? `${mediaType}; charset=utf-8` : mediaType,
-  );
+function setContentType(response: ServerResponse, mediaType: string, charset: string | null): void {
+  const isText = mediaType.startsWith('text/') && charset !== null;
+  response.setHeader('Content-Type', isText ? `${mediaType}; charset=${charset}` : mediaType);
 }
 
 async function sendStream(

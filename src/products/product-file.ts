@@ -9,7 +9,8 @@ import { productColumns, type ProductColumn } from '../feed-format/columns';
  */
 const batchSize = 200;
 
-type FileRow = Record<ProductColumn, string | null> & { product_id: number };
+/** A product as a file has it. */
+export type FileRow = Record<ProductColumn, string | null> & { product_id: number };
 
 /** Trailing zeros of a price are those of its column, and are not written. */
 const batchSql = `
@@ -31,10 +32,18 @@ export function openProductFile(db: Database, partnerId: number): Readable {
 
 async function* writeProducts(db: Database, partnerId: number): AsyncGenerator<string> {
   yield lines([Object.fromEntries(productColumns.map((name) => [name, name]))]);
+  for await (const rows of readActiveProducts(db, partnerId)) if (rows.length > 0) yield lines(rows);
+}
+
+/**
+ * Reads the active products of a partner by product number, in batches.
+ * @throws Error at the end when the partner was merged into another one meanwhile; errors of the database
+ */
+export async function* readActiveProducts(db: Database, partnerId: number): AsyncGenerator<FileRow[]> {
   let after = 0;
   for (;;) {
     const rows: FileRow[] = await queryRows<FileRow>(db, batchSql, [partnerId, after], true);
-    if (rows.length > 0) yield lines(rows);
+    yield rows;
     if (rows.length < batchSize) break;
     after = rows.at(-1)!.product_id;
   }

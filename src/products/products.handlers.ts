@@ -5,6 +5,8 @@ import { getPartner } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/caching';
 import { defaulted, type Handlers } from '../http/contract';
+import { EncodedFile } from '../http/encoded-file';
+import { getFormatOfQuery } from '../formats/query-format';
 import { formatId } from '../shared/ids';
 import { holderOf, type PartnerScope } from '../shared/caller';
 import { exactNumber } from '../shared/exact-json';
@@ -15,6 +17,7 @@ import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
 import { parseProductCursor, requireProduct } from './products.checks';
 import { listProducts } from './products.listing';
 import { listFacets } from './facets.repository';
+import { openFormattedProductFile } from './formatted-product-file';
 import { openProductFile } from './product-file';
 import { createProductLookup } from './product-lookup';
 import type { ProductListing, ProductRow } from './products.repository';
@@ -114,13 +117,19 @@ export function productHandlers(
       return reply(200, page.body, cacheHeaders(page));
     },
 
-    async downloadPartnerProducts({ path, caller, bytesTaken, reply }) {
-      const partner = await getPartner(db, path.partner_name, caller.partnerName);
-      const file = await downloads.open(
-        { ...holderOf(caller, partner.partner_name), bytes: bytesTaken },
-        () => Promise.resolve(openProductFile(db, partner.partner_id)),
+    async downloadPartnerProducts({ path, query, caller, bytesTaken, isAborted, reply }) {
+      const { partner_id, partner_name } = await getPartner(db, path.partner_name, caller.partnerName);
+      const format = query.format ? await getFormatOfQuery(db, query.format, partner_name) : undefined;
+      const holder = { ...holderOf(caller, partner_name), bytes: bytesTaken };
+      const file = await downloads.open(holder, async () =>
+        format
+          ? openFormattedProductFile(db, partner_id, format, isAborted)
+          : openProductFile(db, partner_id),
       );
-      return reply(200, file, { 'Content-Disposition': 'attachment; filename="products.csv"' });
+      const charset = format?.definition.encoding ?? 'utf-8';
+      return reply(200, new EncodedFile(file, charset), {
+        'Content-Disposition': 'attachment; filename="products.csv"',
+      });
     },
   };
 }

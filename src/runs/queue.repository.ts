@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import type { FeedToRun } from '../etl/raw-file';
+import type { Encoding } from '../feed-format/decode-text';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
 
@@ -47,15 +48,22 @@ export interface RunTarget extends RunRequest {
   mode: LoadMode;
 }
 
+interface FoundTarget extends RunTarget {
+  rawFileRemovedAt: Date | null;
+  /** Of the format of its feed; null without one. */
+  encoding: Encoding | null;
+}
+
 /** Finds a validation job to run; null when there is none in the scope. */
 export async function findRunTarget(
   db: Database,
   jobId: number,
   scope: PartnerScope,
-): Promise<(RunTarget & { rawFileRemovedAt: Date | null }) | null> {
-  const { rows } = await db.raw<{ rows: (RunTarget & { rawFileRemovedAt: Date | null })[] }>(
+): Promise<FoundTarget | null> {
+  const { rows } = await db.raw<{ rows: FoundTarget[] }>(
     `select job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", size_bytes >= :largeFeedBytes as "isLarge",
-       mode, raw_file_removed_at as "rawFileRemovedAt"
+       mode, raw_file_removed_at as "rawFileRemovedAt",
+       case when format_definition is not null then coalesce(format_definition ->> 'encoding', 'utf-8') end as encoding
      from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job
      join feeds using (feed_id) join partners using (partner_id)
      where cast(:scope as text) is null or partner_name = :scope`,

@@ -2,6 +2,8 @@ import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
 import { jobWithoutFinishedRun, rawFileRemoved, rawFileUnusable, unavailable } from '../shared/errors';
 import { FeedFailure } from '../etl/run-result';
+import type { Encoding } from '../feed-format/decode-text';
+import { charsetOf } from '../feed-format/file-charset';
 import { formatId, parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
 import { findRunTarget } from './queue.repository';
@@ -21,6 +23,12 @@ interface RejectsContext {
   downloads: TransferLimit;
 }
 
+/** Rejects of a run. */
+interface RejectsFile {
+  content: Readable;
+  charset: Encoding;
+}
+
 /**
  * Opens the rejects of the job's last run as a CSV stream. The caller reads it completely or destroys it.
  * @param bytes - returns the number of bytes that the client has received
@@ -30,7 +38,7 @@ export async function openRejects(
   { db, worker, downloads }: RejectsContext,
   id: string,
   { caller, bytes }: { caller: Caller; bytes: () => number },
-): Promise<Readable> {
+): Promise<RejectsFile> {
   const job = await getFinishedJob(db, id, caller.partnerName);
   const found = new Set(job.issue_counts.map(({ code }) => code));
   const request = {
@@ -39,10 +47,13 @@ export async function openRejects(
     hasUnknownSkus: found.has('unknown_sku'),
     hasFailed: job.status === 'failed',
   };
-  const { feedId, partnerId, rawFileRemovedAt } = (await findRunTarget(db, job.job_id, caller.partnerName))!;
+  const target = (await findRunTarget(db, job.job_id, caller.partnerName))!;
+  const { feedId, partnerId, rawFileRemovedAt, encoding } = target;
   if (rawFileRemovedAt) throw rawFileRemoved(formatId('FD', feedId), rawFileRemovedAt);
   try {
-    return await downloads.open({ ...holderOf(caller, partnerId), bytes }, () => worker.rejects(request));
+    const holder = { ...holderOf(caller, partnerId), bytes };
+    const content = await downloads.open(holder, () => worker.rejects(request));
+    return { content, charset: encoding ? await charsetOf(content, encoding) : 'utf-8' };
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     throw error.unavailable ? unavailable(error) : rawFileUnusable(error.message, error);

@@ -1,5 +1,6 @@
 import type { components } from '../../generated/openapi';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { EncodedFile } from '../http/encoded-file';
 import { parsePrefer } from '../http/prefer';
 import { requesterName } from '../shared/caller';
 import { formatId } from '../shared/ids';
@@ -93,8 +94,9 @@ export function runHandlers(
     },
 
     async downloadJobRejects({ path, caller, bytesTaken: bytes, reply }) {
-      const rejects = await openRejects({ db, worker, downloads }, path.job_id, { caller, bytes });
-      return reply(200, rejects, {
+      const context = { db, worker, downloads };
+      const { content, charset } = await openRejects(context, path.job_id, { caller, bytes });
+      return reply(200, new EncodedFile(content, charset), {
         'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });
     },

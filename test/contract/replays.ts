@@ -199,6 +199,7 @@ export const replays: Record<string, Replay> = {
   'uploadFeed 422 blank_partner_name': ({ api }) => api.upload({ partnerName: '', csv: springFile }),
 
   'getFeedProfile 200 example': ({ api }) => api.get('/feeds/profile'),
+  'downloadFeedTemplate 422 unknown_format': ({ api }) => api.get('/feeds/template.csv?format=weekly'),
   'downloadFeedTemplate 200 example': ({ api }) => api.get('/feeds/template.csv'),
 
   'inspectFeed 200 accepted': ({ api }) => api.inspect({ partnerName, csv: springFile }),
@@ -469,6 +470,13 @@ export const replays: Record<string, Replay> = {
   'downloadPartnerProducts 200 example': async ({ api }) => {
     await api.loadFeed(springFile, 'Exporting');
     return api.get('/partners/Exporting/products.csv');
+  },
+  'downloadPartnerProducts 422 unknown_format': ({ api }) =>
+    api.get('/partners/Acme%20Outdoor/products.csv?format=weekly'),
+  'downloadPartnerProducts 422 not_in_format': async ({ api }) => {
+    const columns = { sku: { from: ['sku'] }, product_name: { from: ['name'] }, currency: { value: 'USD' } };
+    await putFormat(api, partnerName, 'dollars', { columns });
+    return api.get('/partners/Acme%20Outdoor/products.csv?format=dollars');
   },
   'downloadPartnerProducts 404 example': ({ api }) => api.get('/partners/Unknown/products.csv'),
   'listProductFacets 200 values': ({ api }) =>

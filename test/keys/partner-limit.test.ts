@@ -58,8 +58,10 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
     attempts: 1,
     outcome: 'delivered',
   });
-  const formatName = `${mark.toLowerCase()}-format`;
-  await putFormat(api, partnerName, formatName);
+  // A refusal repeats the name that was sent: the mark is in the definition.
+  const formatName = `format-of-${mark.length}`;
+  const columns = { sku: { from: [`${mark} number`] }, product_name: { from: [`${mark} name`] } };
+  await putFormat(api, partnerName, formatName, { columns });
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
   const productId = products.items[0].product_id as string;
   await indexBacklog(service.db);
@@ -80,6 +82,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       cursor: [productId, order.order_id, loaded.feedId, '1', `a/${partnerName}`, messageId],
       format_name: [formatName],
       webhook_id: [String(webhookId)],
+      format: [formatName],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
       q: [`${mark} tent`],

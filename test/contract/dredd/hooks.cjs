@@ -147,6 +147,7 @@ const changes = {
   'GET /partners 422': (_, transaction) => (transaction.fullPath = '/partners?limit=0'),
   'GET /partners/Acme%20Outdoor 400': (_, transaction) => (transaction.fullPath = '/partners/%E0%A4%A'),
   'GET /partners/Acme%20Outdoor 404': (_, transaction) => (transaction.fullPath = '/partners/Unknown'),
+  'GET /feeds/template.csv 200': (_, transaction) => (transaction.fullPath = '/feeds/template.csv'),
   'GET /partners/Acme%20Outdoor/products.csv 200': (_, { expected }) => delete expected.body,
   'GET /partners/Acme%20Outdoor/products.csv 400': (_, transaction) =>
     (transaction.fullPath = '/partners/%E0%A4%A/products.csv'),

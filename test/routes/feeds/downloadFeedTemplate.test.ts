@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import document from '../../../generated/openapi.json';
 import { sendRaw } from '../../support/requests';
-import { startTestService, testKey, type TestService } from '../../support/service';
+import { putFormat } from '../../support/formats';
+import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;
 beforeAll(async () => {
@@ -9,6 +10,27 @@ beforeAll(async () => {
 });
 
 const template = () => service.api.get('/feeds/template.csv');
+
+const weekly = {
+  delimiter: ';',
+  encoding: 'windows-1252',
+  skip_lines: 2,
+  decimal_separator: ',',
+  columns: {
+    sku: { from: ['Nr'] },
+    product_name: { join: ['Bezeichnung', 'Farbe'], with: ' ' },
+    price: { from: ['Preis', 'Price'] },
+    currency: { value: 'EUR' },
+    availability: { from: ['Bestand'] },
+  },
+  availability: { 'auf Lager': 'in_stock', da: 'in_stock' },
+};
+
+async function rawBody(format: string): Promise<Buffer> {
+  const url = `${service.url}/feeds/template.csv?format=${format}&partner_name=Formatted`;
+  const response = await fetch(url, { headers: { 'x-api-key': testKey } });
+  return Buffer.from(await response.arrayBuffer());
+}
 
 describe('GET /feeds/template.csv', () => {
   describe('200', () => {
@@ -59,6 +81,29 @@ describe('GET /feeds/template.csv', () => {
       });
     });
 
+    it.each(['excel-eu', 'google-merchant', 'shopify', 'standard', 'woocommerce', 'weekly'])(
+      'has the columns of the format %s, and can be loaded with it without any issue',
+      async (format) => {
+        await putFormat(service.api, 'Formatted', 'weekly', weekly);
+        const file = await service.api.get(`/feeds/template.csv?format=${format}&partner_name=Formatted`);
+        const again = await service.api.loadFeed(await rawBody(format), 'Formatted', { format });
+
+        expect(file.status).toBe(200);
+        expect(again.job).toMatchObject({ status: 'completed', issue_counts: [] });
+        expect(again.job.summary).toMatchObject({ processed: 1, skipped: 0 });
+      },
+    );
+
+    it("takes a bound key's own format", async () => {
+      await putFormat(service.api, 'Formatted', 'weekly', weekly);
+      const bound = await withStoredKey(service, 'Formatted');
+
+      const { status, headers, body } = await bound.get('/feeds/template.csv?format=weekly');
+
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=windows-1252']);
+      expect(body).toBe('\n\nNr;Bezeichnung;Preis;Bestand\nTENT-2;Two-person tent;189,90;auf Lager\n');
+    });
+
     it('equals the example of the document', async () => {
       expect((await template()).body).toBe(
         document.paths['/feeds/template.csv'].get.responses['200'].content['text/csv'].example,
@@ -74,6 +119,30 @@ describe('GET /feeds/template.csv', () => {
         text: '',
         headers: { 'content-type': 'text/csv; charset=utf-8' },
       });
+    });
+  });
+
+  describe('422', () => {
+    it.each([
+      ['unknown', ''],
+      ['weekly', ''],
+      ['weekly', '&partner_name=Birch'],
+    ])('rejects the format %s with %j', async (format, query) => {
+      await putFormat(service.api, 'Formatted', 'weekly', weekly);
+
+      expect(await service.api.get(`/feeds/template.csv?format=${format}${query}`)).toMatchObject({
+        status: 422,
+        body: { detail: [{ type: 'unknown_format', loc: ['query', 'format'], input: format }] },
+      });
+    });
+
+    it('does not show the format of another partner to a bound key', async () => {
+      await putFormat(service.api, 'Formatted', 'weekly', weekly);
+      const bound = await withStoredKey(service, 'Birch');
+
+      const { status } = await bound.get('/feeds/template.csv?format=weekly&partner_name=Formatted');
+
+      expect(status).toBe(422);
     });
   });
 

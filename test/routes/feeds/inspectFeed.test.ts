@@ -1,4 +1,7 @@
+import { gzipSync } from 'node:zlib';
+import { encode } from 'iconv-lite';
 import type { ApiResponse } from '../../support/api-client';
+import { putFormat } from '../../support/formats';
 import { excelWorkbook, filesOfOtherFormats } from '../../support/samples';
 import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/requests';
 import { startTestService, type TestService } from '../../support/service';
@@ -590,6 +593,157 @@ describe('POST /feeds/inspect', () => {
     });
   });
 
+  describe('200, by a format:', () => {
+    const german = {
+      delimiter: ';',
+      encoding: 'windows-1252',
+      skip_lines: 1,
+      decimal_separator: ',',
+      columns: {
+        sku: { from: ['Nr'] },
+        product_name: { join: ['Name', 'Farbe'], with: ' ' },
+        price: { from: ['Preis'] },
+        currency: { value: 'EUR' },
+      },
+    };
+    const csv = 'Preise\nNr;Name;Farbe;Preis;Lager\nA;Hängematte;grün;1.299,00;5\nB;;;9,90;1\n';
+    const file = encode(csv, 'windows-1252');
+    beforeAll(async () => {
+      await putFormat(service.api, 'Acme Outdoor', 'german', german);
+      await putFormat(service.api, 'Defaulted', 'default', german);
+      await putFormat(service.api, 'Birch', 'theirs', german);
+    });
+
+    const under = (format: string, content: Content, options?: Parameters<typeof filePart>[1]) =>
+      send('/feeds/inspect', partnerPart(), fieldPart('format', format), filePart(content, options));
+
+    it.each([
+      ['plain', file, 'feed.csv'],
+      ['packed', gzipSync(file), 'feed.csv.gz'],
+      [
+        'packed in two members',
+        Buffer.concat([gzipSync(file.subarray(0, 30)), gzipSync(file.subarray(30))]),
+        'A.TSV.GZ',
+      ],
+    ])('shows what an upload with the format reads of a file: %s', async (_, content, fileName) => {
+      const { status, body } = await under('german', content, { fileName });
+
+      const header = (column_number: number, name: string, column: string | null) => ({
+        column_number,
+        header: name,
+        column,
+        confidence: column === null ? 0 : 1,
+        suggestion: null,
+      });
+      const loaded = values({ sku: 'A', product_name: 'Hängematte grün', price: '1299.00', currency: 'EUR' });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        accepted: true,
+        refusal: null,
+        hint: null,
+        inspected_bytes: file.length,
+        complete: true,
+        detected_encoding: 'windows-1252',
+        delimiter: ';',
+        decimal_separator: ',',
+        skip_lines: 1,
+        headers: [
+          header(1, 'Nr', 'sku'),
+          header(2, 'Name', 'product_name'),
+          header(3, 'Farbe', 'product_name'),
+          header(4, 'Preis', 'price'),
+          header(5, 'Lager', null),
+        ],
+        row_count: 2,
+        rows: [{ line: 3, row: 1, values: loaded }],
+        issue_counts: [{ code: 'missing_required', count: 1 }],
+        sample: [loaded],
+      });
+    });
+
+    it('finds the format of a partner that is named after the file', async () => {
+      const { body } = await send(
+        '/feeds/inspect',
+        fieldPart('format', 'german'),
+        filePart(file),
+        partnerPart(),
+      );
+
+      expect(body).toMatchObject({ accepted: true, row_count: 2 });
+    });
+
+    it('applies the format default only where it is named', async () => {
+      const ofDefaulted = (...fields: RawPart[]) =>
+        send('/feeds/inspect', partnerPart('Defaulted'), ...fields, filePart(file));
+
+      expect((await ofDefaulted()).body).toMatchObject({ refusal: 'CSV file must be UTF-8 encoded.' });
+      expect((await ofDefaulted(fieldPart('format', 'default'))).body).toMatchObject({ accepted: true });
+    });
+
+    const packed = gzipSync(file);
+    it.each<[string, string, Content, string]>([
+      ['the wrong encoding', 'standard', file, 'feed.csv'],
+      ['other headers', 'german', 'Artikel;Name\n1;2\n', 'feed.csv'],
+      ['no content', 'german', '', 'feed.csv'],
+      ['nothing but blanks', 'german', encode('\u00a0\n', 'windows-1252'), 'feed.csv'],
+      ['a name that is not CSV', 'german', file, 'feed.xlsx'],
+      ['gzip without the name', 'german', packed, 'feed.csv'],
+      ['the name without gzip', 'german', file, 'feed.csv.gz'],
+      ['a truncated member', 'german', packed.subarray(0, -6), 'feed.csv.gz'],
+      ['bytes behind the last member', 'german', Buffer.concat([packed, Buffer.from('x')]), 'feed.csv.gz'],
+      ['the wrong encoding, packed', 'standard', packed, 'feed.csv.gz'],
+      ['empty when unpacked', 'german', gzipSync(''), 'feed.csv.gz'],
+    ])(
+      'has the error of an upload with the format, for a file with %s',
+      async (_, format, content, fileName) => {
+        const { status, body } = await under(format, content, { fileName });
+        const upload = await send(
+          '/feeds/upload',
+          partnerPart(),
+          fieldPart('format', format),
+          filePart(content, { fileName }),
+        );
+
+        expect({ status, upload: upload.status }).toEqual({ status: 200, upload: 400 });
+        expect(body).toMatchObject({ accepted: false, refusal: upload.body.detail });
+      },
+    );
+  });
+
+  describe('200, of a packed file without a format:', () => {
+    const options = { fileName: 'feed.csv.gz', mediaType: 'application/gzip' };
+
+    it('detects what is in it, and says that an upload needs a format', async () => {
+      const csv = 'Artikelnummer;Bezeichnung\nA-1;Zelt\n';
+
+      expect(await inspect(gzipSync(csv), options)).toMatchObject({
+        refusal: 'Only CSV uploads are supported at this time.',
+        hint: {
+          code: 'gzip',
+          message: 'This is a gzip file: name a format in the upload, or unpack it first.',
+        },
+        inspected_bytes: csv.length,
+        complete: true,
+        encoding: 'utf-8',
+        suggested_format: { delimiter: ';', columns: { sku: { from: ['Artikelnummer'] } } },
+        sample: [values({ sku: 'A-1', product_name: 'Zelt' })],
+      });
+    });
+
+    it('names what is in it, if that is no table', async () => {
+      expect(await inspect(gzipSync(excelWorkbook()), options)).toMatchObject({
+        hint: { code: 'excel_workbook' },
+      });
+    });
+
+    it('says that it is broken', async () => {
+      expect(await inspect(gzipSync('sku,product_name\n').subarray(0, -4), options)).toMatchObject({
+        hint: { code: 'gzip', message: 'This gzip file is broken or not complete: pack the CSV file again.' },
+        complete: false,
+      });
+    });
+  });
+
   const refuses = (send: () => Promise<ApiResponse>, status: number, body: unknown) =>
     expectRefusal(service, send, status, body);
   const post = (body: string | Uint8Array, contentType = formType) =>
@@ -616,6 +770,15 @@ describe('POST /feeds/inspect', () => {
   describe('413', () => {
     it('rejects a file one byte over the upload limit, and accepts one at the limit', async () => {
       const file = (bytes: number) => filePart('sku,product_name\n'.padEnd(bytes, 'a,b\n'));
+      const tooLarge = { detail: `Uploaded file exceeds the limit of ${fileBytesMax} bytes.` };
+
+      await refuses(() => send('/feeds/inspect', partnerPart(), file(fileBytesMax + 1)), 413, tooLarge);
+      expect((await send('/feeds/inspect', partnerPart(), file(fileBytesMax))).status).toBe(200);
+    });
+
+    it('rejects a file that is one byte over the limit when it is unpacked', async () => {
+      const file = (bytes: number) =>
+        filePart(gzipSync('sku,product_name\n'.padEnd(bytes, 'a,b\n')), { fileName: 'feed.csv.gz' });
       const tooLarge = { detail: `Uploaded file exceeds the limit of ${fileBytesMax} bytes.` };
 
       await refuses(() => send('/feeds/inspect', partnerPart(), file(fileBytesMax + 1)), 413, tooLarge);
@@ -665,6 +828,32 @@ describe('POST /feeds/inspect', () => {
             input: null,
           },
         ],
+      ],
+    ])('refuses a form with %s, as the upload does', async (_, parts, detail) => {
+      await refuses(() => send('/feeds/inspect', ...parts), 422, { detail });
+      await refuses(() => send('/feeds/upload', ...parts), 422, { detail });
+    });
+
+    const ofFormat = (type: string, msg: string, input: string) => [
+      { type, loc: ['body', 'format'], msg, input },
+    ];
+    const unknownFormat = 'Input should be the name of a built-in format or of one of the partner';
+
+    it.each<[string, RawPart[], object[]]>([
+      [
+        'an unknown format',
+        [partnerPart(), fieldPart('format', 'none'), filePart()],
+        ofFormat('unknown_format', unknownFormat, 'none'),
+      ],
+      [
+        'the format of another partner, named after the file',
+        [fieldPart('format', 'theirs'), filePart(), partnerPart()],
+        ofFormat('unknown_format', unknownFormat, 'theirs'),
+      ],
+      [
+        'a format after the file',
+        [partnerPart(), filePart(), fieldPart('format', 'standard')],
+        ofFormat('field_after_file', 'Field must precede file', 'standard'),
       ],
     ])('refuses a form with %s, as the upload does', async (_, parts, detail) => {
       await refuses(() => send('/feeds/inspect', ...parts), 422, { detail });

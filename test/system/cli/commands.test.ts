@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import document from '../../../generated/openapi.json';
 import { runFeedCommand } from '../../support/commands';
@@ -294,6 +294,120 @@ describe('npm run feed -- orders', () => {
       '2 x TENT-2',
     ]);
     expect(JSON.parse((await feed('orders', '--json')).stdout)).toEqual(await bodyOf('/orders?limit=10'));
+  });
+});
+
+describe('npm run feed -- feeds', () => {
+  it('lists feeds with the state of their last runs, by filters and page', async () => {
+    const { feedId } = await service.api.loadFeed('sku,product_name,price\nA,Awl,1\nB,Bag,x\n', 'Dogwood');
+    const waiting = await service.api.uploadFeed('sku,product_name\nC,Cup\n', 'Dogwood');
+
+    const { code, stdout } = await feed('feeds', '--partner', 'Dogwood');
+
+    expect(code).toBe(0);
+    const time = expect.stringMatching(/^20.*Z$/);
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(/ {2,}/)),
+    ).toEqual([
+      ['feed', 'uploaded', 'partner', 'format', 'job', 'run', 'rows', 'skipped', 'file'],
+      [waiting.feedId, time, 'Dogwood', waiting.jobId, 'queued', 'feed.csv'],
+      [feedId, time, 'Dogwood', expect.stringMatching(/^JV/), 'completed', '2', '1', 'feed.csv'],
+    ]);
+    const page = await feed('feeds', '--partner', 'Dogwood', '--limit', '1');
+    const [, cursor] = /\n\nMore: --cursor (FD\d+)\n$/.exec(page.stdout)!;
+    const rest = await feed('feeds', '--partner', 'Dogwood', '--cursor', cursor!, '--json');
+    expect(JSON.parse(rest.stdout)).toEqual(await bodyOf(`/feeds?partner_name=Dogwood&cursor=${cursor}`));
+    const from = ['--uploaded-from', '2126-03-01T00:00:00Z'];
+    expect((await feed('feeds', ...from)).stdout).toBe('There are no feeds.\n');
+    const processed = await feed('feeds', '--partner', 'Dogwood', '--status', 'processed');
+    expect(processed.stdout).not.toContain(waiting.feedId);
+    expect(processed.stdout).toContain(feedId);
+  });
+});
+
+describe('npm run feed -- partners', () => {
+  it('lists partners with their products and last feeds, by the beginning of their names', async () => {
+    const { feedId } = await service.api.loadFeed('sku,product_name\nA,Awl\nB,Bag\n', 'Elm Works');
+    await service.api.loadFeed('sku,product_name\nA,Awl\n', 'Elm Yard');
+
+    const { code, stdout } = await feed('partners', '--name', 'elm', '--limit', '1');
+
+    expect(code).toBe(0);
+    const [head, first, , more] = stdout.split('\n');
+    expect(head!.split(/ {2,}/)).toEqual(['partner', 'products', 'feeds', 'last feed', 'last completed run']);
+    expect(first!.split(/ {2,}/)).toEqual(['Elm Works', '2', '1', feedId, expect.stringMatching(/^20.*Z$/)]);
+    expect(more).toBe("More: --cursor 'Elm Works'");
+    const rest = await feed('partners', '--name', 'elm', '--cursor', 'Elm Works', '--json');
+    expect(JSON.parse(rest.stdout)).toEqual(await bodyOf('/partners?q=elm&cursor=Elm%20Works'));
+    expect((await feed('partners', '--name', 'zz')).stdout).toBe('There are no partners.\n');
+  });
+});
+
+describe('npm run feed -- mend', () => {
+  const rules = ['--decimal-comma', 'price', '--set', 'brand=Acme'];
+
+  it('shows what the rules change and writes a new file, without a service', async () => {
+    const path = write(csv);
+    const output = join(createTestFolder(), 'mended.csv');
+
+    const { code, stdout } = await runFeedCommand(['mend', path, ...rules, '--output', output], {});
+
+    expect(code).toBe(0);
+    expect(stdout).toBe(`        1  --decimal-comma price
+        2  --set brand=Acme
+
+Changes:
+line  column  before    after    rule
+2     brand             Acme     --set brand=Acme
+3     price   1.299,00  1299.00  --decimal-comma price
+3     brand             Acme     --set brand=Acme
+
+Written to ${output}.
+`);
+    const { job } = await service.api.loadFeed(readFileSync(output), 'Mended');
+    expect(job).toMatchObject({ issue_counts: [], summary: { inserted: 2, skipped: 0 } });
+    expect(readFileSync(path, 'utf8')).toBe(csv);
+  });
+
+  it('writes nothing without --output, and shows the first changes', async () => {
+    const { code, stdout } = await feed('mend', write(csv), ...rules, '--changes', '1', '--json');
+
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      output: null,
+      rules: [
+        { rule: '--decimal-comma price', changes: 1 },
+        { rule: '--set brand=Acme', changes: 2 },
+      ],
+      changes: [{ line: 2, column: 'brand', before: '', after: 'Acme', rule: '--set brand=Acme' }],
+    });
+  });
+
+  it('mends rejects, which then load', async () => {
+    const rejects = join(createTestFolder(), 'rejects.csv');
+    await feed('rejects', jobId, '--output', rejects);
+    const output = join(createTestFolder(), 'mended.csv');
+
+    expect((await feed('mend', rejects, '--decimal-comma', 'price', '--output', output)).code).toBe(0);
+
+    const { job } = await service.api.loadFeed(readFileSync(output), 'Mended Rejects');
+    expect(job).toMatchObject({ issue_counts: [], summary: { inserted: 1, skipped: 0 } });
+  });
+
+  it('exits with 2 and leaves a file that exists, and no part of one that it cannot write', async () => {
+    const path = write(csv);
+    const nowhere = join(createTestFolder(), 'new.csv');
+
+    const itself = await feed('mend', path, ...rules, '--output', path);
+    const unknown = await feed('mend', path, '--decimal-comma', 'cost', '--output', nowhere);
+
+    expect(itself).toMatchObject({ code: 2, stderr: expect.stringContaining('it exists already.') });
+    expect(readFileSync(path, 'utf8')).toBe(csv);
+    expect(unknown).toMatchObject({ code: 2, stderr: 'The file has no column cost.\n' });
+    expect(existsSync(nowhere)).toBe(false);
   });
 });
 

@@ -1,0 +1,117 @@
+import { open, unlink, type FileHandle } from 'node:fs/promises';
+import { exitCodes, UsageFailure } from './failures';
+import { openFeedFile } from './feed-file';
+import { parseRules, type CellChange, type MendOptions } from './mend-rules';
+import { countText, printable, printableJson } from './printable';
+import { linesText } from './report';
+import type { LocalWork } from './session';
+import { textTable } from './table';
+
+interface MendResult {
+  /** The new file; null: none was asked for. */
+  output: string | null;
+  /** Number of changes per rule, as declared. */
+  rules: { rule: string; changes: number }[];
+  /** The first changes. */
+  changes: CellChange[];
+}
+
+/** Applies rules to a file, shows what they change, and writes a new file. It never writes to one that exists. */
+export function mend(
+  path: string,
+  options: MendOptions & { output?: string; delimiter?: string; encoding: string; changes: number },
+): LocalWork {
+  return async ({ view, json }) => {
+    const { output, changes: shown } = options;
+    const rules = parseRules(options);
+    const counts = new Map(rules.map(({ name }) => [name, 0]));
+    const first: CellChange[] = [];
+    const note = (changes: CellChange[]) => {
+      for (const change of changes) {
+        counts.set(change.rule, counts.get(change.rule)! + 1);
+        if (first.length < shown) first.push(change);
+      }
+    };
+    const file = await openFeedFile(path);
+    try {
+      // Loaded here: other commands start without these packages.
+      const { mendFile } = await import('./mend-file.js');
+      const mended = mendFile(ownPieces(file.read()!), options, rules, note);
+      if (output === undefined) for await (const _ of mended);
+      else await writeNew(output, mended);
+    } finally {
+      await file.close();
+    }
+    const result: MendResult = {
+      output: output ?? null,
+      rules: [...counts].map(([rule, changes]) => ({ rule, changes })),
+      changes: first,
+    };
+    view.clear();
+    process.stdout.write(json ? `${printableJson(result)}\n` : mendReport(result));
+    return exitCodes.done;
+  };
+}
+
+/** The source reuses its buffer. */
+async function* ownPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) yield Buffer.from(piece);
+}
+
+/** Number of bytes that are written at once: rows are small. */
+const blockBytes = 64 * 1024;
+
+/** Writes a new file, and removes it when that fails. @throws UsageFailure if it exists or cannot be written */
+async function writeNew(path: string, pieces: AsyncIterable<Buffer>): Promise<void> {
+  const file = await open(path, 'wx').catch((error: unknown) => {
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    const reason = isThere ? 'it exists already' : printable((error as Error).message);
+    throw new UsageFailure(`${printable(path)} cannot be written: ${reason}.`);
+  });
+  try {
+    await writeAll(file, pieces);
+    await file.close();
+  } catch (error) {
+    await file.close();
+    await unlink(path);
+    throw error;
+  }
+}
+
+async function writeAll(file: FileHandle, pieces: AsyncIterable<Buffer>): Promise<void> {
+  let block: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    block.push(piece);
+    bytes += piece.length;
+    if (bytes < blockBytes) continue;
+    await file.writeFile(Buffer.concat(block));
+    block = [];
+    bytes = 0;
+  }
+  await file.writeFile(Buffer.concat(block));
+}
+
+function mendReport({ output, rules, changes }: MendResult): string {
+  const total = rules.reduce((sum, each) => sum + each.changes, 0);
+  const lines = rules.map(({ rule, changes }) => `${countText(changes).padStart(9)}  ${rule}`);
+  const first =
+    changes.length < total ? `The first ${changes.length} of ${countText(total)} changes:` : 'Changes:';
+  const written =
+    output === null ? 'Nothing is written: --output names the new file.' : `Written to ${output}.`;
+  const table = changes.length > 0 ? `\n${first}\n${changeTable(changes)}` : '';
+  return `${linesText(lines)}${table}\n${printable(written)}\n`;
+}
+
+function changeTable(changes: readonly CellChange[]): string {
+  return textTable(
+    [
+      ['line', 11],
+      ['column', 20],
+      ['before', 30],
+      ['after', 30],
+    ],
+    'rule',
+    changes.map(({ line, column, before, after, rule }) => [String(line), column, before, after, rule]),
+  );
+}

@@ -1,0 +1,129 @@
+import { stringify } from 'csv-stringify/sync';
+import { clean } from './clean-cell';
+import { productColumns, type ProductColumn } from './columns';
+import { canEncode, encodeText } from './encode-text';
+import type { ColumnSource, FormatDefinition } from './format-definition';
+import { comparable, FormatReading, resolveFormat } from './format-reading';
+import type { Delimiter } from './delimiter';
+
+/** Values of a product as texts, cleaned; null: none. */
+export type WrittenValues = Record<ProductColumn, string | null>;
+
+/** What the format cannot say: it would be read back as another value. */
+export class UnwritableValue {
+  constructor(
+    readonly column: ProductColumn,
+    readonly reason: string,
+  ) {}
+}
+
+/**
+ * Writes products as a file of a format, which reads it back with the same values.
+ *
+ * A column is written under its first name; a join into its first column; of several words for an availability, the first one.
+ * Without a column for the currency, it follows the price. Records must be written in their order.
+ */
+export class FormatWriter {
+  private readonly headers: string[] = [];
+  private readonly positions: [column: ProductColumn, position: number][];
+  private readonly fieldCount: number;
+  /** Our words of an availability to theirs. */
+  private readonly words: ReadonlyMap<string, string>;
+  private readonly reading: FormatReading;
+  private readonly delimiter: Delimiter;
+
+  constructor(private readonly definition: FormatDefinition) {
+    this.delimiter = (definition.delimiter ?? ',') as Delimiter;
+    this.positions = productColumns.flatMap((column) => {
+      const position = this.placeOf(definition.columns[column]);
+      return position === undefined ? [] : [[column, position] as [ProductColumn, number]];
+    });
+    this.fieldCount = Math.max(0, ...this.positions.map(([, position]) => position + 1));
+    const words = Object.entries(definition.availability ?? {}).map(
+      ([theirs, ours]) => [ours, theirs] as const,
+    );
+    // Of equal keys, the last one stays.
+    this.words = new Map(words.reverse());
+    const names = this.headers.map(comparable);
+    const place = { delimiter: this.delimiter, preamble: { lines: 0, bytes: 0 } };
+    const resolved = resolveFormat(definition, place, (header) => {
+      const position = names.indexOf(comparable(header));
+      return position === -1 ? undefined : position;
+    });
+    this.reading = new FormatReading(resolved);
+  }
+
+  /** Returns what precedes the records: the lines that are skipped, blank, and the header row, if the format has one. */
+  beginning(): Buffer {
+    const { skip_lines: skipped = 0, encoding, header } = this.definition;
+    // Spreadsheets know UTF-16 by its mark only.
+    const mark = encoding?.startsWith('utf-16') ? '\ufeff' : '';
+    const row = header === false ? '' : this.text([this.headers]);
+    return encodeText(mark + '\n'.repeat(skipped) + row, encoding);
+  }
+
+  /** Returns the cells of a product. @returns UnwritableValue if they would be read as another product */
+  checkedCells(values: WrittenValues): string[] | UnwritableValue {
+    const cells = this.cells(values);
+    const { encoding } = this.definition;
+    const foreign = this.positions.find(
+      ([, position]) => !canEncode(cells[position]! + (this.headers[position] ?? ''), encoding),
+    );
+    if (foreign) return new UnwritableValue(foreign[0], `has characters that ${encoding} does not have`);
+    const record = { field: (position: number) => cells[position] };
+    if (!this.reading.begin(record))
+      return new UnwritableValue('sku', 'is in a row that the format leaves out');
+    for (const column of this.reading.columns) {
+      const read = clean[column](this.reading.cell(record, column) ?? '');
+      if (spaceless(column, read) !== spaceless(column, this.expected(values, column))) {
+        return new UnwritableValue(column, 'would be read as another value');
+      }
+    }
+    return cells;
+  }
+
+  /** Returns the cells of a product, whatever they would be read as. */
+  cells(values: WrittenValues): string[] {
+    const cells = new Array<string>(this.fieldCount).fill('');
+    for (const [column, position] of this.positions) cells[position] = this.textOf(values, column) ?? '';
+    return cells;
+  }
+
+  /** Writes records, as they are encoded. */
+  records(records: string[][]): Buffer {
+    return encodeText(this.text(records), this.definition.encoding);
+  }
+
+  private textOf(values: WrittenValues, column: ProductColumn): string | null {
+    if (column === 'availability') return this.words.get(values.availability ?? '') ?? values.availability;
+    if (column !== 'price') return values[column];
+    const price = this.expected(values, 'price');
+    return this.definition.decimal_separator === ',' ? (price?.replace('.', ',') ?? null) : price;
+  }
+
+  /** Returns what is to be read back: the price with its currency, where that has no column. */
+  private expected(values: WrittenValues, column: ProductColumn): string | null {
+    const { price, currency } = values;
+    if (column !== 'price' || price === null || currency === null || this.definition.columns.currency)
+      return values[column];
+    return `${price} ${currency}`;
+  }
+
+  /** Finds the position of a column, and adds its header. @returns undefined where no cell has the column */
+  private placeOf({ from, join, position }: ColumnSource = {}): number | undefined {
+    if (position !== undefined) return position - 1;
+    const [header] = from ?? join ?? [];
+    if (header === undefined) return undefined;
+    const known = this.headers.findIndex((each) => comparable(each) === comparable(header));
+    return known === -1 ? this.headers.push(header) - 1 : known;
+  }
+
+  /** A line break of any kind is within quotes. */
+  private text(records: string[][]): string {
+    return stringify(records, { delimiter: this.delimiter, quoted_match: /[\r\n]/ });
+  }
+}
+
+/** A price with decimal comma is read without the blank before its currency. */
+const spaceless = (column: ProductColumn, text: string | null) =>
+  column === 'price' ? text?.replace(' ', '') : text;

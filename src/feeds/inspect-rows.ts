@@ -1,0 +1,121 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import { RecordExtractor } from '../etl/extract';
+import { headerIssues, reportedNames } from '../etl/header-issues';
+import { skuIssue } from '../etl/reject-staged';
+import { keepLastRow } from '../etl/repeated-skus';
+import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from '../etl/row-issues';
+import { FeedFailure } from '../etl/run-result';
+import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
+import type { NamedHeader } from '../feed-format/header';
+
+/** Bytes parsed before yielding to the event loop: all of them take up to a second. */
+const inspectChunkBytes = 16 * 1024;
+
+const inspectRowsMax = 10;
+
+const inspectIssuesMax = 100;
+
+export interface InspectedRow {
+  line: number;
+  row: number;
+  values: LoadableValues & { product_name: string };
+}
+
+export interface InspectedRows {
+  rowCount: number;
+  rows: InspectedRow[];
+  issues: RowIssue[];
+  issueCounts: RowIssueCount[];
+  runFailure: string | null;
+}
+
+export const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
+
+/** Bounds memory: one inspection parses at a time. */
+const oneAtATime = pLimit(1);
+
+type PlacedOutcome = RowOutcome & { place: RecordPlace };
+
+/** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
+export function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
+  return oneAtATime(() => transformRows(bytes, complete, header));
+}
+
+async function transformRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
+  const log = new RowIssueLog();
+  /** By sku, in file order. */
+  const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
+  const superseded: { place: RecordPlace; sku: string }[] = [];
+  let rowCount = 0;
+  const addRow = ({ place, values, issues = [] }: PlacedOutcome): void => {
+    rowCount++;
+    for (const issue of issues) log.add(issue);
+    if (!values) return;
+    const { sku } = values;
+    const earlier = keepLastRow(loaded, sku, { place, values });
+    if (earlier) superseded.push({ place: earlier.place, sku });
+  };
+  let pending: PlacedOutcome | undefined;
+  const extractor = new RecordExtractor<never>(
+    header,
+    (place, text) => {
+      const names = header.reading ? reportedNames(header, text) : header.names;
+      for (const issue of headerIssues(place, names, undefined)) log.add(issue);
+      return null;
+    },
+    (record) => {
+      if (pending) addRow(pending);
+      const { line, lastLine, row } = record;
+      pending = { place: { line, lastLine, row }, ...transformRecord(record, header) };
+      return null;
+    },
+  );
+  const runFailure = await failureOf(extractor, bytes);
+  // An unclosed quote begins after this row: the row is complete.
+  const isWhole = complete || runFailure !== null;
+  if (isWhole && pending) addRow(pending);
+  const columnNumber = (header.positions.sku ?? 0) + 1;
+  for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
+    log.add(skuIssue('duplicate_sku', place, sku, columnNumber));
+  }
+  return {
+    rowCount,
+    rows: [...loaded.values()]
+      .slice(0, inspectRowsMax)
+      .map(({ place: { line, row }, values }) => ({ line, row, values: values as InspectedRow['values'] })),
+    issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
+    issueCounts: log.countsByCode,
+    // In a truncated file, the rest may close the quote.
+    runFailure: complete ? runFailure : null,
+  };
+}
+
+async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {
+  try {
+    for await (const _ of extractor.read(inChunks(bytes)));
+    return null;
+  } catch (error) {
+    if (!(error instanceof FeedFailure)) throw error;
+    return error.message;
+  }
+}
+
+async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += inspectChunkBytes) {
+    await nextTurn();
+    yield bytes.subarray(at, at + inspectChunkBytes);
+  }
+}
+
+function inFileOrder(issues: RowIssue[]): RowIssue[] {
+  return issues.sort((a, b) => a.severity.localeCompare(b.severity) || a.line - b.line);
+}
+
+/** Number of products in the sample. */
+const sampleProducts = 5;
+
+/** Returns the first products of rows. */
+export function sampleOf({ rows }: InspectedRows): InspectedRow['values'][] {
+  return rows.slice(0, sampleProducts).map(({ values }) => values);
+}

@@ -1,0 +1,208 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { decode, encode } from 'iconv-lite';
+import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/decode-text';
+import { canEncode, encodeText } from '../../src/feed-format/encode-text';
+import { MalformedGzip, unpack } from '../../src/feed-format/unpack';
+import { fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { chunksOf } from '../support/formatted';
+
+/** Encodings and the second implementation of each: the platform's, or the library at once where the platform's differs. */
+const references: [Encoding, (bytes: Buffer) => string][] = [
+  ...(['utf-8', 'utf-16le', 'utf-16be'] as const).map((encoding): [Encoding, (bytes: Buffer) => string] => [
+    encoding,
+    (bytes) => new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes),
+  ]),
+  ...(
+    [
+      'windows-1250',
+      'windows-1251',
+      'windows-1252',
+      'windows-1254',
+      'iso-8859-1',
+      'iso-8859-2',
+      'iso-8859-15',
+      'shift_jis',
+      'euc-jp',
+      'euc-kr',
+      'gb18030',
+      'big5',
+    ] as const
+  ).map((encoding): [Encoding, (bytes: Buffer) => string] => [
+    encoding,
+    (bytes) => {
+      const text = decode(bytes, encoding, { stripBOM: false });
+      if (text.includes('\ufffd') || !text.isWellFormed()) throw new TypeError('no character');
+      return text;
+    },
+  ]),
+];
+
+/** Decodes bytes that come in chunks of these sizes. @returns undefined if they are no text */
+function decodeChunks(bytes: Buffer, sizes: number[], encoding: Encoding) {
+  const decoder = new FileDecoder(encoding, true);
+  try {
+    const parts = chunksOf(bytes, ...sizes).map((chunk) => Buffer.from(decoder.write(chunk)));
+    return { text: Buffer.concat([...parts, decoder.end()]), offsets: decoder.offsets };
+  } catch (error) {
+    if (!(error instanceof UndecodableText)) throw error;
+    return undefined;
+  }
+}
+
+function decodeAtOnce(bytes: Buffer, decodeAll: (bytes: Buffer) => string): string | undefined {
+  try {
+    return decodeAll(bytes);
+  } catch (error) {
+    // The platform's is of another realm than that of the tests.
+    if ((error as Error).name !== 'TypeError') throw error;
+    return undefined;
+  }
+}
+
+const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 });
+const anyText = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(
+      'a',
+      ',',
+      ';',
+      '\n',
+      '\r',
+      '"',
+      '\0',
+      'é',
+      'ß',
+      '€',
+      'ž',
+      'ж',
+      '茶',
+      '한',
+      '臺',
+      'ア',
+      '\u{20000}',
+      '😀',
+    ),
+    fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
+  ),
+  maxLength: 40,
+});
+const damage = fc.option(fc.tuple(fc.nat(200), fc.integer({ min: 0, max: 255 })), { freq: 2 });
+
+/** Sets a byte. */
+function damaged(bytes: Buffer, how: [at: number, byte: number] | null): Buffer {
+  const changed = Buffer.from(bytes);
+  if (how && changed.length > 0) changed[how[0] % changed.length] = how[1];
+  return changed;
+}
+
+it(
+  'texts of any encoding, in chunks of any size, are those of a second decoder, and each line leads back to its bytes',
+  () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...references),
+        anyText,
+        damage,
+        sizes,
+        ([encoding, decodeAll], text, how, chunks) => {
+          const bytes = damaged(encode(text, encoding, { addBOM: false }), how);
+
+          const decoded = decodeChunks(bytes, chunks, encoding);
+
+          const expected = decodeAtOnce(bytes, decodeAll);
+          expect({ encoding, text: decoded?.text.toString() }).toEqual({ encoding, text: expected });
+          if (!decoded || expected === undefined) return;
+          const lines = [...decoded.text.toString().matchAll(/[\r\n]/g)].map(({ index }) => index + 1);
+          for (const end of lines) {
+            const before = decoded.text.toString().slice(0, end);
+            const source = decoded.offsets.sourceOf(Buffer.byteLength(before));
+            expect(decodeAll(bytes.subarray(0, source))).toBe(before);
+          }
+        },
+      ),
+      fuzzFor('the decoders'),
+    );
+  },
+  fuzzTimeout,
+);
+
+it(
+  'a text that an encoding can hold is read back as it was written, and no other one is written',
+  () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...references), anyText, sizes, ([encoding], text, chunks) => {
+        fc.pre(text.isWellFormed());
+        const bytes = encodeText(text, encoding);
+
+        const readBack = decodeChunks(bytes, chunks, encoding)?.text.toString();
+
+        expect({ encoding, text, isHeld: canEncode(text, encoding) }).toEqual({
+          encoding,
+          text,
+          isHeld: readBack === text,
+        });
+      }),
+      fuzzFor('the encoders'),
+    );
+  },
+  fuzzTimeout,
+);
+
+async function unpackChunks(bytes: Buffer, chunks: number[]): Promise<Buffer | undefined> {
+  async function* source(): AsyncGenerator<Buffer> {
+    for (const chunk of chunksOf(bytes, ...chunks)) {
+      await Promise.resolve();
+      yield chunk;
+    }
+  }
+  const parts: Buffer[] = [];
+  try {
+    for await (const part of unpack(source(), true)) parts.push(part);
+    return Buffer.concat(parts);
+  } catch (error) {
+    if (!(error instanceof MalformedGzip)) throw error;
+    return undefined;
+  }
+}
+
+/** @returns undefined for a broken file */
+function unpackAtOnce(bytes: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+it(
+  'gzip files of any members, damaged or not, in chunks of any size, are unpacked as by the platform at once, or refused',
+  async () => {
+    const member = fc.tuple(fc.string({ maxLength: 60 }), fc.integer({ min: 0, max: 9 }));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(member, { minLength: 1, maxLength: 4 }),
+        damage,
+        fc.option(fc.nat(80), { freq: 2 }),
+        sizes,
+        async (members, how, cut, chunks) => {
+          const whole = Buffer.concat(members.map(([text, level]) => gzipSync(text, { level })));
+          const bytes = damaged(
+            cut === null ? whole : whole.subarray(0, Math.max(1, whole.length - cut)),
+            how,
+          );
+
+          const unpacked = await unpackChunks(bytes, chunks);
+
+          const isWhole = bytes.equals(whole);
+          if (isWhole) expect(unpacked?.toString()).toBe(members.map(([text]) => text).join(''));
+          // The platform ignores what follows the last member: what is refused here may be unpacked there.
+          if (unpacked) expect(unpackAtOnce(bytes)?.equals(unpacked)).toBe(true);
+          if (!unpackAtOnce(bytes)) expect(unpacked).toBeUndefined();
+        },
+      ),
+      fuzzFor('the unpacker'),
+    );
+  },
+  fuzzTimeout,
+);
