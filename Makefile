@@ -19,7 +19,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release fuzz schemathesis mock bench bench-release bench-peers week load audit clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release fuzz schemathesis mock bench bench-release bench-peers week load audit backup restore clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,12 @@ mock: node_modules/.installed-all ## serve the document's examples with Prism on
 
 audit: ## ask the registry for known vulnerabilities of what ships (needs one that answers that)
 	npm audit --omit=dev
+
+backup: dist/.built ## copy database, raw files and key of `make run`, also while it runs (TO=folder)
+	@npm run --silent admin -- backup $(if $(TO),'$(TO)')
+
+restore: dist/.built ## restore a backup into an empty or new data folder (FROM=folder DATA_DIR=folder)
+	@npm run --silent admin -- restore $(if $(FROM),'$(FROM)')
 
 clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 to only show them)
 	@npm run --silent admin -- objects clean $(if $(DRY_RUN),--dry-run)

@@ -1,4 +1,5 @@
 import { CommandLine } from '../shared/command-line';
+import { addBackup } from './backup';
 import { addKeys } from './keys';
 import { addObjects } from './objects';
 import { addOrders } from './orders';
@@ -15,6 +16,7 @@ export function adminProgram(): CommandLine {
   // Deprecated: `npm run keys -- webhooks`.
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
+  addBackup(program);
   addObjects(program);
   addOrders(program);
   addPartners(program);
