@@ -50,6 +50,14 @@ describe('compose.yaml', () => {
     expect(service.environment.AWS_SECRET_ACCESS_KEY).toMatch(/^\$\{S3_SECRET_KEY:\?/);
   });
 
+  it('has retention rules, the same in all processes: any of them may prune', () => {
+    for (const [name, service] of ours) {
+      const { retention } = configOf(environmentOf(service));
+      expect([name, retention]).toEqual([name, { rowIssueDays: 90, historyDays: 400 }]);
+      expect(service.environment).toHaveProperty('HISTORY_RETENTION_DAYS');
+    }
+  });
+
   it('requires every secret from the environment, and .env.example names them', () => {
     const asked = new Set([...read('compose.yaml').matchAll(variable)].map(([, name]) => name));
 
