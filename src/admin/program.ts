@@ -1,5 +1,6 @@
 import { CommandLine } from '../shared/command-line';
 import { addBackup } from './backup';
+import { addDatabase } from './database';
 import { addKeys } from './keys';
 import { addObjects } from './objects';
 import { addOrders } from './orders';
@@ -17,6 +18,7 @@ export function adminProgram(): CommandLine {
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
   addBackup(program);
+  addDatabase(program);
   addObjects(program);
   addOrders(program);
   addPartners(program);
