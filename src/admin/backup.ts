@@ -69,14 +69,10 @@ async function requireNewFolder(to: string, dataDir: string): Promise<void> {
 async function createUnfinished(to: string): Promise<string> {
   const unfinished = `${to}.unfinished`;
   await mkdir(dirname(to), { recursive: true });
-  try {
-    await mkdir(unfinished, { mode: 0o700 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new Error(`Another backup writes ${unfinished}, or was interrupted: then delete it.`, {
-      cause: error,
-    });
+  if (existsSync(unfinished)) {
+    throw new Error(`Another backup writes ${unfinished}, or was interrupted: then delete it.`);
   }
+  await mkdir(unfinished, { mode: 0o700 });
   return unfinished;
 }
 

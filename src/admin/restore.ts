@@ -73,12 +73,8 @@ async function requireEmpty(dataDir: string): Promise<string> {
 
 async function createFolder(unfinished: string): Promise<void> {
   await mkdir(dirname(unfinished), { recursive: true });
-  try {
-    await mkdir(unfinished, { mode: 0o755 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new Error(`Another restore writes ${unfinished}, or was interrupted: then delete it.`, {
-      cause: error,
-    });
+  if (existsSync(unfinished)) {
+    throw new Error(`Another restore writes ${unfinished}, or was interrupted: then delete it.`);
   }
+  await mkdir(unfinished, { mode: 0o755 });
 }

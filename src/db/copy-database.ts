@@ -32,7 +32,8 @@ export type CopiedTables = Record<string, number>;
  * Copies all data of the service from one database to another one, perhaps of another major version of PostgreSQL: in one snapshot
  * of the source and one transaction of the target, so that a failure leaves the target as it was.
  *
- * Triggers do not fire: what they would add is copied too.
+ * Triggers do not fire, as what they would add is copied too; but for those that let the sums of sales be computed anew: they
+ * are those of another server.
  * @param target - a session of a superuser on a database with the same schema, and without data
  * @throws Error when the schemas differ, or the target has data
  */

@@ -60,7 +60,7 @@ async function startOlderServer(): Promise<string> {
     const { jobId, feedId } = await before.api.loadFeed(csv);
     await before.api.loadFeed(csv.replace('5,', '6,'));
     const items = [{ product_id: 'PR00001', quantity: 2 }];
-    await before.api.post('/orders', { partner_name: 'Acme', items });
+    await before.api.post('/orders', { partner_name: 'Acme Outdoor', items });
 
     const dataDir = join(createTestFolder(), 'data');
     await (await startService({ env: { DATA_DIR: dataDir } })).stop();
@@ -88,7 +88,7 @@ async function startOlderServer(): Promise<string> {
     }
     expect((await after.api.get(`/feeds/${feedId}/raw`)).status).toBe(200);
     expect((await after.api.loadFeed(csv.replace('5,', '7,'))).feedId).toBe('FD00003');
-    await after.api.post('/orders', { partner_name: 'Acme', items });
+    await after.api.post('/orders', { partner_name: 'Acme Outdoor', items });
     const { body } = await after.api.get('/analytics/sales-by-partner');
     expect(body.results).toMatchObject([{ units_sold: 4, total_sales: '26.00' }]);
     expect(await runAdmin({ DATA_DIR: dataDir }, 'sales', 'verify')).toMatchObject({ code: 0 });

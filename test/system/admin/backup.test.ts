@@ -46,8 +46,8 @@ async function checkFeeds({ api }: ServiceProcess): Promise<number> {
     const raw = await api.get(`/feeds/${feed_id}/raw`);
     expect([feed_id, raw.status]).toEqual([feed_id, 200]);
   }
-  const completed = feeds.filter(({ status }) => status === 'completed').length;
-  expect((await api.get('/partners/Acme')).body).toMatchObject({ products: 2 * completed });
+  const loaded = feeds.filter(({ status }) => status === 'processed').length;
+  expect((await api.get('/partners/Acme%20Outdoor')).body).toMatchObject({ products: 2 * loaded });
   return feeds.length;
 }
 

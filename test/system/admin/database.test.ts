@@ -5,16 +5,16 @@ import type { Database } from '../../../src/db/database';
 
 const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,NA,EUR\n';
 
-/** The rows of all tables, as text, without those that a running service changes on its own. */
+/** The rows of all tables, as text, without what belongs to a server: of orders, the transaction. */
 async function contentOf(db: Database): Promise<Record<string, string[]>> {
   const tables = await db('pg_tables').where('schemaname', 'public').orderBy('tablename').pluck('tablename');
   const content: Record<string, string[]> = {};
-  for (const table of tables.filter((name) => !name.includes('migrations'))) {
+  for (const table of tables.filter((name) => !/migrations|^sales_changes$/.test(name))) {
     const { rows } = await db.raw<{ rows: { text: string }[] }>(
       'select cast(each as text) as text from ?? as each order by 1',
       [table],
     );
-    content[table] = rows.map(({ text }) => text);
+    content[table] = rows.map(({ text }) => (table === 'orders' ? text.replace(/,\d+\)$/, '') : text));
   }
   return content;
 }
@@ -34,7 +34,7 @@ describe('the command that copies a database', () => {
     await source.api.loadFeed(csv);
     await source.api.loadFeed(csv.replace('5,', '6,'));
     await source.api.post('/orders', {
-      partner_name: 'Acme',
+      partner_name: 'Acme Outdoor',
       items: [{ product_id: 'PR00001', quantity: 1 }],
     });
     const target = await createTestDatabase();
