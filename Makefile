@@ -18,7 +18,7 @@ node_package = node-$(shell node -p 'process.platform + "-" + process.arch')
 
 # What differs between them: decoders, streams, threads, processes, HTTP.
 node_tests := test/unit test/routes/feeds/uploadFeed test/routes/jobs/runJob test/routes/products/listProducts \
-	test/etl/formats test/system/process test/system/runs test/system/cli
+	test/runs/formatted test/system/process test/system/runs test/system/cli
 
 # What the service is compared with has packages of its own.
 peers := scripts/bench/peers
