@@ -43,7 +43,9 @@ async function startOlderServer(): Promise<string> {
   await run(join(older!, 'initdb'), ['--pgdata', cluster, ...args], options);
   const control = (...what: string[]) =>
     run(join(older!, 'pg_ctl'), ['--pgdata', cluster, '--wait', '--silent', ...what], options);
-  afterFile(async () => void (await control('stop', '--mode', 'immediate')));
+  afterFile(async () => {
+    await control('stop', '--mode', 'immediate');
+  });
   const settings = `-c listen_addresses= -c unix_socket_directories=${cluster} -c fsync=off`;
   await control('start', '--log', join(cluster, 'start.log'), '--options', settings);
   const client = new Client({ host: cluster, user: 'postgres', database: 'postgres' });

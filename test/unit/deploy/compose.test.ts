@@ -50,12 +50,9 @@ describe('compose.yaml', () => {
     expect(service.environment.AWS_SECRET_ACCESS_KEY).toMatch(/^\$\{S3_SECRET_KEY:\?/);
   });
 
-  it('has retention rules, the same in all processes: any of them may prune', () => {
-    for (const [name, service] of ours) {
-      const { retention } = configOf(environmentOf(service));
-      expect([name, retention]).toEqual([name, { rowIssueDays: 90, historyDays: 400 }]);
-      expect(service.environment).toHaveProperty('HISTORY_RETENTION_DAYS');
-    }
+  it.each(ours)('%s has the retention rules of all processes: any of them may prune', (_, service) => {
+    expect(configOf(environmentOf(service)).retention).toEqual({ rowIssueDays: 90, historyDays: 400 });
+    expect(service.environment).toHaveProperty('HISTORY_RETENTION_DAYS');
   });
 
   it('requires every secret from the environment, and .env.example names them', () => {
