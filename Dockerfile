@@ -1,7 +1,7 @@
 # The service as an image: API, worker, migration and the operator's commands. docs/how-to/deploy.md tells how to run it.
 
 # Debian, which the tests run on as well: Node.js publishes no tested builds for the C library of Alpine.
-ARG NODE_IMAGE=node:20.20.2-bookworm-slim
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

@@ -12,6 +12,14 @@ last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 # The tests that make up their input for as long as they are told.
 fuzzed := test/hostile/fuzz-csv test/hostile/fuzz-formats test/hostile/fuzz-multipart test/etl/manual-changes test/etl/unchanged/record-digests
 
+# The supported versions of Node.js, the newest LTS last; package.json has the oldest.
+node_versions := 20 22 24
+node_package = node-$(shell node -p 'process.platform + "-" + process.arch')
+
+# What differs between them: decoders, streams, threads, processes, HTTP.
+node_tests := test/unit test/routes/feeds/uploadFeed test/routes/jobs/runJob test/routes/products/listProducts \
+	test/runs/formatted test/system/process test/system/runs test/system/cli
+
 # What the service is compared with has packages of its own.
 peers := scripts/bench/peers
 
@@ -19,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release fuzz schemathesis mock bench bench-release bench-peers week load audit clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes fuzz schemathesis mock bench bench-release bench-peers week load audit backup restore clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +55,7 @@ test-system: node_modules/.installed-all dist/.built ## run the tests of process
 
 test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer: whole matrices, last release, fuzzers
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest --selectProjects more
-	$(MAKE) --no-print-directory test-partitioned fuzz
+	$(MAKE) --no-print-directory test-partitioned fuzz test-nodes
 
 test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest test/more/release
@@ -57,6 +65,14 @@ test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer
 
 test-partitioned: node_modules/.installed-all dist/.built ## run routes, ETL and concurrency with products in four partitions (FILES=…)
 	TEST_PARTITIONS=4 $(BIN)/jest --selectProjects api system --testPathPatterns 'test/($(or $(FILES),routes|etl|runs|faults))/'
+
+# Tests start processes by the path of their own Node.js: all of them have its version.
+test-nodes: node_modules/.installed-all dist/.built $(node_versions:%=dist/node-%/.installed) ## run tests on each supported version of Node.js (NODES='20 24', FILES='unit routes')
+	@for version in $(or $(NODES),$(node_versions)); do \
+		PATH="$(CURDIR)/dist/node-$$version/node_modules/$(node_package)/bin:$$PATH"; \
+		echo "Node.js $$(node --version)"; \
+		$(BIN)/jest --testPathPatterns $(or $(FILES:%=test/%),$(node_tests)) || exit 1; \
+	done
 
 fuzz: node_modules/.installed-all dist/.built ## make up hostile files and forms for longer (SECONDS=n for each property, FUZZ_SEED=n to repeat)
 	FUZZ_SECONDS=$(or $(SECONDS),30) $(BIN)/jest $(fuzzed)
@@ -119,6 +135,12 @@ mock: node_modules/.installed-all ## serve the document's examples with Prism on
 audit: ## ask the registry for known vulnerabilities of what ships (needs one that answers that)
 	npm audit --omit=dev
 
+backup: dist/.built ## copy database, raw files and key of `make run`, also while it runs (TO=folder)
+	@npm run --silent admin -- backup $(if $(TO),'$(TO)')
+
+restore: dist/.built ## restore a backup into an empty or new data folder (FROM=folder DATA_DIR=folder)
+	@npm run --silent admin -- restore $(if $(FROM),'$(FROM)')
+
 clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 to only show them)
 	@npm run --silent admin -- objects clean $(if $(DRY_RUN),--dry-run)
 
@@ -147,6 +169,11 @@ dist/last-release/.built: | node_modules/.installed-all
 	git archive $(last_release) | tar -x -C dist/last-release
 	ln -s ../../node_modules dist/last-release/node_modules
 	$(BIN)/tsc -p dist/last-release/tsconfig.build.json
+	touch $@
+
+# The newest Node.js of a major version, from its npm package.
+dist/node-%/.installed:
+	npm install --prefix $(@D) --no-save --no-package-lock --ignore-scripts --no-audit --no-fund $(node_package)@$*
 	touch $@
 
 $(peers)/node_modules/.installed: $(peers)/package.json $(peers)/package-lock.json

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { cleanObjects } from '../feeds/clean-objects';
+import { holdLease } from '../retention/lease';
 import { openObjectStore } from '../storage/open-store';
 import { withDatabase, type AdminContext } from './context';
 import { printLine } from './output';
@@ -19,11 +20,15 @@ export function addObjects(program: Command): void {
 async function clean({ db, config }: AdminContext, dryRun: boolean): Promise<void> {
   const objectStore = await openObjectStore(config);
   try {
-    const { seen, removed, young, foreign, unfinishedRemoved } = await cleanObjects(db, objectStore, {
-      dryRun,
-      before: new Date(Date.now() - orphanAgeMilliseconds),
-      report: (line) => printLine(`${dryRun ? 'would remove' : 'removing'} ${line}`),
-    });
+    const cleaning = () =>
+      cleanObjects(db, objectStore, {
+        dryRun,
+        before: new Date(Date.now() - orphanAgeMilliseconds),
+        report: (line) => printLine(`${dryRun ? 'would remove' : 'removing'} ${line}`),
+      });
+    const { seen, removed, young, foreign, unfinishedRemoved } = await (dryRun
+      ? cleaning()
+      : holdLease(db, cleaning));
     const hours = orphanAgeMilliseconds / 3_600_000;
     printLine(
       `Objects: ${seen}. Orphaned: ${removed + young}; ${dryRun ? 'to be removed' : 'removed'}: ${removed}; ` +

@@ -1,4 +1,6 @@
 import { CommandLine } from '../shared/command-line';
+import { addBackup } from './backup';
+import { addDatabase } from './database';
 import { addKeys } from './keys';
 import { addObjects } from './objects';
 import { addOrders } from './orders';
@@ -15,6 +17,8 @@ export function adminProgram(): CommandLine {
   // Deprecated: `npm run keys -- webhooks`.
   addWebhooks(keys, { hidden: true });
   addWebhooks(program);
+  addBackup(program);
+  addDatabase(program);
   addObjects(program);
   addOrders(program);
   addPartners(program);

@@ -126,6 +126,24 @@ async function moveIntoPlace(finished: string, place: string): Promise<void> {
  */
 export async function ensureCluster(bin: string, link: string, account: Account): Promise<string> {
   if (existsSync(link)) return realpath(link);
+  return createCluster(link, account, async (folder) => {
+    const args = ['--username', superuser, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C'];
+    await run(join(bin, 'initdb'), ['--pgdata', folder, ...args], { ...account, cwd: '/' });
+    await appendFile(join(folder, 'postgresql.conf'), `include_if_exists = '${settingsFile}'\n`);
+  });
+}
+
+/**
+ * Creates the folder of a cluster atomically. Where the account cannot reach the data folder, `link` becomes a link to a
+ * public folder.
+ * @param fill - writes the files into an empty folder of the account
+ * @returns the folder
+ */
+export async function createCluster(
+  link: string,
+  account: Account,
+  fill: (folder: string) => Promise<void>,
+): Promise<string> {
   const dataDir = dirname(link);
   const home = (await isReachable(dataDir, account)) ? dataDir : join(await publicHome(), 'clusters');
   await mkdir(home, { recursive: true, mode: 0o755 });
@@ -134,9 +152,7 @@ export async function ensureCluster(bin: string, link: string, account: Account)
   await mkdir(unfinished, { mode: 0o700 });
   if (account) await chown(unfinished, account.uid, account.gid);
   try {
-    const args = ['--username', superuser, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C'];
-    await run(join(bin, 'initdb'), ['--pgdata', unfinished, ...args], { ...account, cwd: '/' });
-    await appendFile(join(unfinished, 'postgresql.conf'), `include_if_exists = '${settingsFile}'\n`);
+    await fill(unfinished);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
     throw new Error(`PostgreSQL could not create its data in ${home}: ${lastLines(error)}`, { cause: error });

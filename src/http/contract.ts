@@ -58,6 +58,8 @@ export interface Call<O extends OperationId> {
   checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
   /** The owner of the key; undefined where no key is required. */
   caller: O extends PublicOperation ? undefined : Caller;
+  /** The `x-request-id` of the response. */
+  requestId: string;
   log: Log;
   /** Bytes of responses on the connection that the client has received. */
   bytesTaken: () => number;

@@ -9,6 +9,8 @@ import { parseQuery } from './well-formed';
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** The `x-request-id` of the response. */
+  readonly requestId: string;
   /** Created on first use: most requests log only their completion. */
   readonly log: Log;
   readonly method: string;
@@ -25,6 +27,7 @@ export interface Exchange {
 export function openExchange(
   request: IncomingMessage,
   response: ServerResponse,
+  requestId: string,
   openLog: () => Log,
 ): Exchange {
   const url = originForm(request.url ?? '/');
@@ -33,6 +36,7 @@ export function openExchange(
   return {
     request,
     response,
+    requestId,
     get log() {
       return (log ??= openLog());
     },

@@ -76,7 +76,8 @@ export async function createPipeline(
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
     const logCompletion = options.requestLog.watch(request, response, requestId);
-    const exchange = openExchange(request, response, () => options.log.child({ request_id: requestId }));
+    const openLog = () => options.log.child({ request_id: requestId });
+    const exchange = openExchange(request, response, requestId, openLog);
     let prepared: Prepared;
     let failure: unknown;
     try {
@@ -257,6 +258,7 @@ function callOf(
     ...values,
     form: isForm(route) ? openMultipart(exchange.request, uploadBytesMax) : undefined,
     caller: exchange.caller,
+    requestId: exchange.requestId,
     get log() {
       return exchange.log;
     },
@@ -290,6 +292,7 @@ function prepareError(error: unknown, exchange: Exchange, options: PipelineOptio
 function logFailure(exchange: Exchange, error: unknown): void {
   const expected = asServiceError(error);
   if (!expected) exchange.log.error({ err: error }, 'request failed');
-  else if (expected.data.cause)
+  // The line of the request says enough of a malformed body, and its cause quotes it.
+  else if (expected.data.cause && expected.code !== 'malformed_request')
     exchange.log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
 }

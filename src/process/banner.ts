@@ -1,6 +1,8 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../config';
 
-/** Returns the text for a first user: address, key and commands to try. */
+/** Returns the text for a first user: address, key, where data are, and commands to try. */
 export function banner(url: string, key: string, { dataDir, servicePages }: Config): string {
   const header = `-H 'x-api-key: ${key}'`;
   return `
@@ -8,7 +10,7 @@ Partner Catalog Integration Service
 
   address  ${url}
   API key  ${key}
-  data     ${dataDir}${servicePages ? `\n  docs     ${url}/docs` : ''}
+  data     ${dataDir}${databaseText(dataDir)}${servicePages ? `\n  docs     ${url}/docs` : ''}
 
 Upload a feed, run its validation job, and look at the products:
 
@@ -17,4 +19,13 @@ Upload a feed, run its validation job, and look at the products:
   curl -s ${header} ${url}/products
 
 `;
+}
+
+/** Names the folder of the database where it is outside of the data folder. */
+function databaseText(dataDir: string): string {
+  const link = join(dataDir, 'postgres');
+  const folder = realpathSync(link);
+  return folder === join(realpathSync(dataDir), 'postgres')
+    ? ''
+    : `\n  database ${folder} (PostgreSQL cannot reach the data folder: \`make backup\` copies both)`;
 }

@@ -3,6 +3,7 @@ import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import type { Log } from '../shared/log';
 import type { OrphanedRun } from '../runs/orphaned-runs.repository';
 import { recoverRuns } from '../runs/recovery';
+import { formatId } from '../shared/ids';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { takeOverFromLastRelease } from './last-release';
 
@@ -21,10 +22,12 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
     };
     const { failed, requeued } = await recoverRuns(db, mayFail);
     foundBefore = found;
-    if (failed.length > 0) log.warn({ job_ids: failed }, 'interrupted runs marked as failed');
-    if (requeued.length > 0) log.warn({ job_ids: requeued }, 'interrupted runs requeued');
+    if (failed.length > 0) log.warn({ job_ids: failed.map(publicId) }, 'interrupted runs marked as failed');
+    if (requeued.length > 0) log.warn({ job_ids: requeued.map(publicId) }, 'interrupted runs requeued');
   };
 }
+
+const publicId = (jobId: number) => formatId('JV', jobId);
 
 /** The periodic tasks of each process; of several on one port, of the primary. */
 const tasks: { what: string; milliseconds: number; run: (db: Database, log: Log) => Promise<unknown> }[] = [

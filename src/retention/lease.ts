@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
+import { startPeriodicTask } from '../shared/periodic-task';
 
 /** Longer than a batch and the pause after it. */
 const leaseSeconds = 60;
@@ -34,6 +36,31 @@ export function withLease<T>(
     if (rowCount === 0) throw new PruneInProgress();
     return work(trx);
   });
+}
+
+/**
+ * Holds the lease during work outside of transactions: no raw file is deleted meanwhile.
+ * @throws PruneInProgress at the start, or when the lease was lost; the errors of the work
+ */
+export async function holdLease<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  const holder = randomUUID();
+  const renew = () => withLease(db, holder, () => Promise.resolve());
+  let failure: unknown;
+  await renew();
+  const renewal = startPeriodicTask({
+    milliseconds: (leaseSeconds * 1000) / 4,
+    startsAtOnce: false,
+    run: renew,
+    onError: (error) => (failure ??= error),
+  });
+  try {
+    const result = await work();
+    if (failure !== undefined) throw failure;
+    return result;
+  } finally {
+    await renewal.stop();
+    await releaseLease(db, holder, false);
+  }
 }
 
 /** Releases the lease. @param isComplete - whether all that had expired was removed: the next day's work is then due */

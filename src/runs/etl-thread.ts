@@ -5,6 +5,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../shared/errors';
+import { formatId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { reserveJob, type Claim } from './queue.repository';
 import { failReservedRun } from './recovery';
@@ -75,7 +76,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
         if (report.outcome !== 'not_claimed') return report;
       } catch (error) {
         if (stopping) return { outcome: 'unavailable' };
-        log.error({ err: error, job_id: jobId }, 'ETL thread crashed in a run');
+        log.error({ err: error, job_id: formatId('JV', jobId) }, 'ETL thread crashed in a run');
         if (isOutOfMemory(error)) reason = outOfMemory;
       } finally {
         release();
@@ -99,7 +100,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       return (await isolated.run(task, { name: 'plan' })) as Outcome<FeedPlan>;
     } catch (error) {
       if (stopping || !isOutOfMemory(error)) throw unavailable(error);
-      log.error({ err: error, job_id: task.jobId }, 'ETL thread crashed in a plan');
+      log.error({ err: error, job_id: formatId('JV', task.jobId) }, 'ETL thread crashed in a plan');
       const counters = failedCounters(0);
       return {
         value: { failureReason: outOfMemory, counters, issueCounts: [], changes: [] },
@@ -121,7 +122,10 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
           log.error({ err: error }, 'ETL thread crashed before a run was claimed');
           return { outcome: 'not_claimed' };
         }
-        log.error({ err: error, job_id: crashed.jobId }, 'ETL thread crashed, repeating its run');
+        log.error(
+          { err: error, job_id: formatId('JV', crashed.jobId) },
+          'ETL thread crashed, repeating its run',
+        );
         return repeatRun(crashed).catch(leaveOrphaned);
       }
     },
@@ -130,7 +134,7 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       const task = { jobId, page };
       const planned = shared.run(task, { name: 'plan' }).catch((error: unknown) => {
         if (stopping) throw unavailable(error);
-        log.error({ err: error, job_id: jobId }, 'ETL thread crashed, repeating its plan');
+        log.error({ err: error, job_id: formatId('JV', jobId) }, 'ETL thread crashed, repeating its plan');
         return repeatPlan(task);
       });
       return valueOf((await planned) as Outcome<FeedPlan>);

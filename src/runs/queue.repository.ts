@@ -37,6 +37,8 @@ export interface RunPermissions {
 export interface RunRequest extends RunPermissions {
   /** As `requesterName` returns it; absent: not known. */
   requestedBy?: string;
+  /** The `x-request-id` of the response, for the log of the run; absent: not known. */
+  requestId?: string;
 }
 
 /** Job to be run. */
@@ -89,7 +91,7 @@ const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is n
  */
 export async function requestRun(
   db: Database,
-  { jobId, partnerId, maxWithdrawn, allowOlder, requestedBy }: RunTarget,
+  { jobId, partnerId, maxWithdrawn, allowOlder, requestedBy, requestId }: RunTarget,
   attempts: number,
 ): Promise<{ waited: boolean } | undefined> {
   const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
@@ -106,6 +108,7 @@ export async function requestRun(
        set status = 'queued', started_at = null, ${withoutResult}, run_partner_id = :partnerId,
          run_requested_at = case when waited then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
          requested_by = case when waited then requested_by else :requestedBy end,
+         request_id = case when waited then request_id else :requestId end,
          max_withdrawn = coalesce(cast(:maxWithdrawn as bigint), case when waited then max_withdrawn end),
          allow_older = cast(:allowOlder as boolean) or (waited and allow_older),
          attempts_left = case when waited then greatest(attempts_left, :attempts) else :attempts end
@@ -125,6 +128,7 @@ export async function requestRun(
       maxWithdrawn: maxWithdrawn ?? null,
       allowOlder: allowOlder ?? false,
       requestedBy: requestedBy ?? null,
+      requestId: requestId ?? null,
     },
   );
   return rows[0];
@@ -219,13 +223,24 @@ type NextRun = 'of any size' | 'of a small feed';
 const isAnySize = (next: NextRun) => next === 'of any size';
 
 /** Claimed run, which is started next. `backend` is the server process, also behind a pooler; `revert` the number of a revert, null for a load. */
-export type ClaimedRun = Omit<FeedToRun, keyof StartedRun> & { backend: number; revert: number | null };
+export type ClaimedRun = Omit<FeedToRun, keyof StartedRun> & {
+  backend: number;
+  revert: number | null;
+  /** For the log. */
+  partnerName: string;
+  requestId: string | null;
+};
 
 const claimedColumns = `
   job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", raw_file_object_key as "objectKey",
   size_bytes as "sizeBytes", sha256, mode, collection,
   cast(max_skipped_percent as double precision) as "maxSkippedPercent", format_definition as format, job.revert,
-  pg_backend_pid() as backend`;
+  pg_backend_pid() as backend, partner_name as "partnerName",
+  case when job.revert is null then validation_jobs.request_id
+    else (select request_id from runs where (runs.job_id, runs.run) = (job.job_id, job.revert)) end as "requestId"`;
+
+const claimedTables =
+  'job join validation_jobs using (job_id, feed_id) join feeds using (feed_id) join partners using (partner_id)';
 
 /**
  * Claims the first suitable run whose locks are free: `limit 1` stops at the first success.
@@ -239,14 +254,14 @@ const claimNextSql = `
   ), job as materialized (
     select job_id, feed_id, revert from suitable as job where ${lockSql} limit 1
   )
-  select ${claimedColumns} from job join validation_jobs using (job_id, feed_id) join feeds using (feed_id)`;
+  select ${claimedColumns} from ${claimedTables}`;
 
 const claimJobSql = (lock: string) => `
   with job as materialized (
     select job_id, feed_id, cast(:revert as integer) as revert
     from (select job_id, feed_id from validation_jobs where job_id = :jobId) as job where ${lock}
   )
-  select ${claimedColumns} from job join validation_jobs using (job_id, feed_id) join feeds using (feed_id)`;
+  select ${claimedColumns} from ${claimedTables}`;
 
 /**
  * Claims a run for the transaction. `markRunning` then checks that the job is still queued.

@@ -45,6 +45,7 @@ const conflictsMax = 100;
 export interface AskedRevert extends AskedRun {
   skipsConflicts: boolean;
   requestedBy: string;
+  requestId?: string;
 }
 
 /** What a revert would do, with one page of its changes. */
@@ -185,7 +186,7 @@ async function prepareRevert(
 ): Promise<{ jobId: number; request: RevertRequest; target: RunTarget }> {
   const run = await getRun(db, asked);
   const { job_id: jobId } = run;
-  const { run: revertsRun, skipsConflicts, requestedBy } = asked;
+  const { run: revertsRun, skipsConflicts, requestedBy, requestId } = asked;
   const pending = await findPendingRevert(db, jobId);
   if (pending?.reverts_run !== revertsRun) {
     checkCompleted(asked, run);
@@ -199,7 +200,7 @@ async function prepareRevert(
     });
   }
   const target = (await findRunTarget(db, jobId, asked.scope))!;
-  return { jobId, request: { revertsRun, skipsConflicts, requestedBy }, target };
+  return { jobId, request: { revertsRun, skipsConflicts, requestedBy, requestId }, target };
 }
 
 /** @throws run_not_completed */

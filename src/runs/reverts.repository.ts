@@ -19,6 +19,8 @@ export interface RevertRequest {
   skipsConflicts: boolean;
   /** As `requesterName` returns it. */
   requestedBy?: string;
+  /** The `x-request-id` of the response, for the log of the revert. */
+  requestId?: string;
 }
 
 /** A revert in the queue or in progress. */
@@ -61,7 +63,7 @@ export async function findRevertInForce(
 export async function requestRevert(
   db: Database,
   jobId: number,
-  { revertsRun, skipsConflicts, requestedBy }: RevertRequest,
+  { revertsRun, skipsConflicts, requestedBy, requestId }: RevertRequest,
   attempts: number,
 ): Promise<{ run: number; waited: boolean }> {
   return inTransaction(db, 'request', async (trx) => {
@@ -91,12 +93,17 @@ export async function requestRevert(
          update validation_jobs set run_count = run_count + 1 where job_id = :jobId returning job_id, run_count
        )
        insert into runs (
-         job_id, run, kind, status, reverts_run, skips_conflicts, requested_by, requested_at, attempts_left
+         job_id, run, kind, status, reverts_run, skips_conflicts, requested_by, request_id, requested_at, attempts_left
        )
-       select job_id, run_count, 'revert', 'queued', :revertsRun, :skipsConflicts, :requestedBy, statement_timestamp(), :attempts
+       select job_id, run_count, 'revert', 'queued', :revertsRun, :skipsConflicts, :requestedBy, :requestId,
+         statement_timestamp(), :attempts
        from job
        returning run`,
-      { jobId, revertsRun, skipsConflicts, requestedBy: requestedBy ?? null, attempts },
+      {
+        ...{ jobId, revertsRun, skipsConflicts, attempts },
+        requestedBy: requestedBy ?? null,
+        requestId: requestId ?? null,
+      },
     );
     return { run: rows[0].run, waited: false };
   });

@@ -23,6 +23,7 @@ import {
   type RunCounters,
 } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
+import { formatId } from '../shared/ids';
 import { createStaging, readColumn, stageFeed } from '../etl/staging';
 import { checkAge, checkSkipped, checkWithdrawals } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
@@ -51,7 +52,12 @@ export interface RunReport {
 
 /** Fields of the log line of a run; docs/reference/log-fields.md is generated from them. */
 export const runLogFields = {
-  job_id: 'Number of the validation job: 1 is `JV00001`.',
+  job_id: 'The validation job: `JV00001`. All lines of a run have this field and the next four.',
+  feed_id: 'The feed: `FD00001`.',
+  partner: 'Name of the partner.',
+  run: 'Number of the run, per job from 1.',
+  request_id:
+    'The `x-request-id` of the request of the run, also of a queued one; absent where the last release requested it.',
   outcome: '`completed`, `failed` or `unavailable`: PostgreSQL could not be reached.',
   counters: 'The counters of the job, as in its `summary`; absent where the run recorded none.',
   copied: 'Rows that were copied to PostgreSQL.',
@@ -63,6 +69,17 @@ export const runLogFields = {
 /** A run in progress; `isRevert` if it undoes another one. */
 type RunInProgress = RunNumber & { isRevert: boolean };
 
+/** Returns the log of a run, whose lines name it. */
+function logOf(log: Log, { jobId, feedId, partnerName, requestId }: ClaimedRun, run: number): Log {
+  return log.child({
+    job_id: formatId('JV', jobId),
+    feed_id: formatId('FD', feedId),
+    partner: partnerName,
+    run,
+    request_id: requestId ?? undefined,
+  });
+}
+
 /**
  * Runs a queued validation job: claims it, loads its feed or undoes a run, and records the outcome.
  *
@@ -73,10 +90,11 @@ type RunInProgress = RunNumber & { isRevert: boolean };
  */
 export async function runFeed(
   claim: Claim,
-  { db, objectStore, log, firstLoadBytes }: RunContext,
+  { db, objectStore, log: processLog, firstLoadBytes }: RunContext,
   onClaim?: (claimed: Pick<ClaimedRun, 'jobId' | 'revert'>) => void,
 ): Promise<RunReport> {
   const stats = new RunStats();
+  let log = processLog;
   let started: RunInProgress | undefined;
   let reporter: RunReporter | undefined;
   // Any failure of a cancelled run is a consequence of the cancellation.
@@ -93,6 +111,7 @@ export async function runFeed(
         const revert = await markRevertRunning(db, at, isRepeated);
         if (!revert) return { outcome: 'not_claimed' };
         started = { ...at, isRevert: true };
+        log = logOf(processLog, claimed, at.run);
         return await recordRevert(trx, started, log, (work) =>
           stats.timed('revert', () => runRevert(work, at, revert)),
         );
@@ -102,6 +121,7 @@ export async function runFeed(
       const feed = { ...claimed, ...run };
       const at = { jobId: feed.jobId, run: feed.run, isRevert: false };
       started = at;
+      log = logOf(processLog, claimed, at.run);
       reporter = startReporter(db, at, feed, stats, log);
       const { signal } = reporter;
       try {
@@ -112,17 +132,17 @@ export async function runFeed(
         return { outcome: 'completed', counters };
       } catch (error) {
         await reporter.stop();
-        log.warn({ job_id: at.jobId, err: reasonOf(error) }, 'run failed');
+        log.warn({ err: reasonOf(error) }, 'run failed');
         return await recordFailure(trx, at, reasonOf(error), stats);
       } finally {
         await reporter.stop();
       }
     });
     const { copied, rejected, unchanged, milliseconds: ms } = stats;
-    if (started) log.info({ job_id: started.jobId, ...report, copied, unchanged, rejected, ms }, 'run');
+    if (started) log.info({ ...report, copied, unchanged, rejected, ms }, 'run');
     return report;
   } catch (error) {
-    log.error({ job_id: started?.jobId, err: error }, 'failed to commit run');
+    log.error({ err: error }, 'failed to commit run');
     return await recordLostRun(db, started, reasonOf(error), stats, log);
   }
 }
@@ -137,7 +157,7 @@ async function recordRevert(
   try {
     return { outcome: 'completed', counters: await trx.transaction(undo) };
   } catch (error) {
-    log.warn({ job_id: at.jobId, err: error }, 'revert failed');
+    log.warn({ err: error }, 'revert failed');
     return await recordFailure(trx, at, error);
   }
 }
@@ -244,7 +264,7 @@ async function recordLostRun(
     if (started === undefined) throw error;
     return await inTransaction(db, 'bulk', (trx) => recordFailure(trx, started, error, stats));
   } catch (second) {
-    log.error({ job_id: started?.jobId, err: second }, 'failed to record run failure');
+    log.error({ err: second }, 'failed to record run failure');
     if (isDatabaseUnavailable(second)) return { outcome: 'unavailable' };
     throw second;
   }

@@ -29,6 +29,7 @@ export interface RunReporter {
  * Starts to report on a run, on a second connection: the run's own changes are invisible until it commits.
  *
  * A cancellation aborts the file read and the running statement.
+ * @param log - log of the run
  */
 export function startReporter(
   db: Database,
@@ -53,7 +54,7 @@ export function startReporter(
     milliseconds: progressMilliseconds,
     startsAtOnce: false,
     run: report,
-    onError: (error) => log.warn({ job_id: at.jobId, err: error }, 'failed to report progress'),
+    onError: (error) => log.warn({ err: error }, 'failed to report progress'),
   });
   return { signal: cancelling.signal, stop: () => task.stop() };
 }

@@ -32,13 +32,14 @@ export function runHandlers(
 ): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'revertRun' | 'downloadJobRejects'> {
   const { db, changes, worker } = services;
   return {
-    async runJob({ path: { job_id: id }, query, headers, caller, isAborted, reply }) {
+    async runJob({ path: { job_id: id }, query, headers, caller, requestId, isAborted, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
       const { partnerName: scope } = caller;
       const request = {
         maxWithdrawn: query.max_withdrawn,
         allowOlder: query.allow_older,
         requestedBy: requesterName(caller),
+        requestId,
       };
       if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted, request)));
       await queueJob(services, id, scope, request);
@@ -69,13 +70,14 @@ export function runHandlers(
       return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page)));
     },
 
-    async revertRun({ path: { job_id: id }, query, headers, caller, isAborted, reply }) {
+    async revertRun({ path: { job_id: id }, query, headers, caller, requestId, isAborted, reply }) {
       const asked = {
         id,
         run: query.run,
         scope: caller.partnerName,
         skipsConflicts: query.on_conflict === 'skip',
         requestedBy: requesterName(caller),
+        requestId,
       };
       if (query.dry_run) {
         const page = { limit: defaulted(query.limit), cursor: query.cursor };

@@ -287,6 +287,29 @@ describe('an error in the log', () => {
   });
 });
 
+describe('a malformed body', () => {
+  it.each([
+    ['not JSON', 'application/json', '{"customer": s3cret'],
+    ['not UTF-8', 'application/json', Buffer.from([0x22, 0xff, 0x22])],
+  ])('has the line of its request only: %s', async (_what, type, body) => {
+    const sent = { method: 'POST', headers: { 'x-api-key': testKey, 'content-type': type }, body };
+    expect((await fetch(`${service.url}/orders`, sent)).status).toBe(400);
+
+    expect(await theLine()).toMatchObject({ status: 400, error: 'malformed_request' });
+    expect(logged).toHaveLength(1);
+    expect(logged.join('')).not.toContain('s3cret');
+  });
+
+  it('of an upload has the line of its request only', async () => {
+    const headers = { 'x-api-key': testKey, 'content-type': formType };
+    const sent = { method: 'POST', headers, body: 'no form' };
+    expect((await fetch(`${service.url}/feeds/upload`, sent)).status).toBe(400);
+
+    expect(await theLine()).toMatchObject({ status: 400, error: 'malformed_request' });
+    expect(logged).toHaveLength(1);
+  });
+});
+
 it('a key is masked everywhere, also as a request id', async () => {
   const generated = generateKey();
   const { headers } = await service.api.get('/health', { 'x-request-id': generated });

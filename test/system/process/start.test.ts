@@ -126,6 +126,7 @@ describe('a data folder', () => {
     const second = await startService({ env });
 
     expect((await second.api.get('/products')).body.count).toBe(1);
+    expect(second.stdout).toContain(`\n  database ${clusterOf(env.DATA_DIR)} (`);
     expect(postmasters(env.DATA_DIR)).toHaveLength(1);
     expect(existsSync(join(folder, 'data', 'api-key'))).toBe(true);
   };

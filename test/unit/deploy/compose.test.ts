@@ -50,6 +50,11 @@ describe('compose.yaml', () => {
     expect(service.environment.AWS_SECRET_ACCESS_KEY).toMatch(/^\$\{S3_SECRET_KEY:\?/);
   });
 
+  it.each(ours)('%s has the retention rules of all processes: any of them may prune', (_, service) => {
+    expect(configOf(environmentOf(service)).retention).toEqual({ rowIssueDays: 90, historyDays: 400 });
+    expect(service.environment).toHaveProperty('HISTORY_RETENTION_DAYS');
+  });
+
   it('requires every secret from the environment, and .env.example names them', () => {
     const asked = new Set([...read('compose.yaml').matchAll(variable)].map(([, name]) => name));
 

@@ -25,12 +25,15 @@ describe('the Dockerfile', () => {
     expect(validate(text)).toEqual([]);
   });
 
-  it('pins a full version of the base image, on the major version used for development', () => {
+  it('pins a full version of the base image, on the newest major version that is tested', () => {
     const images = dockerfile.getFROMs().map((from) => from.getImage());
     const base = /^ARG NODE_IMAGE=node:(\d+)\.\d+\.\d+-[a-z]+-slim$/m.exec(text);
+    const tested = /^node_versions := ([\d ]+)$/m.exec(read('Makefile'))![1]!.split(' ');
 
     expect(new Set(images)).toEqual(new Set(['${NODE_IMAGE}']));
-    expect(base?.[1]).toBe(/^>=(\d+)\./.exec(engines.node)![1]);
+    expect(base?.[1]).toBe(tested.at(-1));
+    expect(tested[0]).toBe(/^>=(\d+)\./.exec(engines.node)![1]);
+    expect(read('docs/how-to/deploy.md')).toContain(`Node.js ${base?.[1]} and what`);
   });
 
   it('copies existing paths only, and .dockerignore excludes all others', () => {

@@ -210,6 +210,30 @@ describe('the manifests of Kubernetes', () => {
     expect([...accounts]).toEqual([find('ServiceAccount').metadata.name]);
   });
 
+  it('have retention rules, the same in all processes: any of them may prune', () => {
+    const rules = serving.map(([, , container]) => configOf(environmentOf(container)).retention);
+
+    expect(settings).toMatchObject({ ROW_ISSUE_RETENTION_DAYS: '90', HISTORY_RETENTION_DAYS: '400' });
+    expect(rules).toEqual(rules.map(() => ({ rowIssueDays: 90, historyDays: 400 })));
+  });
+
+  it('are scraped by their label, port and namespace', () => {
+    const [job] = parse(read('deploy/prometheus/scrape-kubernetes.yaml')).scrape_configs;
+    const kept = job.relabel_configs.filter(({ action }: Document) => action === 'keep');
+    const [policy] = applied.filter(({ kind }) => kind === 'NetworkPolicy');
+
+    expect(job.kubernetes_sd_configs[0].namespaces.names).toEqual([kustomization.namespace]);
+    expect(kept.map(({ regex }: Document) => regex)).toEqual([
+      kustomization.labels[0].pairs['app.kubernetes.io/part-of'],
+      'operator',
+    ]);
+    for (const [name, , { ports }] of serving) {
+      const names = ports.map((port: Document) => port.name);
+      expect([name, names.includes('operator')]).toEqual([name, true]);
+    }
+    expect(JSON.stringify(policy.spec.ingress)).toContain('"operator"');
+  });
+
   it('keep the migration job independent of settings, as jobs are immutable', () => {
     const maps = Object.fromEntries(
       pods.map(([name, , { envFrom }]) => [name, envFrom[0].configMapRef.name]),

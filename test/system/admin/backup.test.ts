@@ -1,0 +1,189 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDatabase } from '../../../src/db/database';
+import { runAdmin, startAdmin } from '../../support/commands';
+import { afterFile, createTestFolder, eventually } from '../../support/harness';
+import {
+  clusterOf,
+  databaseProcesses,
+  embeddedAddress,
+  removeDatabaseServer,
+  startService,
+  startUsedService,
+  type ServiceProcess,
+} from '../../support/process';
+
+const csvOf = (...skus: string[]) => `sku,product_name\n${skus.map((sku) => `${sku},Tent\n`).join('')}`;
+
+const backUp = (dataDir: string, to: string) => runAdmin({ DATA_DIR: dataDir }, 'backup', to);
+
+/** Restores a backup into a new data folder. @returns the folder */
+async function restore(from: string): Promise<string> {
+  const dataDir = join(createTestFolder(), 'restored');
+  afterFile(() => removeDatabaseServer(dataDir));
+  expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', from)).toMatchObject({ code: 0, stderr: '' });
+  expect(databaseProcesses(dataDir)).toEqual([]);
+  return dataDir;
+}
+
+/** Loads feeds until it is told to stop. @returns the number of feeds loaded */
+async function keepLoading({ api }: ServiceProcess, isOver: () => boolean): Promise<number> {
+  let loaded = 0;
+  for (; !isOver(); loaded++) await api.loadFeed(csvOf(`LOAD-${loaded}`, `MORE-${loaded}`));
+  return loaded;
+}
+
+/** Checks that the service has each product of each feed that was loaded, and the raw file of each feed. */
+async function checkFeeds({ api }: ServiceProcess): Promise<number> {
+  const feeds: { feed_id: string; status: string }[] = [];
+  for (let cursor = ''; ;) {
+    const { body } = await api.get(`/feeds?limit=100${cursor && `&cursor=${cursor}`}`);
+    feeds.push(...body.items);
+    if (!body.next_cursor) break;
+    cursor = body.next_cursor;
+  }
+  for (const { feed_id } of feeds) {
+    const raw = await api.get(`/feeds/${feed_id}/raw`);
+    expect([feed_id, raw.status]).toEqual([feed_id, 200]);
+  }
+  const loaded = feeds.filter(({ status }) => status === 'processed').length;
+  expect((await api.get('/partners/Acme%20Outdoor')).body).toMatchObject({ products: 2 * loaded });
+  return feeds.length;
+}
+
+describe('a backup of the data folder', () => {
+  it('made while feeds are loaded is restored into an empty folder', async () => {
+    const service = await startService();
+    await service.api.loadFeed(csvOf('TENT-1', 'TENT-2'));
+    const to = join(createTestFolder(), 'backups', 'first');
+
+    let isOver = false;
+    const loading = keepLoading(service, () => isOver);
+    const made = await backUp(service.dataDir, to);
+    isOver = true;
+    expect(await loading).toBeGreaterThan(0);
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(/^Backup complete: \S+ \(\d+ files, \d+ bytes\)\.\n$/);
+    expect(statSync(to).mode & 0o077).toBe(0);
+    const restored = await startService({ env: { DATA_DIR: await restore(to) } });
+
+    expect(restored.key).toBe(service.key);
+    expect(await checkFeeds(restored)).toBeGreaterThan(0);
+    expect(await checkFeeds(service)).toBeGreaterThan(1);
+    // Its data are of its own from now on.
+    await restored.api.loadFeed(csvOf('ONLY-1', 'ONLY-2'));
+    await checkFeeds(restored);
+  });
+
+  it.concurrent('is made while the service is stopped, and restored into an existing folder', async () => {
+    const service = await startService();
+    const { jobId } = await service.api.loadFeed(csvOf('TENT-1', 'TENT-2'));
+    await service.stop();
+    const to = join(createTestFolder(), 'cold');
+
+    expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+    const dataDir = createTestFolder();
+    expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', to)).toMatchObject({ code: 0, stderr: '' });
+    const restored = await startService({ env: { DATA_DIR: dataDir } });
+
+    const { body } = await restored.api.post(`/jobs/${jobId}/run`);
+    expect(body.summary).toMatchObject({ processed: 2, unchanged: 2 });
+  });
+
+  it.concurrent('that was killed is refused, and the next one says what to delete', async () => {
+    const service = await startUsedService();
+    const folder = createTestFolder();
+    const to = join(folder, 'killed');
+
+    const backup = startAdmin({ DATA_DIR: service.dataDir }, 'backup', to);
+    const ended = new Promise((resolve) => backup.once('close', resolve));
+    await eventually('it copies files', () => existsSync(join(`${to}.unfinished`, 'postgres', 'base')));
+    backup.kill('SIGKILL');
+    await ended;
+
+    expect(readdirSync(folder)).toEqual(['killed.unfinished']);
+    const dataDir = join(createTestFolder(), 'data');
+    expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', `${to}.unfinished`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^FROM is no complete backup: there is no \S+backup\.json\. .*\n$/),
+    });
+    expect(existsSync(dataDir)).toBe(false);
+    expect(await backUp(service.dataDir, to)).toMatchObject({
+      code: 1,
+      stderr: `Another backup writes ${to}.unfinished, or was interrupted: then delete it.\n`,
+    });
+    rmSync(`${to}.unfinished`, { recursive: true });
+    // The killed one has the lease for up to a minute.
+    const db = openDatabase(embeddedAddress(service.dataDir), { applicationName: 'test', connectionsMax: 1 });
+    await db('retention').update({ leased_until: new Date(0) });
+    await db.destroy();
+    expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it.concurrent('is refused during a prune, and leaves nothing behind', async () => {
+    const service = await startService();
+    const db = openDatabase(embeddedAddress(service.dataDir), { applicationName: 'test', connectionsMax: 1 });
+    await db('retention').update({ leased_until: new Date('2099-01-01') });
+    await db.destroy();
+    const folder = createTestFolder();
+
+    expect(await backUp(service.dataDir, join(folder, 'to'))).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'Another process is pruning now: try again in a minute.\n',
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it.concurrent('that has lost a file, or got one that is longer, is not restored', async () => {
+    const service = await startService();
+    await service.api.loadFeed(csvOf('TENT-1'));
+    const to = join(createTestFolder(), 'to');
+    await backUp(service.dataDir, to);
+    const refused = {
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^FROM is damaged: it has \d+ files with \d+ bytes instead of .*\n$/),
+    };
+    const parent = createTestFolder();
+    const restoreIt = () => runAdmin({ DATA_DIR: join(parent, 'data') }, 'restore', to);
+
+    appendFileSync(join(to, 'postgres', 'PG_VERSION'), '\n');
+    expect(await restoreIt()).toEqual(refused);
+    rmSync(join(to, 'postgres', 'PG_VERSION'));
+    expect(await restoreIt()).toEqual(refused);
+    expect(readdirSync(parent)).toEqual([]);
+  });
+
+  it.concurrent('is neither written into a folder in use, nor restored into one', async () => {
+    const service = await startService();
+    const to = join(createTestFolder(), 'to');
+    expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0 });
+    const fails = (stderr: string) => ({ code: 1, stdout: '', stderr });
+
+    expect(await backUp(service.dataDir, to)).toEqual(fails(`TO is not empty: ${to}.\n`));
+    const within = join(service.dataDir, 'objects', 'backup');
+    expect(await backUp(service.dataDir, within)).toEqual(
+      fails(`TO must be outside of DATA_DIR: ${within}.\n`),
+    );
+    expect(await runAdmin({ DATA_DIR: service.dataDir }, 'restore', to)).toEqual(
+      fails(
+        `DATA_DIR is not empty: ${service.dataDir}. Set it to a new folder, or move that one away first.\n`,
+      ),
+    );
+    const dataDir = join(createTestFolder(), 'data');
+    mkdirSync(`${dataDir}.restoring`);
+    expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', to)).toEqual(
+      fails(`Another restore writes ${dataDir}.restoring, or was interrupted: then delete it.\n`),
+    );
+    expect(existsSync(clusterOf(service.dataDir))).toBe(true);
+  });
+
+  it.concurrent.each([['backup'], ['restore']])('is for the embedded PostgreSQL: %s', async (command) => {
+    const { code, stderr } = await runAdmin({ DATABASE_URL: 'postgresql://localhost/x' }, command, 'folder');
+
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^DATABASE_URL is set: [^\n]*docs\/how-to\/back-up-and-restore\.md\.\n$/);
+  });
+});

@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { project } from '../../support/harness';
+
+const promtool = process.env.PROMTOOL;
+const folder = join(project, 'deploy', 'prometheus');
+
+/** Runs promtool. @throws with its output when it finds a fault */
+const check = (...args: string[]) => promisify(execFile)(promtool!, args, { cwd: folder });
+
+// jest.config.mjs says so when it is left out.
+(promtool ? describe : describe.skip)('promtool', () => {
+  it.each([
+    ['accepts the alerts', ['check', 'rules', 'alerts.yaml'], 'rules found'],
+    ['accepts the scrape configuration', ['check', 'config', 'scrape.yaml'], 'is valid'],
+    ['sees the alerts begin and end', ['test', 'rules', 'alerts.test.yaml'], 'SUCCESS'],
+  ])('%s', async (_, args, text) => {
+    const { stdout } = await check(...args);
+
+    expect(stdout).toContain(text);
+  });
+});

@@ -1,0 +1,111 @@
+import { parse } from 'yaml';
+import { Metrics, serviceMetrics } from '../../../src/telemetry/metrics';
+import { read, type Document } from './files';
+
+const rules: Document[] = parse(read('deploy/prometheus/alerts.yaml')).groups.flatMap(
+  (group: Document) => group.rules,
+);
+interface Panel {
+  id: number;
+  title: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets?: { expr: string }[];
+}
+const { panels } = JSON.parse(read('deploy/grafana/dashboard.json')) as { panels: Panel[] };
+const runbook = read('docs/how-to/runbook.md');
+
+const job: string = parse(read('deploy/prometheus/scrape.yaml')).scrape_configs[0].job_name;
+
+/** All expressions, each with its place. */
+const expressions: [string, string][] = [
+  ...rules.map(({ alert, expr }) => [alert, expr] as [string, string]),
+  ...panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => [title, expr] as [string, string]),
+  ),
+];
+
+/** Metrics of the service, and those of prom-client. */
+async function knownMetrics(): Promise<Set<string>> {
+  const values = await new Metrics().json();
+  return new Set([...Object.keys(serviceMetrics), ...values.map(({ name }) => name)]);
+}
+
+/** The selectors of an expression: the name of a metric, and its matchers in braces. */
+const selectorsOf = (expression: string) =>
+  Array.from(expression.matchAll(/\b([a-z][a-z0-9_]*)\{([^{}]*)\}/g), ([, name, matchers]) => ({
+    name: name!,
+    matchers: matchers!,
+  }));
+
+/** The metric of a series: those of a histogram have endings. */
+const metricOf = (series: string) => series.replace(/_(bucket|sum|count)$/, '');
+
+describe('alerts and dashboard', () => {
+  it.each(expressions)('name metrics of the service, each with the scrape job: %s', async (_, expression) => {
+    const known = await knownMetrics();
+    const selectors = selectorsOf(expression);
+    const names = Array.from(
+      expression.matchAll(/\b(?:catalog|http|process|nodejs)_[a-z0-9_]+/g),
+      ([name]) => name,
+    );
+
+    expect(selectors.length).toBeGreaterThan(0);
+    // None without braces.
+    expect(names.filter((name) => !selectors.some((selector) => selector.name === name))).toEqual([]);
+    for (const { name, matchers } of selectors) {
+      expect(matchers).toMatch(new RegExp(`^job="${job}"`));
+      if (name !== 'up') expect([name, known.has(metricOf(name)) || known.has(name)]).toEqual([name, true]);
+    }
+  });
+
+  it.each(expressions)('name labels of their metrics: %s', (_, expression) => {
+    for (const { name, matchers } of selectorsOf(expression)) {
+      const metric = new Map<string, { labels: object }>(Object.entries(serviceMetrics)).get(metricOf(name));
+      if (!metric) continue;
+      const labels = Array.from(matchers.matchAll(/([a-z]+)(?:=|!)/g), ([, label]) => label!);
+      expect(labels.filter((label) => label !== 'job' && !(label in metric.labels))).toEqual([]);
+    }
+  });
+
+  it('use every metric of the service', () => {
+    const used = new Set(
+      expressions.flatMap(([, expression]) => selectorsOf(expression)).map(({ name }) => name),
+    );
+    const unused = Object.keys(serviceMetrics).filter(
+      (name) => !used.has(name) && !['_bucket', '_count', '_sum'].some((ending) => used.has(name + ending)),
+    );
+
+    expect(unused).toEqual([]);
+  });
+});
+
+describe('each alert', () => {
+  it.each(rules.map((rule) => [rule.alert, rule] as const))(
+    '%s has a severity, a summary and a paragraph of the runbook',
+    (alert, { labels, annotations }) => {
+      expect(['critical', 'warning']).toContain(labels.severity);
+      expect(annotations.summary).toMatch(/\.$/);
+      expect(annotations.runbook).toBe(`docs/how-to/runbook.md#${alert.toLowerCase()}`);
+      expect(runbook).toContain(`\n## ${alert}\n`);
+    },
+  );
+
+  it('has a name of its own, and each paragraph an alert', () => {
+    const paragraphs = Array.from(runbook.matchAll(/^## (\w+)$/gm), ([, heading]) => heading);
+
+    expect(paragraphs).toEqual(rules.map(({ alert }) => alert));
+    expect(new Set(paragraphs).size).toBe(paragraphs.length);
+  });
+});
+
+describe('the dashboard', () => {
+  it('has panels with ids of their own that do not overlap', () => {
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
+    );
+
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(Math.max(...panels.map(({ gridPos }) => gridPos.x + gridPos.w))).toBe(24);
+  });
+});
