@@ -30,7 +30,8 @@ export async function* mendFile(
   note: (changes: CellChange[]) => void,
 ): AsyncGenerator<Buffer> {
   const { encoding } = form;
-  if (!encodingExists(encoding)) throw new UsageFailure(`Unknown encoding: ${encoding}.`);
+  const isKnown: boolean = encodingExists(encoding);
+  if (!isKnown) throw new UsageFailure(`Unknown encoding: ${encoding}.`);
   const text = decoded(source, encoding)[Symbol.asyncIterator]();
   const first = await beginningOf(text);
   const mark = first.startsWith('\ufeff') ? '\ufeff' : '';

@@ -12,7 +12,7 @@ const faultsMax = 10;
 /**
  * Opens the active products of a partner as a file of a format, by product number. All of them are read once before, to find
  * those that the format would read back as others. The caller reads the stream or destroys it.
- * @param isAborted - whether nobody waits for the file
+ * @param isAborted - whether the client has disconnected
  * @throws invalid_shape naming such products; from the stream: Error when one has become such a product meanwhile, and as
  *   `openProductFile`
  */
