@@ -67,7 +67,7 @@ test-partitioned: node_modules/.installed-all dist/.built ## run routes, ETL and
 	TEST_PARTITIONS=4 $(BIN)/jest --selectProjects api system --testPathPatterns 'test/($(or $(FILES),routes|etl|runs|faults))/'
 
 # Tests start processes by the path of their own Node.js: all of them have its version.
-test-nodes: node_modules/.installed-all dist/.built $(node_versions:%=dist/node-%/.installed) ## run tests on each supported version of Node.js (NODES='20 24', FILES='unit routes')
+test-nodes: node_modules/.installed-all dist/.built $(patsubst %,dist/node-%/.installed,$(or $(NODES),$(node_versions))) ## run tests on each supported version of Node.js (NODES='20 24', FILES='unit routes')
 	@for version in $(or $(NODES),$(node_versions)); do \
 		PATH="$(CURDIR)/dist/node-$$version/node_modules/$(node_package)/bin:$$PATH"; \
 		echo "Node.js $$(node --version)"; \

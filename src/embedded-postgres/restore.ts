@@ -31,7 +31,7 @@ export async function discardCluster(dataDir: string): Promise<void> {
 async function requireMajorVersion(bin: string, from: string): Promise<void> {
   const ofData = (await readFile(join(from, 'PG_VERSION'), 'utf8')).trim();
   const { stdout } = await run(join(bin, 'postgres'), ['--version']);
-  const ofServer = /(\d+)\.\d+/.exec(stdout)?.[1];
+  const ofServer = /^postgres \(PostgreSQL\) (\d{1,3})\D/.exec(stdout)?.[1];
   if (ofData === ofServer) return;
   throw new Error(
     `The backup is of PostgreSQL ${ofData}, and this version of the service brings ${ofServer}: restore it with the version that made it.`,
