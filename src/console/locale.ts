@@ -1,0 +1,19 @@
+/** The reader's locale: texts are English, numbers and times are the reader's. */
+const locale = navigator.languages;
+
+const counts = new Intl.NumberFormat(locale);
+const percents = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
+
+export const count = (value: number) => counts.format(value);
+/** @param share - 0 to 1 */
+export const percent = (share: number) => percents.format(share);
+/** @param instant - ISO 8601 */
+export const time = (instant: string | null | undefined) => (instant ? times.format(new Date(instant)) : '–');
+
+/** Formats an amount of money; without a currency, a number. */
+export function amount(value: number | string, currency: string | null | undefined): string {
+  const number = Number(value);
+  if (!currency) return count(number);
+  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(number);
+}

@@ -1,0 +1,78 @@
+import { useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+export interface Series {
+  label: string;
+  values: (number | null)[];
+  /** A custom property of the stylesheet. */
+  color: '--accent' | '--bad' | '--good';
+  kind: 'bars' | 'steps';
+}
+
+interface Options {
+  /** What the chart shows; its figures are in a table as well. */
+  label: string;
+  /** Seconds since 1970, ascending. */
+  times: number[];
+  series: Series[];
+}
+
+const height = 220;
+
+/** A chart over time. It is drawn again when the width or the scheme of colors changes. */
+export function Chart({ label, times, series }: Options) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current!;
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    let chart: uPlot | undefined;
+    const draw = () => {
+      chart?.destroy();
+      chart = new uPlot(optionsOf(element, series), [times, ...series.map(({ values }) => values)], element);
+    };
+    draw();
+    const resized = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }));
+    resized.observe(element);
+    scheme.addEventListener('change', draw);
+    return () => {
+      resized.disconnect();
+      scheme.removeEventListener('change', draw);
+      chart?.destroy();
+    };
+  }, [times, series]);
+  return <div ref={place} className="chart" role="img" aria-label={label} />;
+}
+
+function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
+  const style = getComputedStyle(element);
+  const axis = {
+    stroke: style.getPropertyValue('--muted'),
+    grid: { stroke: style.getPropertyValue('--line'), width: 1 },
+    ticks: { show: false },
+  };
+  const paths = {
+    bars: uPlot.paths.bars!({ size: [0.6, 40] }),
+    steps: uPlot.paths.stepped!({ align: 1 }),
+  };
+  return {
+    width: element.clientWidth,
+    height,
+    axes: [axis, { ...axis, size: 64 }],
+    scales: { y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] } },
+    series: [
+      {},
+      ...series.map(({ label, color, kind }) => {
+        const stroke = style.getPropertyValue(color);
+        return {
+          label,
+          stroke,
+          width: 2,
+          paths: paths[kind],
+          points: { show: kind === 'steps' },
+          ...(kind === 'bars' && { fill: stroke }),
+        };
+      }),
+    ],
+  };
+}
