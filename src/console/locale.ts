@@ -17,3 +17,18 @@ export function amount(value: number | string, currency: string | null | undefin
   if (!currency) return count(number);
   return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(number);
 }
+
+const daySeconds = 86_400;
+
+/** Names moments of an axis: days and months, or times of the day where they are closer. @param splits - seconds */
+export function timeLabels(splits: number[], isUtc: boolean): string[] {
+  const step = (splits[1] ?? 0) - (splits[0] ?? 0);
+  const parts: Intl.DateTimeFormatOptions =
+    step < daySeconds
+      ? { hour: 'numeric', minute: '2-digit' }
+      : step < 28 * daySeconds
+        ? { day: 'numeric', month: 'short' }
+        : { month: 'short', year: 'numeric' };
+  const format = new Intl.DateTimeFormat(locale, { ...parts, ...(isUtc && { timeZone: 'UTC' }) });
+  return splits.map((seconds) => format.format(new Date(seconds * 1000)));
+}

@@ -166,6 +166,7 @@ export const texts = {
     after: 'After',
     would: 'This run would fail',
     run: 'Run now',
+    instead: 'Send another file instead',
     problems: 'Rows with problems',
     toIssues: 'They are listed with their reasons after the run.',
   },
@@ -274,7 +275,7 @@ export const texts = {
   },
   catalog: {
     title: 'Catalog',
-    search: 'Search name, brand and SKU',
+    search: 'Name, brand or SKU',
     partner: 'Partner',
     asOf: 'As of the end of the day',
     asOfPartner: 'Choose a partner to see the catalog of a day.',

@@ -55,7 +55,7 @@ export function renderLanding(stylesVersion: string): string {
           <h2>Webhooks</h2>
           <p>Instead of asking for the state of a job, receive <code>job.completed</code>, <code>job.failed</code>,
           <code>job.reverted</code>, <code>feed.uploaded</code> and <code>order.created</code>. Each is signed by the
-          <a href="https://www.standardwebhooks.com">Standard Webhooks</a> headers and repeated until your endpoint answers 2xx.</p>
+          headers of Standard Webhooks and repeated until your endpoint answers 2xx.</p>
           <p>The <a href="docs">documentation</a> has the payload of each event.</p>
         </section>
       </div>

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { count, timeLabels } from '../locale';
 
 export interface Series {
   label: string;
@@ -19,6 +20,11 @@ interface Options {
 }
 
 const height = 220;
+
+const hour = 3_600;
+const day = 24 * hour;
+/** The least time that a chart shows: a single bar must not fill it. */
+const leastSpan = { bars: 14 * day, steps: hour };
 
 /** A chart over time. It is drawn again when the width or the scheme of colors changes. */
 export function Chart({ label, times, series }: Options) {
@@ -46,6 +52,9 @@ export function Chart({ label, times, series }: Options) {
 
 function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
   const style = getComputedStyle(element);
+  // Bars are days and months of the service, which counts them in UTC.
+  const isBars = series.some(({ kind }) => kind === 'bars');
+  const least = leastSpan[isBars ? 'bars' : 'steps'];
   const axis = {
     stroke: style.getPropertyValue('--muted'),
     grid: { stroke: style.getPropertyValue('--line'), width: 1 },
@@ -58,8 +67,17 @@ function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
   return {
     width: element.clientWidth,
     height,
-    axes: [axis, { ...axis, size: 64 }],
-    scales: { y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] } },
+    legend: { show: series.length > 1, live: false },
+    cursor: { show: false },
+    ...(isBars && { tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') }),
+    axes: [
+      { ...axis, space: 90, values: (_, splits) => timeLabels(splits, isBars) },
+      { ...axis, size: 72, values: (_, splits) => splits.map(count) },
+    ],
+    scales: {
+      x: { range: (_, first, last) => widened(first, last, least) },
+      y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] },
+    },
     series: [
       {},
       ...series.map(({ label, color, kind }) => {
@@ -75,4 +93,11 @@ function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
       }),
     ],
   };
+}
+
+/** Returns a range of at least so many seconds around the given one. */
+function widened(first: number, last: number, least: number): [number, number] {
+  const missing = Math.max(0, least - (last - first)) / 2;
+  const margin = (last - first) * 0.02;
+  return [first - missing - margin, last + missing + margin];
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef, type ReactNode } from 'react';
 import { texts } from '../texts';
+import { Value, visible } from './value';
 
 interface Options {
   title: string;
@@ -12,14 +13,14 @@ interface Options {
 export function Page({ title, actions, children }: Options) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · ${texts.name}`;
+    document.title = `${visible(title)} · ${texts.name}`;
     heading.current?.focus({ preventScroll: true });
   }, [title]);
   return (
     <>
       <div className="page-head">
         <h1 ref={heading} tabIndex={-1}>
-          {title}
+          <Value>{title}</Value>
         </h1>
         {actions && <div className="actions">{actions}</div>}
       </div>

@@ -4,6 +4,13 @@ import { texts } from '../texts';
 /** Control characters, and those that turn the direction of a text or cannot be seen. */
 const invisible = /([\p{Cc}\p{Cf}])/u;
 
+/** Returns a text with its invisible characters named, for where there is no markup. */
+export const visible = (text: string) =>
+  text
+    .split(invisible)
+    .map((part, at) => (at % 2 === 0 ? part : nameOf(part)))
+    .join('');
+
 const nameOf = (character: string) =>
   `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
 

@@ -6,6 +6,7 @@ import { useJob, usePages, useProfile } from '../data/queries';
 import { Failure } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
+import { Prose } from '../parts/prose';
 import { Table } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
@@ -83,14 +84,21 @@ function Reasons({ counts, code, onChoose }: ReasonsOptions) {
           return (
             <li key={reason}>
               <button type="button" aria-pressed={isChosen} onClick={() => onChoose(isChosen ? '' : reason)}>
-                <strong>{meaning?.description ?? reason}</strong>
+                <strong>
+                  <Prose>{meaning?.description ?? reason}</Prose>
+                </strong>
                 <span className={`badge ${severity === 'error' ? 'bad' : 'watch'}`}>
                   {texts.issues[severity]}: {texts.issues.rows(count)}
                 </span>
               </button>
               <p className="muted">
                 <code>{reason}</code>
-                {meaning && ` · ${texts.issues.remedy} ${meaning.remedy}`}
+                {meaning && (
+                  <>
+                    {' · '}
+                    {texts.issues.remedy} <Prose>{meaning.remedy}</Prose>
+                  </>
+                )}
               </p>
             </li>
           );

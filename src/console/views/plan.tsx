@@ -57,7 +57,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
             {texts.plan.run}
           </Action>
           <Link className="button" href={`/send?partner=${encodeURIComponent(feed.partner_name)}`}>
-            {texts.nav.send}
+            {texts.plan.instead}
           </Link>
         </div>
       </Card>

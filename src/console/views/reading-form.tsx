@@ -36,6 +36,7 @@ export function ReadingForm({ draft, inspection }: Options) {
     queryFn: () =>
       bodyOf(client.GET('/formats', { params: { query: { partner_name: draft.partner, limit: 100 } } })),
   });
+  const known = formats.data?.items ?? [];
   const upload = useMutation({
     mutationFn: async () => {
       if (reading === byMapping && definition) {
@@ -47,14 +48,15 @@ export function ReadingForm({ draft, inspection }: Options) {
           }),
         );
       }
-      const format = reading === byMapping ? name : reading;
+      // Without a format, the default one of the partner would apply.
+      const standard = known.some(({ format_name }) => format_name === 'default') ? 'standard' : '';
+      const format = reading === byMapping ? name : reading || standard;
       const receipt = await uploadFeed({ ...draft, mode, format: format || undefined });
       await removeDraft();
       return receipt;
     },
     onSuccess: ({ feed_id }) => navigate(`/feeds/${feed_id}/plan`),
   });
-  const known = formats.data?.items ?? [];
   const readings: [string, string][] = [
     ...(inspection.accepted ? ([[asItIs, texts.check.standard]] as [string, string][]) : []),
     ...(definition ? ([[byMapping, texts.check.own]] as [string, string][]) : []),
