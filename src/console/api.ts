@@ -1,6 +1,6 @@
 import createClient from 'openapi-fetch';
 import type { components, paths } from '../../generated/openapi';
-import { apiKey, signOut } from './session';
+import { apiKey, refuseKey } from './session';
 import { texts } from './texts';
 
 export type Schemas = components['schemas'];
@@ -18,7 +18,7 @@ client.use({
     return request;
   },
   onResponse({ response }) {
-    if (response.status === 401) signOut(true);
+    if (response.status === 401) refuseKey();
   },
 });
 

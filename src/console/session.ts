@@ -13,10 +13,16 @@ export function signIn(key: string): void {
   listeners.forEach((listener) => listener());
 }
 
-/** Forgets the key, and all that was begun with it. @param refused - whether the service refused the key */
-export function signOut(refused = false): void {
-  isRefused = refused;
+/** Forgets the key, and all that was begun with it. */
+export function signOut(): void {
   sessionStorage.clear();
+  listeners.forEach((listener) => listener());
+}
+
+/** Forgets a key that the service refuses; what was begun can be continued with another. */
+export function refuseKey(): void {
+  isRefused = true;
+  sessionStorage.removeItem(name);
   listeners.forEach((listener) => listener());
 }
 

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { root } from './api';
+import { removeDraft } from './data/draft';
 import { Action } from './parts/action';
 import { Page } from './parts/page';
 import { signOut, useApiKey } from './session';
@@ -66,7 +67,14 @@ function Header() {
       </nav>
       <span className="bar-end">
         <a href={new URL('docs', root).href}>{texts.nav.docs}</a>
-        <Action onPress={() => signOut()}>{texts.nav.signOut}</Action>
+        <Action
+          onPress={() => {
+            void removeDraft();
+            signOut();
+          }}
+        >
+          {texts.nav.signOut}
+        </Action>
       </span>
     </header>
   );

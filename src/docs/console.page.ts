@@ -1,4 +1,4 @@
-/** Addresses of views have at most so many segments below /console. */
+/** Addresses of views have at most this number of segments below /console. */
 const depthMax = 5;
 
 /**

@@ -35,7 +35,11 @@ export function Chart({ label, times, series }: Options) {
     let chart: uPlot | undefined;
     const draw = () => {
       chart?.destroy();
-      chart = new uPlot(optionsOf(element, series), [times, ...series.map(({ values }) => values)], element);
+      chart = new uPlot(
+        optionsOf(element, times, series),
+        [times, ...series.map(({ values }) => values)],
+        element,
+      );
     };
     draw();
     const resized = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }));
@@ -50,7 +54,7 @@ export function Chart({ label, times, series }: Options) {
   return <div ref={place} className="chart" role="img" aria-label={label} />;
 }
 
-function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
+function optionsOf(element: HTMLElement, times: number[], series: Series[]): uPlot.Options {
   const style = getComputedStyle(element);
   // Bars are days and months of the service, which counts them in UTC.
   const isBars = series.some(({ kind }) => kind === 'bars');
@@ -75,7 +79,7 @@ function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
       { ...axis, size: 72, values: (_, splits) => splits.map(count) },
     ],
     scales: {
-      x: { range: (_, first, last) => widened(first, last, least) },
+      x: { range: () => widened(times[0]!, times.at(-1)!, least) },
       y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] },
     },
     series: [
@@ -95,7 +99,7 @@ function optionsOf(element: HTMLElement, series: Series[]): uPlot.Options {
   };
 }
 
-/** Returns a range of at least so many seconds around the given one. */
+/** Widens a range to a least number of seconds. */
 function widened(first: number, last: number, least: number): [number, number] {
   const missing = Math.max(0, least - (last - first)) / 2;
   const margin = (last - first) * 0.02;

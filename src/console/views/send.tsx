@@ -25,7 +25,8 @@ export function SendView() {
   const [fault, setFault] = useState<'partner' | 'rows'>();
   const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name) ?? [];
   // A key that is bound to a partner sees only this one.
-  const partner = read('partner') || (known.length === 1 ? known[0]! : '');
+  const [typed, setTyped] = useState<string>();
+  const partner = typed ?? (read('partner') || (known.length === 1 ? known[0]! : ''));
 
   const take = async (file: File) => {
     if (!partner.trim()) return setFault('partner');
@@ -48,6 +49,7 @@ export function SendView() {
           value={partner}
           onChange={(name) => {
             setFault(undefined);
+            setTyped(name);
             write({ partner: name });
           }}
         />
