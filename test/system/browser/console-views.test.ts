@@ -118,11 +118,13 @@ describe('the catalog', () => {
     expect(await page.locator('tbody tr').count()).toBe(1);
   });
 
-  it('shows the products of a partner as they were at the end of a day', async () => {
+  it('asks for the products of a partner at the end of a day, and says where history begins', async () => {
     const page = await openViews('light', 1280);
+    const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
     await page.goto(`${service.url!}/console/catalog?partner=Views&day=2020-01-01`);
 
-    await page.getByText('No product matches.').waitFor();
+    await page.getByText('The history of Views begins at').waitFor();
+    expect(new URL((await asked).url()).searchParams.get('partner_name')).toBe('Views');
   });
 });
 
