@@ -167,8 +167,7 @@ export const texts = {
     would: 'This run would fail',
     run: 'Run now',
     instead: 'Send another file instead',
-    problems: 'Rows with problems',
-    toIssues: 'They are listed with their reasons after the run.',
+    problems: 'What would be skipped or remarked',
   },
   run: {
     title: 'Run',
@@ -209,6 +208,7 @@ export const texts = {
     warnings: 'Remarks',
     warningsLead: 'These rows were loaded; the marked values were not, or not as they are.',
     line: 'Line',
+    first: (line: number) => `first in line ${line}:`,
     cell: (column: string, line: string) => `${column}, line ${line}`,
     reason: 'Why',
     value: 'Value',

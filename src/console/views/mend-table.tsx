@@ -152,14 +152,12 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
             );
             return (
               <td key={column}>
-                <input
-                  className={`cell ${isMarked ? 'marked' : ''} ${place in edits ? 'edited' : ''}`}
-                  aria-label={texts.issues.cell(name, line)}
-                  aria-invalid={isMarked && !(place in edits)}
-                  dir="auto"
-                  size={Math.min(Math.max(original.length, 8), 40)}
-                  value={edits[place] ?? original}
-                  onChange={(event) => onEdit(place, event.target.value, original)}
+                <Cell
+                  label={texts.issues.cell(name, line)}
+                  isMarked={isMarked}
+                  original={original}
+                  edited={edits[place]}
+                  onEdit={(value) => onEdit(place, value, original)}
                 />
               </td>
             );
@@ -168,4 +166,28 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
       ))}
     </Table>
   );
+}
+
+interface CellOptions {
+  label: string;
+  /** Whether the value is why the row was skipped. */
+  isMarked: boolean;
+  original: string;
+  /** Undefined while the cell is unchanged. */
+  edited: string | undefined;
+  onEdit: (value: string) => void;
+}
+
+function Cell({ label, isMarked, original, edited, onEdit }: CellOptions) {
+  const common = {
+    className: `cell ${isMarked ? 'marked' : ''} ${edited === undefined ? '' : 'edited'}`,
+    'aria-label': label,
+    'aria-invalid': isMarked && edited === undefined,
+    dir: 'auto',
+    value: edited ?? original,
+    onChange: ({ target }: { target: { value: string } }) => onEdit(target.value),
+  };
+  // A field of one line would remove the line breaks of a value.
+  if (original.includes('\n')) return <textarea {...common} rows={2} cols={30} />;
+  return <input {...common} size={Math.min(Math.max(original.length, 8), 40)} />;
 }

@@ -13,6 +13,7 @@ import { Card, Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
+import { Faults } from './faults';
 
 /** What a run would change, before and after. */
 export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
@@ -33,7 +34,6 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   if (plan.error) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
   const first = plan.data?.pages[0];
   if (!first) return <Loading />;
-  const problems = first.issue_counts.reduce((sum, { count }) => sum + count, 0);
   return (
     <>
       <Card title={texts.plan.title}>
@@ -46,10 +46,11 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
             </p>
           </div>
         )}
-        {problems > 0 && (
-          <p>
-            {texts.plan.problems}: {texts.issues.rows(problems)}. {texts.plan.toIssues}
-          </p>
+        {first.issue_counts.length > 0 && (
+          <>
+            <h3>{texts.plan.problems}</h3>
+            <Faults counts={first.issue_counts} />
+          </>
         )}
         {run.error && <Failure error={run.error} />}
         <div className="actions">

@@ -10,8 +10,8 @@ import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { Card } from '../parts/page';
-import { Value } from '../parts/value';
 import { texts } from '../texts';
+import { Faults } from './faults';
 import { Mapping } from './mapping-table';
 import { Sample } from './sample-table';
 
@@ -108,25 +108,5 @@ export function ReadingForm({ draft, inspection }: Options) {
         </Action>
       </Card>
     </>
-  );
-}
-
-function Faults({ counts }: { counts: Schemas['RowIssueCount'][] }) {
-  return (
-    <Card title={texts.check.faults}>
-      <ul>
-        {counts.map(({ code, count, first_rows: [first] }) => (
-          <li key={code}>
-            <code>{code}</code>: {texts.issues.rows(count)}
-            {first && (
-              <>
-                {' '}
-                ({texts.issues.line} {first.line}: <Value>{first.value}</Value>)
-              </>
-            )}
-          </li>
-        ))}
-      </ul>
-    </Card>
   );
 }

@@ -143,6 +143,35 @@ describe("the partner's walk", () => {
     await page.getByRole('heading', { name: 'Send a feed' }).waitFor();
   });
 
+  it('mends rows of a file in another encoding, line breaks included', async () => {
+    const csv = 'sku;product_name;description;price\nB-1;Bügel;"zwei\nZeilen";1.299,5x\nB-2;Öse;;2,50\n';
+    const fields = { format: 'excel-eu' };
+    const upload = await service.api.upload({
+      partnerName: 'Süd',
+      csv: Buffer.from(csv, 'latin1'),
+      fields,
+    });
+    await service.api.post(`/jobs/${upload.body.validation_job_id}/run`);
+    const { page } = await openConsole(`/feeds/${upload.body.feed_id}/issues`);
+    const price = page.getByRole('textbox', { name: 'price, line 2' });
+    expect(await price.inputValue()).toBe('1.299,5x');
+    const description = page.getByRole('textbox', { name: 'description, line 2' });
+    expect(await description.inputValue()).toBe('zwei\nZeilen');
+    await description.fill('zwei\ngeänderte Zeilen');
+    await price.fill('1.299,50');
+    await button(page, 'Send the mended rows').click();
+    await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
+
+    const { body } = await service.api.get(
+      `/products?${new URLSearchParams({ partner_name: 'Süd', sku: 'B-1' })}`,
+    );
+    expect(body.items[0]).toMatchObject({
+      product_name: 'Bügel',
+      description: 'zwei\ngeänderte Zeilen',
+      price: 1299.5,
+    });
+  });
+
   it('shows the progress of a run, and cancels it', async () => {
     const { jobId, feedId } = await service.api.uploadFeed('sku,product_name\nS-1,Slow\n', 'Slow');
     const { page } = await openPage(browser);
