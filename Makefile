@@ -85,6 +85,7 @@ drift: node_modules/.installed-all ## check that generated files agree with thei
 
 types: node_modules/.installed-all ## check the types of everything
 	$(BIN)/tsc --noEmit
+	$(BIN)/tsc --noEmit -p src/console
 
 lint: lint-code lint-document ## check code, formatting and the document
 
@@ -157,7 +158,7 @@ node_modules/.installed-all: package.json package-lock.json
 	touch $@ node_modules/.installed
 
 dist/.built: $(sources) tsconfig.json tsconfig.build.json | node_modules/.installed
-	$(BIN)/tsc -p tsconfig.build.json
+	npm run --silent build
 	touch $@
 
 # The last release, from the history, with the packages of this one.

@@ -24,7 +24,8 @@ const network = {
   SERVICE_PAGES: {
     ...onOff,
     default: 'on',
-    description: 'With `off`, `/docs`, `/openapi.yaml` and `/openapi.json` are unknown routes.',
+    description:
+      'With `off`, `/`, `/console`, `/docs`, `/openapi.yaml` and `/openapi.json` are unknown routes.',
   },
   SHUTDOWN_SECONDS: {
     ...integer(0, 3600),

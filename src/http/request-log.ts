@@ -23,7 +23,7 @@ export const requestLogFields = {
   request_id: 'The `x-request-id` of the response. Other lines about the request have it too.',
   key: 'Name of the API key; absent without a valid one.',
   operation:
-    '`operationId` of the contract; absent for an unknown route, a documentation page or malformed HTTP.',
+    '`operationId` of the contract; absent for an unknown route, a page or malformed HTTP.',
   method: 'Method of the request.',
   path: 'Path without the query. Segments other than words of the contract and identifiers show as `*`.',
   status: 'Status of the response, also of one that was not sent completely.',

@@ -48,8 +48,8 @@ export interface Route {
 }
 
 export interface Routes {
-  /** Finds the operation of a method and a path; HEAD counts as GET. */
-  find(method: string, path: string): Route | 'not_found' | 'method_not_allowed';
+  /** Finds the operation of a method and a path; HEAD counts as GET. `accept` is the header of that name. */
+  find(method: string, path: string, accept?: string): Route | 'not_found' | 'method_not_allowed';
   /** Lists the methods of a path, for `Allow`. */
   allowedMethods(path: string): string[];
 }

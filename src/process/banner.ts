@@ -10,7 +10,7 @@ Partner Catalog Integration Service
 
   address  ${url}
   API key  ${key}
-  data     ${dataDir}${databaseText(dataDir)}${servicePages ? `\n  docs     ${url}/docs` : ''}
+  data     ${dataDir}${databaseText(dataDir)}${servicePages ? `\n  console  ${url}/console\n  docs     ${url}/docs` : ''}
 
 Upload a feed, run its validation job, and look at the products:
 

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import document from '../../../generated/openapi.json';
 import { contentSecurityPolicy } from '../../../src/docs/docs.page';
 import { sendRaw } from '../../support/requests';
@@ -8,6 +9,9 @@ const lasting = { 'cache-control': 'public, max-age=31536000, immutable' };
 const revalidated = { 'cache-control': 'no-cache' };
 /** The pages, with the security headers that are their own. */
 const pages: [path: string, ownHeaders: Record<string, string>][] = [
+  ['/console', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
+  ['/console/assets/console.js', lasting],
+  ['/console/assets/console.css', lasting],
   ['/openapi.yaml', revalidated],
   ['/openapi.json', revalidated],
   ['/docs', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
@@ -24,7 +28,7 @@ describe('the service pages', () => {
   });
 
   it('are not operations of the document, which lists them', () => {
-    expect(document['x-outside-contract']).toEqual(pages.map(([path]) => `GET ${path}`));
+    expect(document['x-outside-contract']).toEqual(['GET /', ...pages.map(([path]) => `GET ${path}`)]);
     expect(pages.map(([path]) => path).filter((path) => path in document.paths)).toEqual([]);
   });
 
@@ -69,10 +73,97 @@ describe('the service pages', () => {
   });
 });
 
+/** What browsers send when they navigate. */
+const navigation = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+
+describe('GET /', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  const send = (method: string, headers: Record<string, string>) =>
+    sendRaw(service.url, { method, path: '/', headers });
+
+  it('is the landing page for browsers, with links to console, documentation and document', async () => {
+    const { status, headers, text } = await send('GET', navigation);
+
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(headers.vary).toBe('Accept');
+    expect(headers['content-security-policy']).toBe(contentSecurityPolicy);
+    for (const link of ['console', 'docs', 'openapi.yaml']) expect(text).toContain(`href="${link}"`);
+    expect(text).not.toMatch(/https?:\/\/|<script/);
+    expect((await send('HEAD', navigation)).status).toBe(200);
+  });
+
+  it.each([
+    ['no Accept', 'GET', {}],
+    ['anything accepted', 'GET', { accept: '*/*' }],
+    ['JSON preferred', 'GET', { accept: 'text/html;q=0.5, application/json' }],
+    ['HTML refused', 'GET', { accept: 'text/html;q=0, */*' }],
+    ['another method', 'POST', navigation],
+    ['another method', 'DELETE', navigation],
+  ] as [string, string, Record<string, string>][])(
+    'is an unknown route with %s (%s)',
+    async (_, method, headers) => {
+      const { status, text } = await send(method, headers);
+
+      expect(status).toBe(404);
+      expect(text).toBe('{"detail":"Not Found"}');
+    },
+  );
+});
+
+describe('the addresses of the console', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+
+  it.each([
+    ['/console', './'],
+    ['/console/', '../'],
+    ['/console/feeds', '../'],
+    ['/console/feeds/FD00001', '../../'],
+    ['/console/partners/A%2FB%20%22%3E', '../../'],
+    ['/console/feeds/FD00001/runs/1', '../../../../'],
+  ])('%s is the console, which loads its files by relative addresses', async (path, toRoot) => {
+    const { status, headers, text } = await sendRaw(service.url, { method: 'GET', path, headers: {} });
+
+    expect(status).toBe(200);
+    expect(headers['content-security-policy']).toBe(contentSecurityPolicy);
+    const [, script] = /src="([^"]+)"/.exec(text)!;
+    expect(script).toMatch(/^[./]+console\/assets\/console\.js\?v=[0-9a-f]{16}$/);
+    expect(script!.startsWith(`${toRoot}console`)).toBe(true);
+    expect(new URL(script!, `http://host${path}`).pathname).toBe('/console/assets/console.js');
+  });
+
+  it('allows no inline script or style, and no other host', () => {
+    expect(contentSecurityPolicy).not.toMatch(/unsafe|https?:|\*/);
+  });
+
+  it('loads less than 300 kB compressed: scripts, styles and fonts', async () => {
+    const files = ['/console', '/console/assets/console.js', '/console/assets/console.css'];
+    const contents = await Promise.all(
+      files.map(async (path) => (await sendRaw(service.url, { method: 'GET', path, headers: {} })).text),
+    );
+
+    const [shell, , styles] = contents;
+    expect(shell!.match(/<(script|link) [^>]*(src|href)="(?!data:)/g)).toHaveLength(2);
+    expect(styles).not.toMatch(/url\(|@import/);
+    const bytes = contents.map((content) => gzipSync(content).length);
+    expect(bytes.reduce((sum, each) => sum + each)).toBeLessThan(300_000);
+  });
+});
+
 describe('with SERVICE_PAGES=off', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService({ servicePages: false });
+  });
+
+  it.each(['/', '/console/feeds'])('%s is an unknown route for browsers too', async (path) => {
+    expect((await sendRaw(service.url, { method: 'GET', path, headers: navigation })).status).toBe(404);
   });
 
   it.each(pages)('%s is an unknown route, whatever the method and with a key too', async (path) => {

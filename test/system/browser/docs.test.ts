@@ -1,49 +1,21 @@
-import { chromium, type Browser, type Page } from 'playwright-core';
-import { afterFile } from '../../support/harness';
+import { type Browser, type Page } from 'playwright-core';
+import { openPage, startBrowser, type OpenPage } from '../../support/browser';
 import { operations } from '../../support/contract';
 import { startUsedService, type ServiceProcess } from '../../support/process';
-
-/** As root, and with no way to the internet; and so that what the page asks for is all that is asked for. */
-const quietly = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 let service: ServiceProcess;
 let browser: Browser;
 beforeAll(async () => {
-  const executablePath = process.env.CHROMIUM;
-  if (!executablePath) throw new Error('There is no Chromium: install it, or name it in CHROMIUM.');
-  browser = await chromium.launch({ executablePath, args: quietly });
-  afterFile(() => browser.close());
+  browser = await startBrowser();
   service = await startUsedService();
   await service.api.loadFeed('sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n');
 });
 
-/** A page, and all that it has asked for and complained about. */
-interface OpenPage {
-  page: Page;
-  requested: string[];
-  complaints: string[];
-}
-
 async function openDocs(): Promise<OpenPage> {
-  const page = await browser.newPage();
-  const [requested, complaints]: [string[], string[]] = [[], []];
-  page.on('request', (request) => requested.push(request.url()));
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => {
-    // What the policy forbids is told here.
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  await page.goto(`${service.url!}/docs`);
-  await page.locator('.opblock').first().waitFor();
-  return { page, requested, complaints };
+  const opened = await openPage(browser);
+  await opened.page.goto(`${service.url!}/docs`);
+  await opened.page.locator('.opblock').first().waitFor();
+  return opened;
 }
 
 /** Enters the key as a reader would. */

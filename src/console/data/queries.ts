@@ -1,0 +1,59 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { bodyOf, client } from '../api';
+
+/** Where the next page of a list begins. */
+interface Page {
+  next_cursor?: string;
+}
+
+/** Reads a list by its cursors. @param fetchPage - fetches the page at the cursor, the first without one */
+export function usePages<P extends Page>(
+  key: unknown[],
+  fetchPage: (cursor: string | undefined) => Promise<P>,
+  isEnabled = true,
+) {
+  return useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam }) => fetchPage(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor,
+    enabled: isEnabled,
+  });
+}
+
+export const useFeed = (feedId: string) =>
+  useQuery({
+    queryKey: ['feed', feedId],
+    queryFn: () => bodyOf(client.GET('/feeds/{feed_id}', { params: { path: { feed_id: feedId } } })),
+  });
+
+/** Follows the job: asks each second while it is queued or running. */
+export const useJob = (jobId: string) =>
+  useQuery({
+    queryKey: ['job', jobId],
+    queryFn: () => bodyOf(client.GET('/jobs/{job_id}', { params: { path: { job_id: jobId } } })),
+    refetchInterval: ({ state }) =>
+      state.data && ['completed', 'failed'].includes(state.data.status) ? false : 1_000,
+  });
+
+/** What the issue codes mean, in the words of the document. */
+export const useProfile = () =>
+  useQuery({
+    queryKey: ['profile'],
+    queryFn: () => bodyOf(client.GET('/feeds/profile')),
+    staleTime: Infinity,
+  });
+
+export const useFeeds = (query: {
+  partner_name?: string;
+  status?: 'processing' | 'processed' | 'failed';
+  limit?: number;
+}) =>
+  usePages(['feeds', query], (cursor) =>
+    bodyOf(client.GET('/feeds', { params: { query: { ...query, cursor } } })),
+  );
+
+export const usePartners = (q: string) =>
+  usePages(['partners', q], (cursor) =>
+    bodyOf(client.GET('/partners', { params: { query: { q: q || undefined, cursor } } })),
+  );

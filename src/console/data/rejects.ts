@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query';
+import { parse } from 'csv-parse/browser/esm/sync';
+import { stringify } from 'csv-stringify/browser/esm/sync';
+import { useState } from 'react';
+import type { Schemas } from '../api';
+import { bodyOf, client } from '../api';
+
+/** The skipped rows of a run as a file: the header, and the rows with generated columns in front. */
+export interface Rejects {
+  delimiter: string;
+  /** Lines before the header. */
+  skipped: number;
+  /** Empty where the format has no header. */
+  header: string[];
+  rows: string[][];
+  /** Number of generated columns in front: line, codes, messages; 0 without a header. */
+  generated: number;
+}
+
+export const useRejects = (feed: Schemas['Feed'], isEnabled: boolean) =>
+  useQuery({
+    queryKey: ['rejects', feed.validation_job_id],
+    queryFn: async () => readRejects(await fetchRejects(feed), await definitionOf(feed)),
+    enabled: isEnabled,
+  });
+
+export const fetchRejects = (feed: Schemas['Feed']) =>
+  bodyOf(
+    client.GET('/jobs/{job_id}/rejects.csv', {
+      params: { path: { job_id: feed.validation_job_id } },
+      parseAs: 'blob',
+    }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
+  );
+
+async function definitionOf(feed: Schemas['Feed']): Promise<Partial<Schemas['FormatDefinition']>> {
+  if (!feed.format_name) return {};
+  const { partner_name, format_name } = feed;
+  const query = { partner_name, limit: 100 };
+  const { items } = await bodyOf(client.GET('/formats', { params: { query } }));
+  return items.find((format) => format.format_name === format_name)?.definition ?? {};
+}
+
+async function readRejects(file: Blob, definition: Partial<Schemas['FormatDefinition']>): Promise<Rejects> {
+  const { delimiter = ',', skip_lines: skipped = 0, header: hasHeader = true, encoding } = definition;
+  const text = new TextDecoder(encoding).decode(await file.arrayBuffer());
+  const records = parse(text, {
+    bom: true,
+    delimiter,
+    from_line: skipped + 1,
+    relax_column_count: true,
+    skip_empty_lines: true,
+  });
+  const header = hasHeader ? (records[0] ?? []) : [];
+  return {
+    delimiter,
+    skipped,
+    header,
+    rows: hasHeader ? records.slice(1) : records,
+    generated: header.filter((name) => name.startsWith('_')).length,
+  };
+}
+
+/** Changed cells, by row and column of the rejects: `3/5`. They survive a reload. */
+export function useEdits(feedId: string): [Record<string, string>, (edits: Record<string, string>) => void] {
+  const name = `mended-${feedId}`;
+  const [edits, setEdits] = useState(
+    () => JSON.parse(sessionStorage.getItem(name) ?? '{}') as Record<string, string>,
+  );
+  const keep = (changed: Record<string, string>) => {
+    sessionStorage.setItem(name, JSON.stringify(changed));
+    setEdits(changed);
+  };
+  return [edits, keep];
+}
+
+/** Writes the rows with their changed cells as a file that loads with the format of the feed. */
+export function mendedFile(feedId: string, rejects: Rejects, edits: Record<string, string>): File {
+  const { delimiter, skipped, header, rows } = rejects;
+  const mended = rows.map((row, at) => row.map((cell, column) => edits[`${at}/${column}`] ?? cell));
+  const records = header.length > 0 ? [header, ...mended] : mended;
+  // A byte order mark precedes the encoding of a format.
+  const text = `\u{feff}${'\n'.repeat(skipped)}${stringify(records, { delimiter })}`;
+  return new File([text], `mended-${feedId}.csv`, { type: 'text/csv' });
+}

@@ -1,0 +1,34 @@
+/** The reader's locale: texts are English, numbers and times are the reader's. */
+const locale = navigator.languages;
+
+const counts = new Intl.NumberFormat(locale);
+const percents = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
+
+export const count = (value: number) => counts.format(value);
+/** @param share - 0 to 1 */
+export const percent = (share: number) => percents.format(share);
+/** @param instant - ISO 8601 */
+export const time = (instant: string | null | undefined) => (instant ? times.format(new Date(instant)) : '–');
+
+/** Formats an amount of money; without a currency, a number. */
+export function amount(value: number | string, currency: string | null | undefined): string {
+  const number = Number(value);
+  if (!currency) return count(number);
+  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(number);
+}
+
+const daySeconds = 86_400;
+
+/** Names moments of an axis: days and months, or times of the day where they are closer. @param splits - seconds */
+export function timeLabels(splits: number[], isUtc: boolean): string[] {
+  const step = (splits[1] ?? 0) - (splits[0] ?? 0);
+  const parts: Intl.DateTimeFormatOptions =
+    step < daySeconds
+      ? { hour: 'numeric', minute: '2-digit' }
+      : step < 28 * daySeconds
+        ? { day: 'numeric', month: 'short' }
+        : { month: 'short', year: 'numeric' };
+  const format = new Intl.DateTimeFormat(locale, { ...parts, ...(isUtc && { timeZone: 'UTC' }) });
+  return splits.map((seconds) => format.format(new Date(seconds * 1000)));
+}

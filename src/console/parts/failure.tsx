@@ -1,0 +1,23 @@
+import { RequestError } from '../api';
+import { texts } from '../texts';
+import { Action } from './action';
+import { Value } from './value';
+
+/** Says what went wrong, and offers a way out. */
+export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+  const isRequest = error instanceof RequestError;
+  const isReadOnly = isRequest && error.status === 403 && error.message.includes('read-only');
+  return (
+    <div role="alert" className="notice bad">
+      <h2>{texts.failure.title}</h2>
+      {error.message.split('\n').map((line, at) => (
+        <p key={at}>
+          <Value>{line}</Value>
+        </p>
+      ))}
+      {isReadOnly && <p>{texts.failure.readOnly}</p>}
+      {isRequest && error.requestId && <p className="muted">{texts.failure.requestId(error.requestId)}</p>}
+      {retry && <Action onPress={retry}>{texts.again}</Action>}
+    </div>
+  );
+}

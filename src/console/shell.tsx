@@ -1,0 +1,109 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { Link, Route, Switch, useLocation } from 'wouter';
+import { root } from './api';
+import { removeDraft } from './data/draft';
+import { Action } from './parts/action';
+import { Page } from './parts/page';
+import { signOut, useApiKey } from './session';
+import { texts } from './texts';
+import { CatalogView } from './views/catalog';
+import { CheckView } from './views/check';
+import { FeedView } from './views/feed';
+import { FeedsView } from './views/feeds';
+import { HomeView } from './views/home';
+import { OrdersView } from './views/orders';
+import { PartnerView, PartnersView } from './views/partners';
+import { ProductView } from './views/product';
+import { SalesView } from './views/sales';
+import { SendView } from './views/send';
+import { SignInView } from './views/sign-in';
+
+const links = [
+  ['/', texts.nav.home],
+  ['/send', texts.nav.send],
+  ['/feeds', texts.nav.feeds],
+  ['/partners', texts.nav.partners],
+  ['/catalog', texts.nav.catalog],
+  ['/orders', texts.nav.orders],
+  ['/sales', texts.nav.sales],
+] as const;
+
+/** The frame of every view: navigation, and the view of the address. */
+export function Shell() {
+  const key = useApiKey();
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (!key) queries.clear();
+  }, [key, queries]);
+  if (!key) return <SignInView />;
+  return (
+    <>
+      <a className="skip" href="#content">
+        {texts.skip}
+      </a>
+      <Header />
+      <main id="content" tabIndex={-1}>
+        <Views />
+      </main>
+    </>
+  );
+}
+
+function Header() {
+  const [path] = useLocation();
+  const isCurrent = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
+  return (
+    <header className="bar">
+      <Link href="/" className="brand">
+        {texts.name}
+      </Link>
+      <nav aria-label={texts.nav.label}>
+        {links.map(([to, text]) => (
+          <Link key={to} href={to} aria-current={isCurrent(to) ? 'page' : undefined}>
+            {text}
+          </Link>
+        ))}
+      </nav>
+      <span className="bar-end">
+        <a href={new URL('docs', root).href}>{texts.nav.docs}</a>
+        <Action
+          onPress={() => {
+            void removeDraft();
+            signOut();
+          }}
+        >
+          {texts.nav.signOut}
+        </Action>
+      </span>
+    </header>
+  );
+}
+
+function Views() {
+  return (
+    <Switch>
+      <Route path="/" component={HomeView} />
+      <Route path="/send" component={SendView} />
+      <Route path="/send/check" component={CheckView} />
+      <Route path="/feeds" component={FeedsView} />
+      <Route<{ feedId: string; step?: string; run?: string }> path="/feeds/:feedId/:step?/:run?">
+        {({ feedId, step, run }) => <FeedView feedId={feedId} step={step} run={run} />}
+      </Route>
+      <Route path="/partners" component={PartnersView} />
+      <Route path="/partners/:name">{({ name }) => <PartnerView name={decodeURIComponent(name)} />}</Route>
+      <Route path="/catalog" component={CatalogView} />
+      <Route path="/products/:productId">{({ productId }) => <ProductView productId={productId} />}</Route>
+      <Route path="/orders" component={OrdersView} />
+      <Route path="/sales" component={SalesView} />
+      <Route>
+        <Page title={texts.failure.unknownView}>
+          <p>{texts.failure.unknownViewWay}</p>
+          <Link href="/" className="button">
+            {texts.nav.home}
+          </Link>
+        </Page>
+      </Route>
+    </Switch>
+  );
+}

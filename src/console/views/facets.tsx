@@ -1,0 +1,69 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../api';
+import { bodyOf, client } from '../api';
+import { useFilters } from '../data/address';
+import { count } from '../locale';
+import { useDeferred } from '../parts/use-deferred';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+
+export const facetFields = ['brand', 'category', 'availability'] as const;
+type FacetField = (typeof facetFields)[number];
+
+const shownMax = 12;
+
+/** The most frequent values among the products found, to narrow the search by. */
+export function Facets() {
+  return (
+    <div className="side">
+      {facetFields.map((field) => (
+        <Facet key={field} field={field} />
+      ))}
+    </div>
+  );
+}
+
+function Facet({ field }: { field: FacetField }) {
+  const [read, write] = useFilters();
+  const chosen = read(field);
+  const query = useDeferred(
+    JSON.stringify({
+      field,
+      partner_name: read('partner') || undefined,
+      q: read('q') || undefined,
+      include_withdrawn: read('withdrawn') === 'yes' || undefined,
+      ...Object.fromEntries(facetFields.map((other) => [other, read(other) || undefined])),
+    }),
+  );
+  const facets = useQuery({
+    queryKey: ['facets', query],
+    queryFn: () =>
+      bodyOf(
+        client.GET('/products/facets', { params: { query: JSON.parse(query) as { field: FacetField } } }),
+      ),
+  });
+  const values = facets.data?.values.slice(0, shownMax) ?? [];
+  if (values.length === 0) return null;
+  return (
+    <section className="facet">
+      <h2>{texts.fields[field]}</h2>
+      <ul>
+        {values.map((facet) => (
+          <li key={facet.value}>
+            <button
+              type="button"
+              aria-pressed={facet.value === chosen}
+              onClick={() => write({ [field]: facet.value === chosen ? '' : facet.value })}
+            >
+              <Value>{facet.value}</Value>
+              <span className="muted">{totalOf(facet)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const totalOf = ({ count: total, is_exact }: Schemas['ProductFacet']) =>
+  is_exact ? count(total) : texts.catalog.more(total);

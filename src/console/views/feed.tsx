@@ -1,0 +1,80 @@
+import { Link, Redirect } from 'wouter';
+import type { Schemas } from '../api';
+import { client, download } from '../api';
+import { useFeed } from '../data/queries';
+import { time } from '../locale';
+import { Action } from '../parts/action';
+import { Failure } from '../parts/failure';
+import { Loading, Page } from '../parts/page';
+import { Status } from '../parts/summary';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+import { IssuesView } from './issues';
+import { PlanView } from './plan';
+import { RunChangesView } from './run-changes';
+import { RunView } from './run';
+import { RunsView } from './runs';
+
+const steps = ['plan', 'run', 'issues', 'runs'] as const;
+
+interface Options {
+  feedId: string;
+  step?: string;
+  run?: string;
+}
+
+/** A feed, and the step of its walk that the address names. */
+export function FeedView({ feedId, step, run }: Options) {
+  const feed = useFeed(feedId);
+  if (!step) return <Redirect to={`/feeds/${feedId}/run`} />;
+  return (
+    <Page title={`${texts.feeds.feed} ${feedId}`}>
+      {feed.error && <Failure error={feed.error} retry={() => void feed.refetch()} />}
+      {feed.isPending && <Loading />}
+      {feed.data && (
+        <>
+          <Head feed={feed.data} />
+          <nav className="tabs" aria-label={texts.feed.steps}>
+            {steps.map((name) => (
+              <Link
+                key={name}
+                href={`/feeds/${feedId}/${name}`}
+                aria-current={name === step ? 'page' : undefined}
+              >
+                {texts.feed[name]}
+              </Link>
+            ))}
+          </nav>
+          {step === 'plan' && <PlanView feed={feed.data} />}
+          {step === 'run' && <RunView feed={feed.data} />}
+          {step === 'issues' && <IssuesView feed={feed.data} />}
+          {step === 'runs' && run === undefined && <RunsView feed={feed.data} />}
+          {step === 'runs' && run !== undefined && <RunChangesView feed={feed.data} run={Number(run)} />}
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Head({ feed }: { feed: Schemas['Feed'] }) {
+  const { feed_id, partner_name, file_name, uploaded_at, status, format_name, mode } = feed;
+  const save = () =>
+    download(
+      client.GET('/feeds/{feed_id}/raw', { params: { path: { feed_id } }, parseAs: 'blob' }),
+      file_name,
+    );
+  return (
+    <div className="feed-head">
+      <Status status={status} />
+      <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
+        <Value>{partner_name}</Value>
+      </Link>
+      <Value>{file_name}</Value>
+      <span className="muted">
+        {time(uploaded_at)} · {mode}
+        {format_name && ` · ${format_name}`}
+      </span>
+      {!feed.raw_file_removed_at && <Action onPress={() => void save()}>{texts.feed.raw}</Action>}
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+import { Link } from 'wouter';
+import { bodyOf, client } from '../api';
+import { useFilters } from '../data/address';
+import { usePages, usePartners } from '../data/queries';
+import { time } from '../locale';
+import { Failure } from '../parts/failure';
+import { Field } from '../parts/field';
+import { More } from '../parts/more';
+import { Card, Loading, Page } from '../parts/page';
+import { Table } from '../parts/table';
+import { useDeferred } from '../parts/use-deferred';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+
+export function OrdersView() {
+  const [read, write] = useFilters();
+  const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name) ?? [];
+  const partner = useDeferred(read('partner'));
+  return (
+    <Page title={texts.orders.title}>
+      <Card>
+        <Field
+          label={texts.catalog.partner}
+          suggestions={known}
+          value={read('partner')}
+          onChange={(name) => write({ partner: name })}
+        />
+        <Orders partner={partner} />
+      </Card>
+    </Page>
+  );
+}
+
+function Orders({ partner }: { partner: string }) {
+  const orders = usePages(['orders', partner], (cursor) =>
+    bodyOf(
+      client.GET('/orders', { params: { query: { partner_name: partner || undefined, limit: 50, cursor } } }),
+    ),
+  );
+  if (orders.error) return <Failure error={orders.error} retry={() => void orders.refetch()} />;
+  if (orders.isPending) return <Loading />;
+  const items = orders.data.pages.flatMap((page) => page.items);
+  if (items.length === 0)
+    return (
+      <>
+        <p>{texts.orders.none}</p>
+        <p className="muted">{texts.orders.noneWay}</p>
+      </>
+    );
+  const { order, items: lines, total, created } = texts.orders;
+  return (
+    <>
+      <Table
+        label={texts.orders.title}
+        columns={[
+          ...[order, texts.catalog.partner, lines].map((title) => ({ title })),
+          { title: total, isNumber: true },
+          { title: created },
+        ]}
+      >
+        {items.map(({ order_id, partner_name, items: bought, total_amount, currency, created_at }) => (
+          <tr key={order_id}>
+            <th scope="row">{order_id}</th>
+            <td>
+              <Value>{partner_name}</Value>
+            </td>
+            <td>
+              <ul className="plain">
+                {bought.map(({ order_item_id, product_id, product_name, quantity, unit_price }) => (
+                  <li key={order_item_id}>
+                    <Link href={`/products/${product_id}`}>
+                      <Value>{product_name}</Value>
+                    </Link>{' '}
+                    <span className="muted">
+                      {texts.orders.item(quantity, texts.price(unit_price, currency))}
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </td>
+            <td className="number">{texts.price(total_amount, currency)}</td>
+            <td>{time(created_at)}</td>
+          </tr>
+        ))}
+      </Table>
+      <More list={orders} />
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import type { Schemas } from '../api';
+import { bodyOf, client } from '../api';
+import { removeDraft, type Draft } from '../data/draft';
+import type { Definition } from '../data/mapping';
+import { uploadFeed } from '../data/upload';
+import { Action } from '../parts/action';
+import { Failure } from '../parts/failure';
+import { Choice, Field } from '../parts/field';
+import { Card } from '../parts/page';
+import { texts } from '../texts';
+import { Faults } from './faults';
+import { Mapping } from './mapping-table';
+import { Sample } from './sample-table';
+
+/** How the file is read: as it is, by the mapping of this view, or by a known format. */
+const asItIs = '';
+const byMapping = '*';
+
+interface Options {
+  draft: Draft;
+  inspection: Schemas['FeedInspection'];
+}
+
+/** Chooses how to read the file, saves that as a format, and stores the file. */
+export function ReadingForm({ draft, inspection }: Options) {
+  const [, navigate] = useLocation();
+  const [reading, setReading] = useState(inspection.accepted ? asItIs : byMapping);
+  const [definition, setDefinition] = useState<Definition | null>(inspection.suggested_format);
+  const [name, setName] = useState('default');
+  const [mode, setMode] = useState<Schemas['LoadMode']>('upsert');
+  const formats = useQuery({
+    queryKey: ['formats', draft.partner],
+    queryFn: () =>
+      bodyOf(client.GET('/formats', { params: { query: { partner_name: draft.partner, limit: 100 } } })),
+  });
+  const known = formats.data?.items ?? [];
+  const upload = useMutation({
+    mutationFn: async () => {
+      if (reading === byMapping && definition) {
+        const path = { partner_name: draft.partner, format_name: name };
+        await bodyOf(
+          client.PUT('/partners/{partner_name}/formats/{format_name}', {
+            params: { path },
+            body: definition,
+          }),
+        );
+      }
+      // Without a format, the default one of the partner would apply.
+      const standard = known.some(({ format_name }) => format_name === 'default') ? 'standard' : '';
+      const format = reading === byMapping ? name : reading || standard;
+      const receipt = await uploadFeed({ ...draft, mode, format: format || undefined });
+      await removeDraft();
+      return receipt;
+    },
+    onSuccess: ({ feed_id }) => navigate(`/feeds/${feed_id}/plan`),
+  });
+  const readings: [string, string][] = [
+    ...(inspection.accepted ? ([[asItIs, texts.check.standard]] as [string, string][]) : []),
+    ...(definition ? ([[byMapping, texts.check.own]] as [string, string][]) : []),
+    ...known.map(({ format_name, partner_name }): [string, string] => [
+      format_name,
+      partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
+    ]),
+  ];
+  const modes = Object.entries(texts.check.modes);
+  const isIncomplete = reading === byMapping && !definition?.columns.sku;
+  return (
+    <>
+      <Card title={texts.check.how}>
+        <Choice
+          label={texts.check.how}
+          isLabelHidden
+          value={reading}
+          options={readings}
+          onChange={setReading}
+        />
+        {reading === byMapping && definition && (
+          <Mapping inspection={inspection} definition={definition} onChange={setDefinition} />
+        )}
+      </Card>
+      {[asItIs, byMapping].includes(reading) && (
+        <Sample
+          file={draft.file}
+          inspection={inspection}
+          definition={reading === byMapping ? definition : null}
+        />
+      )}
+      {inspection.accepted && inspection.issue_counts.length > 0 && (
+        <Faults counts={inspection.issue_counts} />
+      )}
+      <Card>
+        {reading === byMapping && (
+          <Field label={texts.check.name} hint={texts.check.nameHint} value={name} onChange={setName} />
+        )}
+        <Choice
+          label={texts.check.mode}
+          value={mode}
+          options={modes}
+          onChange={(value) => setMode(value as Schemas['LoadMode'])}
+        />
+        {upload.error && <Failure error={upload.error} />}
+        {isIncomplete && <p className="field-error">{texts.check.needsSku}</p>}
+        <Action kind="primary" isDisabled={upload.isPending || isIncomplete} onPress={() => upload.mutate()}>
+          {upload.isPending ? texts.check.uploading : texts.check.upload}
+        </Action>
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+/** Addresses of views have at most this number of segments below /console. */
+const depthMax = 5;
+
+/**
+ * Lists the addresses of the console's views: `/console`, and all below it.
+ * @returns each with the way back to the root, for proxies that add a path prefix
+ */
+export function consoleAddresses(): { path: string; toRoot: string }[] {
+  const below = Array.from({ length: depthMax }, (_, depth) => ({
+    path: `/console${'/*'.repeat(depth + 1)}`,
+    toRoot: '../'.repeat(depth + 1),
+  }));
+  return [{ path: '/console', toRoot: './' }, { path: '/console/', toRoot: '../' }, ...below];
+}
+
+/**
+ * Renders the shell of the console, without inline scripts or styles.
+ * @param toRoot - relative path to the root of the service
+ * @param entityTags - of the loaded files: the address changes with the content
+ */
+export function renderShell(toRoot: string, entityTags: { styles: string; script: string }): string {
+  const version = (entityTag: string) => entityTag.slice(1, 17);
+  const assets = `${toRoot}console/assets`;
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <meta name="referrer" content="no-referrer">
+    <title>Console</title>
+    <link rel="icon" href="data:,">
+    <!-- React Aria would add its styles inline, which the policy forbids, where this id is missing. -->
+    <link id="react-aria-pressable-style" rel="stylesheet" href="${assets}/console.css?v=${version(entityTags.styles)}">
+    <script type="module" src="${assets}/console.js?v=${version(entityTags.script)}"></script>
+  </head>
+  <body>
+    <div id="console"></div>
+    <noscript>The console needs JavaScript. The <a href="${toRoot}docs">documentation</a> shows how to use the API without it.</noscript>
+  </body>
+</html>
+`;
+}

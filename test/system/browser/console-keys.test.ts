@@ -1,0 +1,52 @@
+import type { Browser, Page } from 'playwright-core';
+import { openPage, startBrowser } from '../../support/browser';
+import { startTestService, withStoredKey, type TestService } from '../../support/service';
+
+let service: TestService;
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+  service = await startTestService();
+  await service.api.loadFeed('sku,product_name\nA-1,Mine\n', 'Bound');
+  await service.api.loadFeed('sku,product_name\nB-1,Theirs\n', 'Other');
+});
+
+async function openWith(key: string, path: string): Promise<Page> {
+  const { page } = await openPage(browser);
+  await page.goto(`${service.url}/console${path}`);
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  return page;
+}
+
+describe('the console with the key of a partner', () => {
+  it('shows this partner only, and enters its name', async () => {
+    const { key } = await withStoredKey(service, 'Bound');
+    const page = await openWith(key!, '/catalog');
+    await page.getByRole('link', { name: 'Mine' }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+
+    await page.getByRole('link', { name: 'Partners' }).click();
+    await page.getByRole('link', { name: 'Bound' }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+
+    await page.getByRole('link', { name: 'Send a feed' }).click();
+    const field = page.getByLabel('Partner', { exact: true });
+    await page.waitForFunction(`document.querySelector('.field input').value === 'Bound'`);
+    expect(await field.inputValue()).toBe('Bound');
+  });
+});
+
+describe('the console with a read-only key', () => {
+  it('previews a run, and says why it does not start', async () => {
+    const { key } = await withStoredKey(service, null, 'reader', { is_read_only: true });
+    const { feedId } = await service.api.uploadFeed('sku,product_name\nA-2,New\n', 'Bound');
+    const page = await openWith(key!, `/feeds/${feedId}/plan`);
+    await page.getByRole('cell', { name: 'New', exact: true }).last().waitFor();
+    await page.getByRole('button', { name: 'Run now' }).click();
+
+    const alert = page.getByRole('alert');
+    await alert.getByText('This API key is read-only.').waitFor();
+    await alert.getByText('Your key may look, but not change anything').waitFor();
+  });
+});

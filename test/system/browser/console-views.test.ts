@@ -1,0 +1,144 @@
+import type { Browser, Page } from 'playwright-core';
+import { accessibilityViolations, openPage, startBrowser } from '../../support/browser';
+import { startUsedService, type ServiceProcess } from '../../support/process';
+
+const header = 'sku,product_name,brand,category,price,currency,availability\n';
+let service: ServiceProcess;
+let browser: Browser;
+let feedId: string;
+let productId: string;
+beforeAll(async () => {
+  browser = await startBrowser();
+  service = await startUsedService();
+  const rows = 'T-1,Tent,North,Tents,189.90,EUR,in stock\nL-1,Lamp,North,Lamps,x,EUR,in stock\n';
+  await service.api.loadFeed(`${header}${rows.replace('189.90', '199.90')}`, 'Views');
+  ({ feedId } = await service.api.loadFeed(
+    `${header}${rows}M-1,Mat,South,Mats,59,EUR,ask us\nP-1,,North,Tents,1,EUR,\n`,
+    'Views',
+  ));
+  const { body } = await service.api.get('/products?partner_name=Views&sku=T-1');
+  productId = body.items[0].product_id;
+  await service.api.post('/orders', {
+    partner_name: 'Views',
+    items: [{ product_id: productId, quantity: 2 }],
+  });
+});
+
+async function openViews(colorScheme: 'light' | 'dark', width: number): Promise<Page> {
+  const { page } = await openPage(browser, { colorScheme, viewport: { width, height: 900 } });
+  await page.goto(`${service.url!}/console`);
+  await page.getByLabel('API key').fill(service.key!);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  return page;
+}
+
+/** The views, and what each shows once its data have come. */
+const views = (): [path: string, shown: string][] => [
+  ['/', 'tbody tr'],
+  ['/send', '.drop'],
+  ['/feeds', '.chart canvas'],
+  [`/feeds/${feedId}/plan`, '.counts'],
+  [`/feeds/${feedId}/run`, '.counts'],
+  [`/feeds/${feedId}/issues`, '.cell.marked'],
+  [`/feeds/${feedId}/runs`, 'tbody tr'],
+  [`/feeds/${feedId}/runs/1`, '.badge.update'],
+  ['/partners', '.trend'],
+  ['/partners/Views', '.chart canvas'],
+  ['/catalog', '.facet'],
+  ['/catalog?q=tent&partner=Views', 'tbody tr'],
+  [`/products/${productId}`, '.time-line li'],
+  ['/orders', 'tbody tr'],
+  ['/sales', '.bars li'],
+  ['/nowhere', 'main .button'],
+  ['/products/PR99999999', '[role=alert]'],
+  ['/feeds/FD99999999/run', '[role=alert]'],
+];
+
+describe.each([
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 390],
+] as const)('each view in %s colors, %i pixels wide', (scheme, width) => {
+  it('follows the rules of accessibility, and is no wider than the screen', async () => {
+    const page = await openViews(scheme, width);
+    const found: Record<string, unknown> = {};
+    for (const [path, shown] of views()) {
+      await page.goto(`${service.url!}/console${path}`);
+      await page.locator(shown).first().waitFor();
+      const violations = await accessibilityViolations(page);
+      if (violations.length > 0) found[path] = violations;
+      if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width)
+        found[path] = 'too wide';
+    }
+    expect(found).toEqual({});
+  });
+
+  it('has dialogs that follow them too, open by the keyboard, and close', async () => {
+    const page = await openViews(scheme, width);
+    await page.goto(`${service.url!}/console/feeds/${feedId}/runs/1`);
+    await page.getByRole('button', { name: 'Undo this run' }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Undo run 1?' });
+    await dialog.getByRole('table').waitFor();
+
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    const focused = await page.evaluate<string>('document.activeElement.textContent');
+    expect(focused).toBe('Undo this run');
+  });
+});
+
+describe('what a run changed', () => {
+  it('can be undone after a preview', async () => {
+    const { feedId: undone } = await service.api.loadFeed(`${header}U-1,Stove,,,49,EUR,\n`, 'Undone');
+    const page = await openViews('light', 1280);
+    await page.goto(`${service.url!}/console/feeds/${undone}/runs/1`);
+    await page.getByRole('button', { name: 'Undo this run' }).click();
+    await page.getByRole('dialog').getByText('U-1').waitFor();
+    await page.getByRole('button', { name: 'Undo the run' }).click();
+
+    await page.getByRole('heading', { name: 'Runs of this feed' }).waitFor();
+    await page.getByText('What run 2 changed').waitFor();
+    expect((await service.api.get('/products?partner_name=Undone')).body.count).toBe(0);
+  });
+});
+
+describe('the catalog', () => {
+  it('is narrowed by search and facets, which its address keeps', async () => {
+    const page = await openViews('light', 1280);
+    await page.goto(`${service.url!}/console/catalog?partner=Views`);
+    await page.getByRole('button', { name: /^South/ }).click();
+    await page.getByRole('link', { name: 'Tent', exact: true }).waitFor({ state: 'detached' });
+    expect(new URL(page.url()).searchParams.get('brand')).toBe('South');
+
+    await page.reload();
+    await page.getByRole('link', { name: 'Mat', exact: true }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+  });
+
+  it('asks for the products of a partner at the end of a day, and says where history begins', async () => {
+    const page = await openViews('light', 1280);
+    const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
+    await page.goto(`${service.url!}/console/catalog?partner=Views&day=2020-01-01`);
+
+    await page.getByText('The history of Views begins at').waitFor();
+    expect(new URL((await asked).url()).searchParams.get('partner_name')).toBe('Views');
+  });
+});
+
+describe('the landing page', () => {
+  it.each(['light', 'dark'] as const)(
+    'follows the rules of accessibility in %s colors',
+    async (colorScheme) => {
+      const { page, complaints } = await openPage(browser, { colorScheme });
+      await page.goto(`${service.url!}/`);
+
+      expect(await accessibilityViolations(page)).toEqual([]);
+      await page.getByRole('link', { name: 'Open the console' }).click();
+      await page.getByLabel('API key').waitFor();
+      expect(complaints).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,272 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { accessibilityViolations, openPage, startBrowser, type OpenPage } from '../../support/browser';
+import { createTestFolder } from '../../support/harness';
+import { startUsedService, type ServiceProcess } from '../../support/process';
+
+let service: ServiceProcess;
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+  service = await startUsedService();
+});
+
+const address = (path: string) => `${service.url!}/console${path}`;
+
+/** Opens a view of the console, and enters the key there. */
+async function openConsole(path: string, options?: BrowserContextOptions): Promise<OpenPage> {
+  const opened = await openPage(browser, options);
+  await opened.page.goto(address(path));
+  await opened.page.getByLabel('API key').fill(service.key!);
+  await opened.page.getByRole('button', { name: 'Sign in' }).click();
+  return opened;
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+/** Chooses a file as a person does who works with a file dialog. */
+async function chooseFile(page: Page, partner: string, name: string, content: string): Promise<void> {
+  await page.getByLabel('Partner', { exact: true }).fill(partner);
+  const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };
+  await page.setInputFiles('input[type=file]', file);
+  await page.getByRole('heading', { name: 'What this file is' }).waitFor();
+}
+
+/** Drops a file on the zone, as from a desktop. */
+async function dropFile(page: Page, partner: string, name: string, content: string): Promise<void> {
+  await page.getByLabel('Partner', { exact: true }).fill(partner);
+  const file = join(createTestFolder(), name);
+  writeFileSync(file, content);
+  const zone = (await page.locator('.drop').boundingBox())!;
+  const session = await page.context().newCDPSession(page);
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await session.send('Input.dispatchDragEvent', {
+      type,
+      x: zone.x + 20,
+      y: zone.y + 20,
+      data: { items: [], files: [file], dragOperationsMask: 1 },
+    });
+  await page.getByRole('heading', { name: 'What this file is' }).waitFor();
+}
+
+const germanFeed = [
+  'Artikelnr;Bezeichnung;Marke;Preis;Währung',
+  'ZELT-2;Zweimannzelt;Nordwind;189,90;EUR',
+  'LAMPE-1;Stirnlampe;Nordwind;kostenlos;EUR',
+  'KOCHER-1;;Nordwind;49,00;EUR',
+].join('\n');
+
+describe("the partner's walk", () => {
+  it('leads from a dropped file to zero issues, and survives a reload at each step', async () => {
+    const { page, requested, complaints } = await openConsole('/send');
+    await dropFile(page, 'Nordwind', 'artikel.csv', germanFeed);
+
+    // What it is.
+    await page.reload();
+    expect(await page.getByRole('combobox', { name: 'SKU' }).inputValue()).toBe('from:Artikelnr');
+    expect(await page.getByText('Semicolon').count()).toBe(1);
+    const sample = page.getByRole('region', { name: 'First rows as products' });
+    expect(await sample.locator('tbody tr').first().innerText()).toContain('189.90');
+
+    // Its mapping, changed: the brand is another column.
+    await page.getByRole('combobox', { name: 'Description' }).selectOption('Marke');
+    await page.getByRole('heading', { name: 'First rows by your choice' }).waitFor();
+    await page.getByLabel('Save as format').fill('artikel');
+    await button(page, 'Store the file and preview').click();
+
+    // Before and after.
+    const plan = page.getByRole('region', { name: 'What a run would change' });
+    await plan.getByText('Zweimannzelt').waitFor();
+    await page.reload();
+    await plan.getByText('Zweimannzelt').waitFor();
+    await page.getByLabel('Show').selectOption('update');
+    await page.getByText('None of the changes shown has this kind.').waitFor();
+    expect(new URL(page.url()).search).toBe('?action=update');
+    await button(page, 'Run now').click();
+
+    // Counts, and issues in words.
+    await page.getByText('2 rows were skipped.').waitFor();
+    await page.reload();
+    await page.getByRole('link', { name: 'See why, and mend them' }).click();
+    await page.getByText('does not follow the price grammar').waitFor();
+    const price = page.getByRole('textbox', { name: 'Preis, line 3' });
+    const name = page.getByRole('textbox', { name: 'Bezeichnung, line 4' });
+    expect(await price.inputValue()).toBe('kostenlos');
+    for (const cell of [price, name]) expect(await cell.getAttribute('aria-invalid')).toBe('true');
+    expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
+
+    // Mended in place.
+    await price.fill('29,90');
+    await name.fill('Gaskocher');
+    await page.reload();
+    expect(await price.inputValue()).toBe('29,90');
+    await button(page, 'Send the mended rows').click();
+    await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
+    await page.getByRole('link', { name: 'Issues' }).click();
+    await page.getByRole('heading', { name: 'Zero issues' }).waitFor();
+
+    const { body } = await service.api.get('/products?partner_name=Nordwind&sort_by=price&order=asc');
+    expect(body.items.map((item: Record<string, unknown>) => [item.sku, item.price])).toEqual([
+      ['LAMPE-1', 29.9],
+      ['KOCHER-1', 49],
+      ['ZELT-2', 189.9],
+    ]);
+    expect(complaints).toEqual([]);
+    // The key is in no address, and no other host is asked.
+    expect(requested.filter((url) => url.includes(service.key!))).toEqual([]);
+    const others = requested.filter((url) => !url.startsWith(`${service.url!}/`) && url !== 'data:,');
+    expect(others).toEqual([]);
+  });
+
+  it('takes pasted rows, and says what is missing first', async () => {
+    const { page, complaints } = await openConsole('/send');
+    await button(page, 'Check the rows').click();
+    await page.getByText('Paste some rows first').waitFor();
+    await page.getByLabel('Or paste rows').fill('sku,product_name\nA-1,Tent\n');
+    await page.getByLabel('Partner', { exact: true }).fill('Pasted');
+    await button(page, 'Check the rows').click();
+
+    await page.getByText('pasted.csv').waitFor();
+    expect(await page.getByRole('region', { name: 'First rows' }).innerText()).toContain('Tent');
+    expect(complaints).toEqual([]);
+  });
+
+  it('names the way out of a file that is no table', async () => {
+    const { page } = await openConsole('/send');
+    await chooseFile(page, 'Nordwind', 'book.csv', 'PK\u0003\u0004 xl/workbook.xml [Content_Types].xml');
+
+    const alert = page.getByRole('alert');
+    await alert.getByText('This file cannot be read as a table').waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await alert.getByRole('link', { name: 'Choose a file' }).click();
+    await page.getByRole('heading', { name: 'Send a feed' }).waitFor();
+  });
+
+  it('mends rows of a file in another encoding, line breaks included', async () => {
+    const csv = 'sku;product_name;description;price\nB-1;Bügel;"zwei\nZeilen";1.299,5x\nB-2;Öse;;2,50\n';
+    const fields = { format: 'excel-eu' };
+    const upload = await service.api.upload({
+      partnerName: 'Süd',
+      csv: Buffer.from(csv, 'latin1'),
+      fields,
+    });
+    await service.api.post(`/jobs/${upload.body.validation_job_id}/run`);
+    const { page } = await openConsole(`/feeds/${upload.body.feed_id}/issues`);
+    const price = page.getByRole('textbox', { name: 'price, line 2' });
+    expect(await price.inputValue()).toBe('1.299,5x');
+    const description = page.getByRole('textbox', { name: 'description, line 2' });
+    expect(await description.inputValue()).toBe('zwei\nZeilen');
+    await description.fill('zwei\ngeänderte Zeilen');
+    await price.fill('1.299,50');
+    await button(page, 'Send the mended rows').click();
+    await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
+
+    const { body } = await service.api.get(
+      `/products?${new URLSearchParams({ partner_name: 'Süd', sku: 'B-1' })}`,
+    );
+    expect(body.items[0]).toMatchObject({
+      product_name: 'Bügel',
+      description: 'zwei\ngeänderte Zeilen',
+      price: 1299.5,
+    });
+  });
+
+  it('shows the progress of a run, and cancels it', async () => {
+    const { jobId, feedId } = await service.api.uploadFeed('sku,product_name\nS-1,Slow\n', 'Slow');
+    const { page } = await openPage(browser);
+    const job = (await service.api.get(`/jobs/${jobId}`)).body;
+    const progress = {
+      phase: 'comparing',
+      rows: 40_000,
+      bytes_read: 400,
+      bytes_total: 1000,
+      rows_per_second: 20_000,
+      bytes_per_second: 1,
+    };
+    await page.route(`**/jobs/${jobId}`, (route) =>
+      route.fulfill({ json: { ...job, status: 'running', progress } }),
+    );
+    const cancelled = page.waitForRequest((request) => request.url().endsWith(`/jobs/${jobId}/cancel`));
+    await page.goto(address(`/feeds/${feedId}/run`));
+    await page.getByLabel('API key').fill(service.key!);
+    await button(page, 'Sign in').click();
+
+    const bar = page.getByRole('progressbar', { name: 'Comparing' });
+    await bar.waitFor();
+    expect(await bar.getAttribute('aria-valuenow')).toBe('40');
+    await page.getByText('40,000 rows, 20,000 per second').waitFor();
+    await button(page, 'Cancel the run').click();
+    expect((await cancelled).method()).toBe('POST');
+  });
+
+  it('asks before more products are withdrawn than usual', async () => {
+    const rows = Array.from({ length: 12 }, (_, row) => `W-${row},Product ${row}\n`).join('');
+    await service.api.loadFeed(`sku,product_name\n${rows}`, 'Withdrawing');
+    const fields = { mode: 'replace' };
+    const { feedId } = await service.api.uploadFeed(
+      'sku,product_name\nW-0,Product 0\n',
+      'Withdrawing',
+      fields,
+    );
+    const { page } = await openConsole(`/feeds/${feedId}/run`);
+
+    await button(page, 'Run now').click();
+    await button(page, 'Withdraw 11 products').click();
+    const dialog = page.getByRole('dialog', { name: 'Withdraw 11 products?' });
+    await dialog.waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await button(dialog as unknown as Page, 'Withdraw 11 products').click();
+
+    await page.getByText('The run is complete').waitFor();
+    expect((await service.api.get('/products?partner_name=Withdrawing')).body.count).toBe(1);
+  });
+});
+
+describe('the API key', () => {
+  it('is kept for the tab only, and forgotten when the service refuses it', async () => {
+    const { page } = await openPage(browser);
+    await page.goto(address('/catalog'));
+    await page.getByLabel('API key').fill('a-wrong-key');
+    await button(page, 'Sign in').click();
+
+    await page.getByText('This key is missing or unknown').waitFor();
+    expect(await page.evaluate('sessionStorage.length + localStorage.length')).toBe(0);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(page.url()).toBe(address('/catalog'));
+
+    await page.getByLabel('API key').fill(service.key!);
+    await button(page, 'Sign in').click();
+    await page.getByRole('heading', { name: 'Catalog' }).waitFor();
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+    expect(await page.evaluate('document.cookie')).toBe('');
+  });
+});
+
+describe('a hostile feed', () => {
+  const turned = 'abc\u202egnp.exe';
+  const markup = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
+  const csv = `sku,product_name,brand,price\nH-1,"${markup.replaceAll('"', '""')}",=HYPERLINK(1),5\nH-2,${turned},"<b>",x\n`;
+  const partner = '=cmd()<i>';
+
+  it('is shown as it is, with its invisible characters named', async () => {
+    const { jobId, feedId } = await service.api.loadFeed(csv, partner);
+    expect(jobId).toBeDefined();
+    const { page, complaints } = await openConsole(`/feeds/${feedId}/issues`);
+    await page.getByRole('textbox', { name: 'price, line 3' }).waitFor();
+
+    await page.goto(address(`/catalog?partner=${encodeURIComponent(partner)}`));
+    await page.getByRole('link', { name: markup }).click();
+    await page.getByRole('heading', { name: markup }).waitFor();
+    await page.locator('.record').waitFor();
+    await page.goto(address(`/partners/${encodeURIComponent(partner)}`));
+    await page.getByRole('heading', { name: partner }).waitFor();
+
+    await page.goto(address('/send'));
+    await chooseFile(page, partner, `${turned}.csv`, `sku,product_name\nH-3,${turned}\n`);
+    const row = page.getByRole('region', { name: 'First rows' }).locator('tbody tr');
+    expect(await row.first().innerText()).toContain('U+202E');
+    expect(await page.locator('main img, main script, main b').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+});
