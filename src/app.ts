@@ -28,8 +28,10 @@ import { historyHandlers } from './products/history.handlers';
 import { provenanceHandlers } from './provenance/provenance.handlers';
 import { productChecks } from './products/products.checks';
 import { productHandlers } from './products/products.handlers';
+import { sourceChecks, sourceHandlers, sourceRules } from './sources/sources.handlers';
 import { runChecks, runHandlers } from './runs/runs.handlers';
 import type { RunWorker } from './runs/worker';
+import type { SecretBox } from './shared/secret-box';
 import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
@@ -53,6 +55,8 @@ interface AppDependencies {
   claims: Database;
   objectStore: ObjectStore;
   runWorker: RunWorker;
+  /** Encrypts the secrets of sources; absent: no source can have any. */
+  secretBox?: SecretBox;
   /** Maximum concurrent downloads of rejects; default: the connections of the worker. */
   concurrentRejects?: number;
   /** Delays the response to a wrong key; default: for addresses with many. */
@@ -85,6 +89,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     claims,
     objectStore,
     runWorker: worker,
+    secretBox,
     concurrentRejects = concurrentRejectsMax,
     delayWrongKey = delayWrongKeys(),
     sharesPort,
@@ -114,6 +119,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ),
     ...partnerHandlers(db),
     ...formatHandlers(db),
+    ...sourceHandlers(db, secretBox),
     ...productHandlers(db, reads, downloads),
     ...historyHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
@@ -125,6 +131,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...feedChecks(db),
     ...partnerChecks,
     ...formatChecks,
+    ...sourceChecks,
     ...jobChecks,
     ...runChecks,
     ...productChecks(reads),
@@ -137,7 +144,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     document: document as unknown as Document,
     handlers,
     checks,
-    rules: formatRules,
+    rules: { ...formatRules, ...sourceRules },
     staticFiles,
     authenticate,
     delayWrongKey,

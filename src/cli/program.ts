@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Argument, InvalidArgumentError, type Command } from 'commander';
+import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { CommandLine } from '../shared/command-line';
 import { revert, showChanges } from './changes';
@@ -10,6 +10,7 @@ import { listIssues, listOrders, listProducts } from './lists';
 import { cancel, follow, loadStored, upload } from './load';
 import { showPlan } from './plan';
 import { saveRejects } from './rejects';
+import { addSourceCommands } from './source-commands';
 import { invocationOf, type GlobalOptions, type Work } from './session';
 
 /** The exit codes, for the help text and the reference page. */
@@ -59,6 +60,19 @@ export function feedProgram(
   addJobCommands(program, start, env);
   addCatalogCommands(program, start);
   addFormatCommands(program, start, env);
+  addSourceCommands(program, {
+    start,
+    definition: () =>
+      new Argument('<FILE>', 'a JSON file with the definition, - for standard input').argParser(
+        inCallersFolder(env),
+      ),
+    limit: (what) =>
+      new Option('--limit <N>', `show N ${what} at most`)
+        .argParser(wholeNumber('--limit', 1, 100))
+        .default(20),
+    cursor,
+    name: nonEmpty('NAME'),
+  });
   return program;
 }
 

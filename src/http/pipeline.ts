@@ -33,7 +33,7 @@ import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
 import { bytesTaken } from './slow-client';
-import { onePerPlace, toShapeErrors, withPointers } from './shape-errors';
+import { onePerPlace, toShapeErrors, withoutInput, withPointers } from './shape-errors';
 import { withStaticFiles, type StaticFiles } from './static-files';
 import {
   findUnknownParameters,
@@ -279,7 +279,9 @@ function prepare(
 /** Makes the response to an error; a 500 if that fails too. */
 function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): Prepared {
   try {
-    const shown = exchange.route?.body?.hasPointers ? withPointers(error) : error;
+    const body = exchange.route?.body;
+    const hidden = body?.isSecret ? withoutInput(error) : error;
+    const shown = body?.hasPointers ? withPointers(hidden) : hidden;
     return prepare(errorReply(shown), exchange, options);
   } catch (second) {
     exchange.log.error({ err: second }, 'failed to make the response to an error');
@@ -290,6 +292,7 @@ function prepareError(error: unknown, exchange: Exchange, options: PipelineOptio
 function logFailure(exchange: Exchange, error: unknown): void {
   const expected = asServiceError(error);
   if (!expected) exchange.log.error({ err: error }, 'request failed');
-  else if (expected.data.cause)
+  // A syntax error quotes the JSON around it.
+  else if (expected.data.cause && !exchange.route?.body?.isSecret)
     exchange.log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
 }

@@ -29,6 +29,8 @@ export const queuedRunAttempts = 5;
 export interface RunPermissions {
   /** Maximum number of withdrawn products; absent: the usual limit. */
   maxWithdrawn?: number;
+  /** Maximum percentage of withdrawn products; absent: the usual limit. */
+  maxWithdrawnPercent?: number;
   allowOlder?: boolean;
 }
 
@@ -81,7 +83,7 @@ const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is n
  */
 export async function requestRun(
   db: Database,
-  { jobId, partnerId, maxWithdrawn, allowOlder, requestedBy }: RunTarget,
+  { jobId, partnerId, maxWithdrawn, maxWithdrawnPercent, allowOlder, requestedBy }: RunTarget,
   attempts: number,
 ): Promise<{ waited: boolean } | undefined> {
   const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
@@ -99,6 +101,8 @@ export async function requestRun(
          run_requested_at = case when waited then coalesce(run_requested_at, queued_at) else statement_timestamp() end,
          requested_by = case when waited then requested_by else :requestedBy end,
          max_withdrawn = coalesce(cast(:maxWithdrawn as bigint), case when waited then max_withdrawn end),
+         max_withdrawn_percent =
+           coalesce(cast(:maxWithdrawnPercent as double precision), case when waited then max_withdrawn_percent end),
          allow_older = cast(:allowOlder as boolean) or (waited and allow_older),
          attempts_left = case when waited then greatest(attempts_left, :attempts) else :attempts end
        from before
@@ -115,6 +119,7 @@ export async function requestRun(
       partnerId,
       attempts,
       maxWithdrawn: maxWithdrawn ?? null,
+      maxWithdrawnPercent: maxWithdrawnPercent ?? null,
       allowOlder: allowOlder ?? false,
       requestedBy: requestedBy ?? null,
     },
@@ -242,7 +247,7 @@ export async function reserveJob(trx: Knex.Transaction, jobId: number): Promise<
 }
 
 /** Run in progress, with what its requests allow: a request may have joined it since the claim. */
-export interface StartedRun extends Pick<FeedToRun, 'maxWithdrawn' | 'allowOlder'> {
+export interface StartedRun extends Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'> {
   /** Number of the run, from 1. */
   run: number;
 }
@@ -264,11 +269,13 @@ export async function markRunning(
          started_at = now(), ${withoutResult}
        where job_id = :jobId and run_requested_at is not null
          and (status = 'queued' or (:isRepeated and status = 'running' and not cancel_requested))
-       returning feed_id, run_count, max_withdrawn, allow_older
+       returning feed_id, run_count, max_withdrawn, max_withdrawn_percent, allow_older
      ), feed as (
        update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
      )
-     select run_count as run, max_withdrawn as "maxWithdrawn", allow_older as "allowOlder" from job`,
+     select run_count as run, max_withdrawn as "maxWithdrawn", max_withdrawn_percent as "maxWithdrawnPercent",
+       allow_older as "allowOlder"
+     from job`,
     { jobId, isRepeated },
   );
   return rows[0];

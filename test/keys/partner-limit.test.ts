@@ -179,6 +179,8 @@ async function snapshot(): Promise<unknown> {
   const { db } = service;
   const tables = [
     'partner_formats',
+    'sources',
+    'source_fetches',
     'products',
     'orders',
     'order_items',

@@ -102,6 +102,8 @@ async function storedRows(): Promise<Record<string, unknown>> {
   for (const table of [
     'partners',
     'partner_formats',
+    'sources',
+    'source_fetches',
     'feeds',
     'submission_jobs',
     'validation_jobs',
