@@ -1742,7 +1742,7 @@ export interface components {
              *         "partner_name": "Acme Outdoor",
              *         "definition": {
              *           "url": "https://feeds.acme.example/export/products.csv",
-             *           "format": "weekly-price-list",
+             *           "format": null,
              *           "mode": "replace",
              *           "collection": "main",
              *           "max_withdrawn_percent": 30,
@@ -7751,7 +7751,7 @@ export interface operations {
                      *       "partner_name": "Acme Outdoor",
                      *       "definition": {
                      *         "url": "https://feeds.acme.example/export/products.csv",
-                     *         "format": "weekly-price-list",
+                     *         "format": null,
                      *         "mode": "replace",
                      *         "collection": "main",
                      *         "max_withdrawn_percent": 30,
@@ -8006,7 +8006,7 @@ export interface operations {
                      *       "partner_name": "Acme Outdoor",
                      *       "definition": {
                      *         "url": "https://feeds.acme.example/export/products.csv",
-                     *         "format": "weekly-price-list",
+                     *         "format": null,
                      *         "mode": "replace",
                      *         "collection": "main",
                      *         "max_withdrawn_percent": 30,

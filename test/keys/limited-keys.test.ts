@@ -7,6 +7,7 @@ import type { ApiClient } from '../support/api-client';
 import { documentedResponses, operations, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { loadProducts } from '../support/catalog';
+import { putSource } from '../support/fetched';
 import { putFormat } from '../support/formats';
 
 let service: TestService;
@@ -20,6 +21,7 @@ beforeAll(async () => {
   const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
   expect((await service.api.post('/orders', order)).status).toBe(201);
   await putFormat(service.api, 'Acme Outdoor', 'weekly-price-list');
+  await putSource(service.api, 'Acme Outdoor', 'daily-export', { url: 'https://feeds.acme.example/' });
   reader = await withStoredKey(service, null, 'reader', { is_read_only: true });
 });
 

@@ -2,6 +2,7 @@ import { indexBacklog } from '../../src/products/search-index';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { operations, parametersOf, withQuery, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
+import { putSource, sourcePath } from '../support/fetched';
 import { putFormat } from '../support/formats';
 import { stored } from '../support/stored';
 
@@ -45,6 +46,10 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const waiting = await api.uploadFeed(csv, partnerName);
   const formatName = `${mark.toLowerCase()}-format`;
   await putFormat(api, partnerName, formatName);
+  const sourceName = `${mark.toLowerCase()}-source`;
+  const url = `https://${mark}.example/${mark}.csv`;
+  await putSource(api, partnerName, sourceName, { url, format: formatName });
+  expect((await uploader.post(`${sourcePath(partnerName, sourceName)}/fetch`)).status).toBe(202);
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
   const productId = products.items[0].product_id as string;
   await indexBacklog(service.db);
@@ -64,6 +69,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       order_item_id: [order.items[0].order_item_id],
       cursor: [productId, order.order_id, loaded.feedId, '1', `a/${partnerName}`],
       format_name: [formatName],
+      source_name: [sourceName],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
       q: [`${mark} tent`],
@@ -81,6 +87,7 @@ const unknownIds: PartnerValues['values'] = {
   order_id: ['OR99999'],
   order_item_id: ['OI99999'],
   format_name: ['unknown'],
+  source_name: ['unknown'],
   partner_name: ['Unknown'],
 };
 
@@ -149,7 +156,7 @@ function requestsNaming(
 function bodyNaming({ exampleBody, operationId }: Operation, known: (name: string) => string[]): RequestInit {
   const init = exampleBody();
   // A definition names nothing of a partner.
-  if (operationId === 'replaceFormat') return init;
+  if (['replaceFormat', 'replaceSource'].includes(operationId)) return init;
   if (init.body instanceof FormData) {
     for (const name of [...init.body.keys()])
       if (!neutralFields.has(name)) init.body.set(name, known(name)[0]!);

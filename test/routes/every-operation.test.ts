@@ -57,11 +57,19 @@ async function startWithExamples(): Promise<TestService> {
   });
   expect(status).toBe(201);
   await putExampleFormat(service);
+  await putExampleSource(service);
   return service;
 }
 
 async function putExampleFormat({ api }: Pick<TestService, 'api'>): Promise<void> {
   const put = operations.find(({ operationId }) => operationId === 'replaceFormat')!;
+  if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
+}
+
+const operationsOnSource = ['getSource', 'deleteSource', 'fetchSource', 'listSourceFetches'];
+
+async function putExampleSource({ api }: Pick<TestService, 'api'>): Promise<void> {
+  const put = operations.find(({ operationId }) => operationId === 'replaceSource')!;
   if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
 }
 
@@ -84,6 +92,7 @@ async function prepare(
   { api }: Pick<TestService, 'api'> = service,
 ): Promise<void> {
   if (['getFormat', 'deleteFormat'].includes(operationId)) await putExampleFormat({ api });
+  if (operationsOnSource.includes(operationId)) await putExampleSource({ api });
   if (operationId !== 'cancelJob') return;
   await api.post('/jobs/JV00001/run', undefined, { prefer: 'respond-async' });
 }
