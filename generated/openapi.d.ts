@@ -667,6 +667,103 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sources
+         * @description The sources of all partners that the key may see, by partner and name, by code point. A source is an address from which
+         *     the service fetches feeds, on a schedule or on request.
+         */
+        get: operations["listSources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/sources/{source_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a source
+         * @description The source, with its state. Values of headers and the password are shown as `********`.
+         */
+        get: operations["getSource"];
+        /**
+         * Create or replace a source
+         * @description Stores a source under a name: it is created, or replaces the one of this name as a whole. A partner that does not exist is
+         *     created, as by an upload. A partner has at most 100 sources.
+         *
+         *     Values of `headers` and the password are encrypted, and sent to the origin of `url` only. The value `********` stands for the
+         *     one that is stored; where none is stored, and when `url` has another origin than before, the header or the password is left
+         *     out.
+         *
+         *     The fetches of the source stay; its failures count anew.
+         */
+        put: operations["replaceSource"];
+        post?: never;
+        /**
+         * Delete a source
+         * @description Deletes the source with its fetches, and responds with it as it was. Feeds that were fetched stay. A fetch in progress makes no feed.
+         */
+        delete: operations["deleteSource"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/sources/{source_name}/fetch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fetch a source now
+         * @description Requests a fetch, which starts within seconds, also of a source that is not enabled. While a fetch of the source is queued or
+         *     running, there is no other one: the response shows that one, and a queued one starts now.
+         */
+        post: operations["fetchSource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/sources/{source_name}/fetches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the fetches of a source
+         * @description The fetches of the source, newest first. Those that ended more than 90 days ago are removed.
+         */
+        get: operations["listSourceFetches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/products": {
         parameters: {
             query?: never;
@@ -1798,6 +1895,326 @@ export interface components {
             /**
              * @description Cursor of the next page; absent on the last page.
              * @example excel-eu
+             */
+            next_cursor?: string;
+        };
+        /**
+         * @description Name of a source.
+         * @example daily-export
+         */
+        SourceName: string;
+        /**
+         * @description What is fetched, when, and how the feed is loaded.
+         * @example {
+         *       "url": "https://feeds.acme.example/export/products.csv",
+         *       "mode": "replace",
+         *       "max_withdrawn_percent": 30,
+         *       "schedule": {
+         *         "cron": "30 5 * * mon-fri",
+         *         "time_zone": "Europe/Berlin"
+         *       },
+         *       "headers": {
+         *         "x-feed-token": "3a7bd3e2360a"
+         *       },
+         *       "basic_auth": {
+         *         "username": "acme",
+         *         "password": "correct horse battery staple"
+         *       }
+         *     }
+         */
+        SourceDefinition: {
+            /**
+             * @description The address of the file, http or https, without user name, password and fragment. The file is named by the last segment of its path, with `.csv` added unless it ends as the name of an upload.
+             * @example https://feeds.acme.example/export/products.csv
+             */
+            url: string;
+            /**
+             * @description The format of the file, built-in or the partner's own; null: the partner's format `default` if there is one, else none.
+             * @default null
+             * @example weekly-price-list
+             */
+            format: string | null;
+            mode?: components["schemas"]["LoadMode"];
+            collection?: components["schemas"]["Collection"];
+            /**
+             * @description Maximum percentage of the collection's active products that a run may withdraw, with mode `replace`; null: the usual limit.
+             * @default null
+             * @example 30
+             */
+            max_withdrawn_percent: number | null;
+            /**
+             * @description Whether a feed is run as soon as it is fetched.
+             * @default true
+             * @example true
+             */
+            run: boolean;
+            /**
+             * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a change of clocks skips counts as the next minute that exists, one that occurs
+             *     twice counts once. Starts are spread over a minute. Of times that were missed, one is made up for; a time that comes while the
+             *     last fetch, or its run, has not ended is skipped.
+             * @default null
+             * @example {
+             *       "cron": "30 5 * * mon-fri",
+             *       "time_zone": "Europe/Berlin"
+             *     }
+             */
+            schedule: {
+                /**
+                 * @description Five fields: minute, hour, day of month, month, day of week. From one time to the next there are at least 15 minutes, as if every day were one of its days.
+                 * @example 30 5 * * mon-fri
+                 */
+                cron: string;
+                /**
+                 * @description Name of an IANA time zone.
+                 * @default UTC
+                 * @example Europe/Berlin
+                 */
+                time_zone: string;
+            } | null;
+            /**
+             * @description Request headers, by name. They are secrets: a response shows `********` for each value, and a redirect to another origin does not get them. Names that the service or the connection sets are refused.
+             * @default {}
+             * @example {
+             *       "x-feed-token": "********"
+             *     }
+             */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * @description User name and password (RFC 7617), sent to the origin of `url` only.
+             * @default null
+             * @example {
+             *       "username": "acme",
+             *       "password": "********"
+             *     }
+             */
+            basic_auth: {
+                /**
+                 * @description The user name, without a colon.
+                 * @example acme
+                 */
+                username: string;
+                /**
+                 * @description The password; a response shows `********`.
+                 * @example ********
+                 */
+                password: string;
+            } | null;
+            /**
+             * @description Whether the schedule applies; false: only on request.
+             * @default true
+             * @example true
+             */
+            enabled: boolean;
+        };
+        /** @description An address from which feeds are fetched. */
+        Source: {
+            /**
+             * @description The name.
+             * @example daily-export
+             */
+            source_name: string;
+            /**
+             * @description The partner whose feeds are fetched.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            definition: components["schemas"]["SourceDefinition"];
+            /**
+             * @description State of the source.
+             *
+             *     - `active`: fetched as its definition says
+             *     - `disabled`: `enabled` is false, so that it is fetched on request only
+             *     - `failing`: the last five attempts have failed; it is fetched as before
+             * @example active
+             * @enum {string}
+             */
+            state: "active" | "disabled" | "failing";
+            /**
+             * @description Number of attempts that have failed since the last one that did not.
+             * @example 0
+             */
+            failures_in_a_row: number;
+            /**
+             * Format: date-time
+             * @description The next time of the schedule, UTC; null without one.
+             * @example 2026-03-02T04:30:00.000Z
+             */
+            next_fetch_at: string | null;
+            /**
+             * @description The last feed that was fetched; null if there is none.
+             * @example FD00001
+             */
+            last_feed_id: string | null;
+            /**
+             * Format: date-time
+             * @description When it was created, UTC.
+             * @example 2026-03-01T09:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was created or replaced last, UTC.
+             * @example 2026-03-01T09:00:00.000Z
+             */
+            updated_at: string;
+        };
+        /** @description One page of sources. */
+        SourceList: {
+            /**
+             * @description The number of sources in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The sources, by partner and name.
+             * @example [
+             *       {
+             *         "source_name": "daily-export",
+             *         "partner_name": "Acme Outdoor",
+             *         "definition": {
+             *           "url": "https://feeds.acme.example/export/products.csv",
+             *           "format": null,
+             *           "mode": "replace",
+             *           "collection": "main",
+             *           "max_withdrawn_percent": 30,
+             *           "run": true,
+             *           "schedule": {
+             *             "cron": "30 5 * * mon-fri",
+             *             "time_zone": "Europe/Berlin"
+             *           },
+             *           "headers": {
+             *             "x-feed-token": "********"
+             *           },
+             *           "basic_auth": {
+             *             "username": "acme",
+             *             "password": "********"
+             *           },
+             *           "enabled": true
+             *         },
+             *         "state": "active",
+             *         "failures_in_a_row": 0,
+             *         "next_fetch_at": "2026-03-02T04:30:00.000Z",
+             *         "last_feed_id": null,
+             *         "created_at": "2026-03-01T09:00:00.000Z",
+             *         "updated_at": "2026-03-01T09:00:00.000Z"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["Source"][];
+            /**
+             * @description Cursor of the next page; absent on the last page.
+             * @example daily-export/Acme
+             */
+            next_cursor?: string;
+        };
+        /** @description A fetch of a source, scheduled or requested. */
+        SourceFetch: {
+            /**
+             * @description Number of the fetch, counted per source.
+             * @example 1
+             */
+            fetch: number;
+            /**
+             * @description State of the fetch.
+             *
+             *     - `queued`: waits for its first or its next attempt
+             *     - `running`: the file is being fetched
+             *     - `completed`: it made a feed
+             *     - `unchanged`: the file is that of the last feed, which was loaded; there is no new feed
+             *     - `failed`: it made no feed, and there are no more attempts
+             *     - `skipped`: it was due while the last fetch, or its run, had not ended
+             * @example completed
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "unchanged" | "failed" | "skipped";
+            /**
+             * Format: date-time
+             * @description The time of the schedule, UTC; null for a fetch on request.
+             * @example 2026-03-02T04:30:00.000Z
+             */
+            slot_at: string | null;
+            /**
+             * @description Who requested it: the name of a key, `api-keys` for one of the settings, to keys for all partners. A key for one partner sees the name of its own keys, else `operator`. Null for a time of the schedule.
+             * @example api-keys
+             */
+            requested_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was queued, UTC.
+             * @example 2026-03-02T04:30:00.402Z
+             */
+            requested_at: string;
+            /**
+             * Format: date-time
+             * @description When the last attempt began, UTC; null before the first.
+             * @example 2026-03-02T04:30:17.000Z
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended, UTC; null while it is queued or running.
+             * @example 2026-03-02T04:30:18.250Z
+             */
+            finished_at: string | null;
+            /**
+             * @description Attempts that have begun.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due, UTC; null unless it is queued.
+             * @example 2026-03-02T04:30:17.000Z
+             */
+            next_attempt_at: string | null;
+            /**
+             * @description Status of the last response; null without one.
+             * @example 200
+             */
+            http_status: number | null;
+            /**
+             * @description The feed that it made; of an unchanged file, the feed with the same content. Else null.
+             * @example FD00001
+             */
+            feed_id: string | null;
+            /**
+             * @description Why the last attempt failed: a code, a colon and a sentence. `not_a_table (html)` begins the one for an HTML page. Null if it did not.
+             * @example http_status (404): The server responded with 404.
+             */
+            failure_reason: string | null;
+        };
+        /** @description One page of fetches. */
+        SourceFetchList: {
+            /**
+             * @description The number of fetches in this page.
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description The fetches, newest first.
+             * @example [
+             *       {
+             *         "fetch": 1,
+             *         "status": "completed",
+             *         "slot_at": "2026-03-02T04:30:00.000Z",
+             *         "requested_by": null,
+             *         "requested_at": "2026-03-02T04:30:00.402Z",
+             *         "started_at": "2026-03-02T04:30:17.000Z",
+             *         "finished_at": "2026-03-02T04:30:18.250Z",
+             *         "attempts": 1,
+             *         "next_attempt_at": null,
+             *         "http_status": 200,
+             *         "feed_id": "FD00001",
+             *         "failure_reason": null
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["SourceFetch"][];
+            /**
+             * @description Cursor of the next page; absent on the last page.
+             * @example 12
              */
             next_cursor?: string;
         };
@@ -4330,6 +4747,22 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["RunRevert"];
         };
+        /** @description The last five attempts to fetch a source have failed. */
+        SourceFailedEvent: {
+            /**
+             * @description Always `source.failed`.
+             * @example source.failed
+             * @enum {string}
+             */
+            type: "source.failed";
+            /**
+             * Format: date-time
+             * @description Time of the event, UTC.
+             * @example 2026-03-02T05:21:40.104Z
+             */
+            timestamp: string;
+            data: components["schemas"]["Source"];
+        };
         /** @description An order was created. */
         OrderCreatedEvent: {
             /**
@@ -4800,6 +5233,16 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The partner does not exist, or has no source of this name. */
+        SourceNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The cursor is not an id of this list, or an unknown one. */
         UnknownCursor: {
             headers: {
@@ -5099,6 +5542,11 @@ export interface components {
          */
         FormatNameInPath: string;
         /**
+         * @description The source's name.
+         * @example daily-export
+         */
+        SourceNameInPath: string;
+        /**
          * @description Maximum number of items.
          * @example 20
          */
@@ -5196,6 +5644,11 @@ export interface components {
          * @example /jobs/JV00002
          */
         JobLocation: string;
+        /**
+         * @description Path of the fetches of the source.
+         * @example /partners/Acme%20Outdoor/sources/daily-export/fetches
+         */
+        FetchesLocation: string;
         /**
          * @description Path of the runs of the job.
          * @example /jobs/JV00002/runs
@@ -7602,7 +8055,581 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ReadOnlyKey"];
             404: components["responses"]["FormatNotFound"];
+            /** @description A source of the partner names the format. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Source daily-export reads its feeds by this format. Change or delete the source first."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listSources: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a source has this name or not. Empty counts as absent.
+                 * @example daily-export/Acme
+                 */
+                cursor?: string;
+                /**
+                 * @description Only the sources of this partner.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["schemas"]["FilterText"];
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the sources. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceList"];
+                };
+            };
+            /** @description The cursor contains a NUL character, or is repeated. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            422: components["responses"]["InvalidListQuery"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The source's name.
+                 * @example daily-export
+                 */
+                source_name: components["parameters"]["SourceNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The source. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "source_name": "daily-export",
+                     *       "partner_name": "Acme Outdoor",
+                     *       "definition": {
+                     *         "url": "https://feeds.acme.example/export/products.csv",
+                     *         "format": null,
+                     *         "mode": "replace",
+                     *         "collection": "main",
+                     *         "max_withdrawn_percent": 30,
+                     *         "run": true,
+                     *         "schedule": {
+                     *           "cron": "30 5 * * mon-fri",
+                     *           "time_zone": "Europe/Berlin"
+                     *         },
+                     *         "headers": {
+                     *           "x-feed-token": "********"
+                     *         },
+                     *         "basic_auth": {
+                     *           "username": "acme",
+                     *           "password": "********"
+                     *         },
+                     *         "enabled": true
+                     *       },
+                     *       "state": "active",
+                     *       "failures_in_a_row": 0,
+                     *       "next_fetch_at": "2026-03-02T04:30:00.000Z",
+                     *       "last_feed_id": null,
+                     *       "created_at": "2026-03-01T09:00:00.000Z",
+                     *       "updated_at": "2026-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["SourceNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replaceSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment; as the field of an upload.
+                 * @example Acme Outdoor
+                 */
+                partner_name: string;
+                /**
+                 * @description The source's name.
+                 * @example daily-export
+                 */
+                source_name: components["schemas"]["SourceName"];
+            };
+            cookie?: never;
+        };
+        /** @description The definition. Unknown members are 422. It can contain secrets, so that errors have no `input` of it. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://feeds.acme.example/export/products.csv",
+                 *       "mode": "replace",
+                 *       "max_withdrawn_percent": 30,
+                 *       "schedule": {
+                 *         "cron": "30 5 * * mon-fri",
+                 *         "time_zone": "Europe/Berlin"
+                 *       },
+                 *       "headers": {
+                 *         "x-feed-token": "3a7bd3e2360a"
+                 *       },
+                 *       "basic_auth": {
+                 *         "username": "acme",
+                 *         "password": "correct horse battery staple"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["SourceDefinition"];
+            };
+        };
+        responses: {
+            /** @description The source, as it is stored. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "source_name": "daily-export",
+                     *       "partner_name": "Acme Outdoor",
+                     *       "definition": {
+                     *         "url": "https://feeds.acme.example/export/products.csv",
+                     *         "format": null,
+                     *         "mode": "replace",
+                     *         "collection": "main",
+                     *         "max_withdrawn_percent": 30,
+                     *         "run": true,
+                     *         "schedule": {
+                     *           "cron": "30 5 * * mon-fri",
+                     *           "time_zone": "Europe/Berlin"
+                     *         },
+                     *         "headers": {
+                     *           "x-feed-token": "********"
+                     *         },
+                     *         "basic_auth": {
+                     *           "username": "acme",
+                     *           "password": "********"
+                     *         },
+                     *         "enabled": true
+                     *       },
+                     *       "state": "active",
+                     *       "failures_in_a_row": 0,
+                     *       "next_fetch_at": "2026-03-02T04:30:00.000Z",
+                     *       "last_feed_id": null,
+                     *       "created_at": "2026-03-01T09:00:00.000Z",
+                     *       "updated_at": "2026-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            /** @description The path cannot be decoded, or the body is not JSON. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            /** @description The partner has 100 sources already, and none of this name. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Partner Acme Outdoor has 100 sources already. Delete one first."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Request body exceeds the limit of 65536 bytes."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: components["responses"]["JsonRequired"];
+            /**
+             * @description A name is wrong, or the definition has faults: all of them, each with a `pointer` to its place in the body. So is a format
+             *     that the partner does not have, and a secret where the operator has not set `SECRETS_KEY`.
+             */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The source's name.
+                 * @example daily-export
+                 */
+                source_name: components["parameters"]["SourceNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The source, which is deleted. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "source_name": "daily-export",
+                     *       "partner_name": "Acme Outdoor",
+                     *       "definition": {
+                     *         "url": "https://feeds.acme.example/export/products.csv",
+                     *         "format": null,
+                     *         "mode": "replace",
+                     *         "collection": "main",
+                     *         "max_withdrawn_percent": 30,
+                     *         "run": true,
+                     *         "schedule": {
+                     *           "cron": "30 5 * * mon-fri",
+                     *           "time_zone": "Europe/Berlin"
+                     *         },
+                     *         "headers": {
+                     *           "x-feed-token": "********"
+                     *         },
+                     *         "basic_auth": {
+                     *           "username": "acme",
+                     *           "password": "********"
+                     *         },
+                     *         "enabled": true
+                     *       },
+                     *       "state": "active",
+                     *       "failures_in_a_row": 0,
+                     *       "next_fetch_at": "2026-03-02T04:30:00.000Z",
+                     *       "last_feed_id": null,
+                     *       "created_at": "2026-03-01T09:00:00.000Z",
+                     *       "updated_at": "2026-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["SourceNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    fetchSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The source's name.
+                 * @example daily-export
+                 */
+                source_name: components["parameters"]["SourceNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The fetch is queued or running. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    Location: components["headers"]["FetchesLocation"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "fetch": 1,
+                     *       "status": "queued",
+                     *       "slot_at": null,
+                     *       "requested_by": "api-keys",
+                     *       "requested_at": "2026-03-01T09:30:00.000Z",
+                     *       "started_at": null,
+                     *       "finished_at": null,
+                     *       "attempts": 0,
+                     *       "next_attempt_at": "2026-03-01T09:30:00.000Z",
+                     *       "http_status": null,
+                     *       "feed_id": null,
+                     *       "failure_reason": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SourceFetch"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["SourceNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listSourceFetches: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Maximum number of items.
+                 * @example 20
+                 */
+                limit?: components["parameters"]["LimitOfTwenty"];
+                /**
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @example 12
+                 */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The source's name.
+                 * @example daily-export
+                 */
+                source_name: components["parameters"]["SourceNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of the fetches. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceFetchList"];
+                };
+            };
+            /** @description The cursor is not a number of a fetch, or the path cannot be decoded. */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["SourceNotFound"];
+            422: components["responses"]["InvalidListQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -367,6 +367,53 @@ create table source_digests (
   constraint source_digests_pkey PRIMARY KEY (feed_id, record_offset)
 );
 
+create table source_fetches (
+  source_id bigint not null,
+  fetch_number integer not null,
+  slot_at timestamp with time zone,
+  status text not null,
+  requested_by text,
+  requested_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone not null default now(),
+  http_status integer,
+  feed_id bigint,
+  failure_reason text,
+  constraint source_fetches_finished CHECK (((status = ANY (ARRAY['queued'::text, 'running'::text])) = (finished_at IS NULL))),
+  constraint source_fetches_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'unchanged'::text, 'failed'::text, 'skipped'::text]))),
+  constraint source_fetches_source_id_fkey FOREIGN KEY (source_id) REFERENCES sources(source_id) ON DELETE CASCADE,
+  constraint source_fetches_pkey PRIMARY KEY (source_id, fetch_number),
+  constraint source_fetches_source_id_slot_at_key UNIQUE (source_id, slot_at)
+);
+CREATE INDEX source_fetches_due ON public.source_fetches USING btree (next_attempt_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+CREATE INDEX source_fetches_finished_at ON public.source_fetches USING btree (finished_at);
+CREATE UNIQUE INDEX source_fetches_unfinished ON public.source_fetches USING btree (source_id) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+
+create table sources (
+  source_id bigint not null generated always as identity,
+  partner_id bigint not null,
+  source_name text collate "C" not null,
+  format_name text collate "C",
+  definition json not null,
+  secrets bytea,
+  next_slot_at timestamp with time zone,
+  scheduled_at timestamp with time zone not null default now(),
+  failures_in_a_row integer not null default 0,
+  fetch_count integer not null default 0,
+  last_feed_id bigint,
+  etag text,
+  last_modified text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint sources_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id) ON DELETE CASCADE,
+  constraint sources_pkey PRIMARY KEY (source_id),
+  constraint sources_partner_id_source_name_key UNIQUE (partner_id, source_name)
+);
+CREATE INDEX sources_due ON public.sources USING btree (next_slot_at);
+CREATE INDEX sources_scheduled ON public.sources USING btree (scheduled_at);
+
 create table submission_jobs (
   job_id bigint not null generated always as identity,
   feed_id bigint not null,
@@ -405,6 +452,7 @@ create table validation_jobs (
   withdrawals_withheld boolean,
   issues_removed_at timestamp with time zone,
   requested_by text,
+  max_withdrawn_percent double precision,
   request_id text collate "C",
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint validation_jobs_queued_until_it_runs CHECK (((queued_at IS NULL) OR (status = 'queued'::text))),

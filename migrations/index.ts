@@ -32,6 +32,7 @@ import * as readHistory from './20261123120000_read_history';
 import * as keepSources from './20261123120100_keep_sources';
 import * as revertRuns from './20261123130000_revert_runs';
 import * as keepFormats from './20261123140000_keep_formats';
+import * as fetchFeeds from './20261123160000_fetch_feeds';
 import * as traceRuns from './20261123170000_trace_runs';
 
 /** A version of the service: `info.version` of the document. */
@@ -99,5 +100,6 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261123120100_keep_sources': expand(keepSources),
   '20261123130000_revert_runs': expand(revertRuns),
   '20261123140000_keep_formats': expand(keepFormats),
+  '20261123160000_fetch_feeds': expand(fetchFeeds),
   '20261123170000_trace_runs': expand(traceRuns),
 };

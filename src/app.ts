@@ -28,9 +28,11 @@ import { historyHandlers } from './products/history.handlers';
 import { provenanceHandlers } from './provenance/provenance.handlers';
 import { productChecks } from './products/products.checks';
 import { productHandlers } from './products/products.handlers';
+import { sourceChecks, sourceHandlers, sourceRules } from './sources/sources.handlers';
 import { runChecks, runHandlers } from './runs/runs.handlers';
 import type { RunWorker } from './runs/worker';
 import { queueChecks, queueHandlers } from './runs/queue.handlers';
+import type { SecretBox } from './shared/secret-box';
 import { TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
@@ -55,6 +57,8 @@ interface AppDependencies {
   claims: Database;
   objectStore: ObjectStore;
   runWorker: RunWorker;
+  /** Encrypts the secrets of sources; absent: no source can have any. */
+  secretBox?: SecretBox;
   /** Maximum concurrent downloads of rejects; default: the connections of the worker. */
   concurrentRejects?: number;
   /** Delays the response to a wrong key; default: for addresses with many. */
@@ -87,6 +91,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     claims,
     objectStore,
     runWorker: worker,
+    secretBox,
     concurrentRejects = concurrentRejectsMax,
     delayWrongKey = delayWrongKeys(),
     sharesPort,
@@ -117,6 +122,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...queueHandlers(db),
     ...partnerHandlers(db),
     ...formatHandlers(db),
+    ...sourceHandlers(db, secretBox),
     ...productHandlers(db, reads, downloads),
     ...historyHandlers(reads),
     ...orderHandlers(db, config.defaultCurrency),
@@ -129,6 +135,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...feedChecks(db),
     ...partnerChecks,
     ...formatChecks,
+    ...sourceChecks,
     ...jobChecks,
     ...runChecks,
     ...queueChecks,
@@ -143,7 +150,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     document: document as unknown as Document,
     handlers,
     checks,
-    rules: formatRules,
+    rules: { ...formatRules, ...sourceRules },
     staticFiles,
     authenticate,
     delayWrongKey,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Client } from 'pg';
 import { isActiveCurrency } from './feed-format/currency';
+import { isSecretsKeyList } from './shared/secret-box';
 import { ConfigError, settingsReader, type Settings, type SettingValues } from './shared/settings';
 
 const integer = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum }) as const;
@@ -43,6 +44,16 @@ const keys = {
     description: 'Comma-separated API keys of at least 16 characters, for a small installation.',
     expected: 'it must be a comma-separated list of keys',
     page: 'how-to/manage-api-keys.md',
+  },
+  SECRETS_KEY: {
+    ...text,
+    format: 'secrets-keys',
+    unset: 'a generated key, with the embedded database; else sources can have no secrets',
+    description:
+      'Key that encrypts the secrets of sources: 32 bytes in Base64. Of several, separated by commas, the first one encrypts, and all decrypt.',
+    expected:
+      'it must be 32 bytes in Base64, as `openssl rand -base64 32` prints them, or several, separated by commas',
+    page: 'how-to/fetch-feeds.md',
   },
 } as const satisfies Settings;
 
@@ -209,7 +220,7 @@ const behavior = {
   QUEUE_WORKER: {
     ...onOff,
     default: 'on',
-    description: 'With `off`, the API processes leave queued runs and webhooks to workers.',
+    description: 'With `off`, the API processes leave queued runs, webhooks and sources to workers.',
     page: 'how-to/run-workers.md',
   },
   WEBHOOK_PRIVATE_ADDRESSES: {
@@ -217,6 +228,12 @@ const behavior = {
     default: 'off',
     description: 'With `on`, webhooks may go to private addresses and without TLS, for closed networks.',
     page: 'how-to/webhooks.md',
+  },
+  SOURCE_PRIVATE_ADDRESSES: {
+    ...onOff,
+    default: 'off',
+    description: 'With `on`, feeds may be fetched from private addresses, for closed networks.',
+    page: 'how-to/fetch-feeds.md',
   },
 } as const satisfies Settings;
 
@@ -272,6 +289,7 @@ const readSettings = settingsReader(settings, {
   currency: isActiveCurrency,
   'http-url': (value) => isUrl(value, ['http:', 'https:']),
   'postgres-url': isPostgresUrl,
+  'secrets-keys': isSecretsKeyList,
 });
 
 export type Config = ReturnType<typeof loadConfig>;
@@ -292,6 +310,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
       .split(',')
       .map((key) => key.trim())
       .filter(Boolean),
+    secretsKey: values.SECRETS_KEY,
     databaseUrl,
     replica: replicaUrl
       ? {
@@ -320,6 +339,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',
     webhookPrivateAddresses: values.WEBHOOK_PRIVATE_ADDRESSES === 'on',
+    sourcePrivateAddresses: values.SOURCE_PRIVATE_ADDRESSES === 'on',
     retention: {
       rowIssueDays: values.ROW_ISSUE_RETENTION_DAYS,
       rawFileDays: values.RAW_FILE_RETENTION_DAYS,

@@ -7,6 +7,11 @@ import { bytes, code, count, duration, page, table } from './markdown';
 import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
 import { multipartOverheadBytes, formFieldBytes, formParts } from '../../src/http/multipart';
 import document from '../../generated/openapi.json';
+import { fetchesPerPartner } from '../../src/sources/claims.repository';
+import { fetchMilliseconds } from '../../src/sources/fetch-source';
+import { idleMilliseconds, redirectsMax } from '../../src/sources/open-url';
+import { sourcesMax } from '../../src/sources/sources.repository';
+import { concurrentFetches } from '../../src/sources/worker';
 import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/header';
 import { recordBytes } from '../../src/feed-format/columns';
@@ -51,6 +56,9 @@ const { Capacity: capacity, Database: database, 'Network and shutdown': network 
 const { put: replaceFormat } = document.paths['/partners/{partner_name}/formats/{format_name}'];
 const formatBytes = replaceFormat.requestBody['x-max-bytes'];
 
+const { put: replaceSource } = document.paths['/partners/{partner_name}/sources/{source_name}'];
+const sourceBytes = replaceSource.requestBody['x-max-bytes'];
+
 type Row = [what: string, value: string, beyond: string, reason: string];
 
 /** The default of a setting, with its name. */
@@ -84,6 +92,18 @@ const groups: Record<string, Row[]> = {
       `${bytes(formatBytes)}; ${formatsMax}`,
       '413; 409',
       'Each feed keeps its definition. A partner has a few kinds of files.',
+    ],
+    [
+      'Definition of a source; sources of a partner',
+      `${bytes(sourceBytes)}; ${sourcesMax}`,
+      '413; 409',
+      'As for formats.',
+    ],
+    [
+      'Fetches in progress, per process and per partner; their duration; pause of the server; redirects',
+      `${concurrentFetches}, ${fetchesPerPartner}; ${duration(fetchMilliseconds)}; ${duration(idleMilliseconds)}; ${redirectsMax}`,
+      'The fetch waits; it fails',
+      'A partner, or a slow server, leaves slots to others.',
     ],
     [
       'Request target and headers; number of headers',

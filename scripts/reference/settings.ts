@@ -37,6 +37,7 @@ const forms: Record<string, string> = {
   currency: 'ISO 4217 code',
   'http-url': 'URL',
   'postgres-url': 'PostgreSQL address',
+  'secrets-keys': '32 bytes in Base64, or a list',
 };
 
 function describeValue(name: string, setting: Setting): string {

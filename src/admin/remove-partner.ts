@@ -37,6 +37,7 @@ function printData(data: PartnerData, apply: boolean): void {
     ['row issues', String(data.row_issues), '', removed],
     ['raw files', String(data.raw_files), String(data.raw_file_bytes), removed],
     ['formats', String(data.formats), '', removed],
+    ['sources', String(data.sources), '', removed],
     ['keys', String(data.keys), '', removed],
     ['webhooks', String(data.webhooks), '', removed],
     ['orders', String(data.orders), '', 'kept'],

@@ -14,7 +14,7 @@ import {
   type EndpointRow,
 } from '../webhooks/endpoints.repository';
 import type { EventType } from '../events/outbox';
-import { requirePublicHost } from '../webhooks/public-address';
+import { requirePublicHost } from '../shared/public-address';
 import { endpointIdArgument, partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { addDeliveries } from './deliveries';

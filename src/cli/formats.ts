@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import type { components } from '../../generated/openapi';
-import { exitCodes, Failure, UsageFailure } from './failures';
+import { exitCodes, Failure } from './failures';
+import { jsonBody, readJson } from './json-body';
 import { moreText, type PageOptions } from './lists';
 import { printable, printableJson } from './printable';
 import { pathText } from './requests';
@@ -42,7 +41,7 @@ export function showFormat(name: string, { partner }: Partial<PartnerOption>): W
 /** Creates or replaces a format. @param path - a JSON file with a definition; `-`: standard input */
 export function saveFormat(name: string, path: string, { partner }: PartnerOption): Work {
   return async (session) => {
-    const body = await readDefinition(path);
+    const body = await readJson(path);
     const format = await askForFormat(session, 'the format', { method: 'PUT', name, partner, body });
     showOutcome(session, format, 'is saved');
     return exitCodes.done;
@@ -91,20 +90,6 @@ async function askForFormat(
   return format;
 }
 
-function jsonBody(content: Buffer): Pick<Request, 'headers' | 'body'> {
-  return {
-    headers: { 'content-type': 'application/json' },
-    body: () => ({
-      size: content.length,
-      // eslint-disable-next-line @typescript-eslint/require-await -- an asynchronous iterable of one piece
-      async *pieces() {
-        yield content;
-      },
-      onSent: () => undefined,
-    }),
-  };
-}
-
 /** The built-in formats are the first ones. */
 async function findBuiltIn({ service, invocation }: Session, name: string): Promise<Format> {
   const query = { limit: 100 };
@@ -113,22 +98,6 @@ async function findBuiltIn({ service, invocation }: Session, name: string): Prom
   if (format) return format;
   const text = `There is no built-in format ${name}. Add --partner NAME for a partner's own, or see: ${invocation} formats list`;
   throw new Failure(exitCodes.refused, printable(text));
-}
-
-/** @throws UsageFailure if it cannot be read or is not JSON */
-async function readDefinition(path: string): Promise<Buffer> {
-  const cannot = (problem: string) => new UsageFailure(`${printable(path)} ${printable(problem)}.`);
-  const content = await (path === '-' ? text(process.stdin) : readFile(path, 'utf8')).catch(
-    (error: unknown) => {
-      throw cannot(`cannot be read: ${(error as Error).message}`);
-    },
-  );
-  try {
-    JSON.parse(content);
-  } catch (error) {
-    throw cannot(`is not JSON: ${(error as Error).message}`);
-  }
-  return Buffer.from(content);
 }
 
 function showOutcome({ json }: Session, format: Format, outcome: string): void {

@@ -20,6 +20,7 @@ import { listIssues } from './lists';
 import { cancel, follow, loadStored, upload } from './load';
 import { showPlan } from './plan';
 import { saveRejects } from './rejects';
+import { addSourceCommands } from './source-commands';
 import { invocationOf, type GlobalOptions, type LocalWork, type Work } from './session';
 
 /** The exit codes, for the help text and the reference page. */
@@ -71,6 +72,7 @@ export function feedProgram(
   addJobCommands(program, start, env);
   addCatalogCommands(program, start);
   addFormatCommands(program, start, env);
+  addSourceCommands(program, start, env);
   return program;
 }
 

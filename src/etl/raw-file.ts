@@ -21,6 +21,8 @@ export interface FeedToRun extends LoadOptions {
   sha256: Buffer;
   /** Maximum number of products that the run may withdraw, as its request says; null: the usual limit. */
   maxWithdrawn: number | null;
+  /** Maximum percentage of the collection's active products that the run may withdraw; null: the usual limit. */
+  maxWithdrawnPercent: number | null;
   /** Whether the run may load a `replace` feed although a newer one has been loaded. */
   allowOlder: boolean;
   /** How to read the file; null: as the specification says. */

@@ -91,7 +91,7 @@ const namingTarget: CopyTarget = {
 
 /** A feed whose valid rows are staged. */
 export interface StagedFeed
-  extends Pick<LoadOptions, 'mode' | 'collection'>, Pick<FeedToRun, 'maxWithdrawn'> {
+  extends Pick<LoadOptions, 'mode' | 'collection'>, Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent'> {
   feedId: number;
   partnerId: number;
   /** Product columns of the feed. */
@@ -109,7 +109,7 @@ export async function stageFeed(
   source: RowSource,
   stats: RunStats,
 ): Promise<StagedFeed> {
-  const { feedId, partnerId, mode, collection, maxWithdrawn } = source.feed;
+  const { feedId, partnerId, mode, collection, maxWithdrawn, maxWithdrawnPercent } = source.feed;
   const replaces = mode === 'replace';
   await createStaging(trx, replaces);
   const header = await copyRows(trx, source, replaces ? namingTarget : stagingTarget, stats);
@@ -119,6 +119,7 @@ export async function stageFeed(
     mode,
     collection,
     maxWithdrawn,
+    maxWithdrawnPercent,
     columns: columnsOf(header),
     skuColumnNumber: header.positions.sku === undefined ? null : header.positions.sku + 1,
   };

@@ -75,12 +75,13 @@ const usualMax = (active: number) => Math.max(uncheckedMax, Math.floor(active / 
  */
 export async function checkWithdrawals(
   trx: Knex.Transaction,
-  { partnerId, collection, maxWithdrawn }: StagedFeed,
+  { partnerId, collection, maxWithdrawn, maxWithdrawnPercent }: StagedFeed,
   { withdrawn, processed, skipped }: RunCounters,
 ): Promise<void> {
   if (withdrawn === 0 || (maxWithdrawn !== null && withdrawn <= maxWithdrawn)) return;
   const loadsNothing = processed === skipped;
-  if (maxWithdrawn === null && withdrawn <= uncheckedMax && !loadsNothing) return;
+  const isUsual = maxWithdrawn === null && maxWithdrawnPercent === null;
+  if (isUsual && withdrawn <= uncheckedMax && !loadsNothing) return;
   const { rows } = await trx.raw<{ rows: [{ active: number }] }>(
     `select count(*) as active from products
      where partner_id = ? and collection = ? and withdrawn_at is null`,
@@ -88,7 +89,9 @@ export async function checkWithdrawals(
   );
   const [{ active }] = rows;
   const isEmptied = loadsNothing && withdrawn === active;
-  const max = maxWithdrawn ?? usualMax(active);
+  const shareMax =
+    maxWithdrawnPercent === null ? usualMax(active) : Math.floor((active * maxWithdrawnPercent) / 100);
+  const max = maxWithdrawn ?? shareMax;
   if (withdrawn <= max && !isEmptied) return;
   const limit = withdrawn > max ? `at most ${max} may be withdrawn` : 'none would be left';
   throw new WithdrawalLimit(

@@ -6,6 +6,7 @@ export type EventBody =
   | components['schemas']['JobCompletedEvent']
   | components['schemas']['JobFailedEvent']
   | components['schemas']['JobRevertedEvent']
+  | components['schemas']['SourceFailedEvent']
   | components['schemas']['OrderCreatedEvent']
   | components['schemas']['WebhookPingEvent'];
 

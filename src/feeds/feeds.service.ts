@@ -76,7 +76,7 @@ export async function openFeedFile(
   }
 }
 
-interface ReceiveContext {
+export interface ReceiveContext {
   db: Database;
   objectStore: ObjectStore;
   uploadBytesMax: number;
@@ -106,10 +106,11 @@ interface StoredObject {
   key: string;
 }
 
-/** A transaction with an idempotency key, and what to write before it commits. */
-interface IdempotentWrite {
-  trx: Knex.Transaction;
-  beforeCommit: (upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
+/** What is written with a feed before its transaction commits. */
+interface FeedWrite {
+  /** Absent: a new transaction. */
+  trx?: Knex.Transaction;
+  beforeCommit: (trx: Knex.Transaction, upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
 }
 
 export interface IdempotentReceiveContext extends ReceiveContext, UploadAdmission {
@@ -155,7 +156,7 @@ function receiveWithKey<T extends object>(
     }
     const receipt = await receiveFeed(upload, context, {
       trx,
-      beforeCommit: (received, receipt) =>
+      beforeCommit: (_trx, received, receipt) =>
         keepAnswers(trx, [{ key, requestDigest: digestUpload(received), responseBody: describe(receipt) }]),
     });
     return { responseBody: describe(receipt), replayed: false };
@@ -182,13 +183,12 @@ function digestUpload(upload: ReceivedUpload): Buffer {
 /**
  * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted upload
  * leaves nothing; a crash leaves at most an object without a row.
- * @param idempotent - absent: a new transaction
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body
  */
-async function receiveFeed(
+export async function receiveFeed(
   upload: IncomingUpload,
   context: ReceiveContext,
-  idempotent?: IdempotentWrite,
+  also?: FeedWrite,
 ): Promise<FeedReceipt> {
   const stored: { object?: StoredObject } = {};
   const store: TakeFile = async (chunks, { fileName, contentType }, partnerName) => {
@@ -203,12 +203,12 @@ async function receiveFeed(
     await moveToFinalKey(received, stored.object!, context);
     const write = async (trx: Knex.Transaction) => {
       const receipt = await writeFeed(trx, received, stored.object!, context);
-      await idempotent?.beforeCommit(received, receipt);
+      await also?.beforeCommit(trx, received, receipt);
       // If the commit fails, its outcome is unknown: the feed may exist and needs its object.
       stored.object = undefined;
       return receipt;
     };
-    return await (idempotent ? write(idempotent.trx) : inTransaction(context.db, 'request', write));
+    return await (also?.trx ? write(also.trx) : inTransaction(context.db, 'request', write));
   } catch (error) {
     if (stored.object) await discard(stored.object.key, context);
     throw error;

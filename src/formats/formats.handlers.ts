@@ -8,7 +8,7 @@ import { parsePartnerName } from '../partners/partner-name';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../shared/caller';
-import { formatNotFound, tooManyFormats, type ShapeError } from '../shared/errors';
+import { formatInUse, formatNotFound, tooManyFormats, type ShapeError } from '../shared/errors';
 import { requireNameCursor, toPage } from '../shared/pagination';
 import {
   deleteFormat,
@@ -62,7 +62,10 @@ export function formatHandlers(db: Database): FormatHandlers {
 
     async deleteFormat({ path, caller, reply }) {
       const { partnerId, format } = await getFormat(db, path, caller.partnerName);
-      await deleteFormat(db, partnerId, format.format_name);
+      const source = await inTransaction(db, 'request', (trx) =>
+        deleteFormat(trx, partnerId, format.format_name),
+      );
+      if (source !== undefined) throw formatInUse(source);
       return reply(200, formatBody(format));
     },
   };

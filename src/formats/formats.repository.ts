@@ -112,6 +112,19 @@ export async function upsertFormat(
   return rowCount > 0;
 }
 
-export async function deleteFormat(db: Database, partnerId: number, formatName: string): Promise<void> {
-  await db('partner_formats').where({ partner_id: partnerId, format_name: formatName }).delete();
+/** Deletes a format unless a source names it. @returns the name of that source */
+export async function deleteFormat(
+  trx: Knex.Transaction,
+  partnerId: number,
+  formatName: string,
+): Promise<string | undefined> {
+  const named = { partner_id: partnerId, format_name: formatName };
+  // A source that is being stored with the format has locked it.
+  await trx('partner_formats').where(named).forUpdate().first('format_name');
+  const source = await trx('sources')
+    .where(named)
+    .orderBy('source_name')
+    .first<{ source_name: string } | undefined>('source_name');
+  if (!source) await trx('partner_formats').where(named).delete();
+  return source?.source_name;
 }

@@ -33,7 +33,7 @@ import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
 import { bytesTaken } from './slow-client';
-import { onePerPlace, toShapeErrors, withPointers } from './shape-errors';
+import { onePerPlace, toShapeErrors, withoutInput, withPointers } from './shape-errors';
 import { withStaticFiles, type StaticFiles } from './static-files';
 import {
   findUnknownParameters,
@@ -281,7 +281,9 @@ function prepare(
 /** Makes the response to an error; a 500 if that fails too. */
 function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): Prepared {
   try {
-    const shown = exchange.route?.body?.hasPointers ? withPointers(error) : error;
+    const body = exchange.route?.body;
+    const hidden = body?.isSecret ? withoutInput(error) : error;
+    const shown = body?.hasPointers ? withPointers(hidden) : hidden;
     return prepare(errorReply(shown), exchange, options);
   } catch (second) {
     exchange.log.error({ err: second }, 'failed to make the response to an error');

@@ -24,10 +24,16 @@ interface RouteBody {
   bytesMax: number | undefined;
   /** `x-error-pointers`: whether the errors of the body have a JSON pointer. */
   hasPointers: boolean;
+  /** `x-secret`: whether the body has secrets, so that errors and logs show nothing of it. */
+  isSecret: boolean;
 }
 
 /** The extensions of a request body. */
-type RequestBody = OpenAPIV3.RequestBodyObject & { 'x-max-bytes'?: number; 'x-error-pointers'?: boolean };
+type RequestBody = OpenAPIV3.RequestBodyObject & {
+  'x-max-bytes'?: number;
+  'x-error-pointers'?: boolean;
+  'x-secret'?: boolean;
+};
 
 /** An operation of the document, or a file outside it. */
 export interface Route {
@@ -151,6 +157,7 @@ function routeBody(requestBody: RequestBody): RouteBody {
     schema: schema as BodySchema,
     bytesMax: requestBody['x-max-bytes'],
     hasPointers: requestBody['x-error-pointers'] ?? false,
+    isSecret: requestBody['x-secret'] ?? false,
   };
 }
 

@@ -38,6 +38,14 @@ export function withPointers(error: unknown): unknown {
   );
 }
 
+/** Replaces the input of each error of the body by null. @returns other values as they are */
+export function withoutInput(error: unknown): unknown {
+  if (!(error instanceof ServiceError) || !error.data.shapeErrors) return error;
+  return invalidShape(
+    error.data.shapeErrors.map((entry) => (entry.loc[0] === 'body' ? { ...entry, input: null } : entry)),
+  );
+}
+
 /** Writes a location within a body by RFC 6901. */
 function jsonPointer(steps: (string | number)[]): string {
   return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');

@@ -23,12 +23,12 @@ export interface RunRow extends CounterColumns {
   failure_reason: string | null;
 }
 
-/** Bindings: `scope`. To a key that is bound to a partner, all other keys than those of the partner are the operator's. */
+/** Bindings: `scope`. To a key that is bound to a partner, all other keys than those of the partner are the operator's. The sources of its jobs are its own. */
 const runColumns = `
   run, kind, reverts_run, status, mode, requested_at, started_at, finished_at, failure_reason, processed, inserted, updated,
   unchanged, skipped, withdrawn, restored, would_withdraw, withdrawals_withheld,
   case
-    when cast(:scope as text) is null or requested_by is null
+    when cast(:scope as text) is null or requested_by is null or starts_with(requested_by, 'source:')
       or exists (select from api_keys where key_name = requested_by and partner_name = :scope)
     then requested_by else 'operator'
   end as requested_by`;

@@ -168,8 +168,8 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       collection: 'feeds.collection',
       maxSkippedPercent: db.raw('cast(feeds.max_skipped_percent as double precision)'),
       format: 'feeds.format_definition',
-    })) as [Omit<FeedToRun, 'maxWithdrawn' | 'allowOlder'>];
-  return { ...feed, maxWithdrawn: null, allowOlder: false };
+    })) as [Omit<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'>];
+  return { ...feed, maxWithdrawn: null, maxWithdrawnPercent: null, allowOlder: false };
 }
 
 /** Marks the feed as validated: its products are being loaded. */

@@ -72,6 +72,12 @@ const steps: Record<string, string> = {
     where partner_id = :fromId and not exists (
       select from partner_formats as kept where kept.partner_id = :intoId and kept.format_name = moved.format_name
     )`,
+  // The same.
+  sources: `
+    update sources as moved set partner_id = :intoId
+    where partner_id = :fromId and not exists (
+      select from sources as kept where kept.partner_id = :intoId and kept.source_name = moved.source_name
+    )`,
   counts: 'update partner_counts set partner_id = :intoId where partner_id = :fromId',
   partner: 'delete from partners where partner_id = :fromId',
 };
@@ -83,7 +89,7 @@ const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
 };
 
 /**
- * Merges a partner into another: feeds, products, orders, formats, keys and webhooks. Renames it if there is no other.
+ * Merges a partner into another: feeds, products, orders, formats, sources, keys and webhooks. Renames it if there is no other.
  *
  * Of two products with one sku, the other partner's stays, with its number. It gets the values that the later feed
  * wrote, as a manual change; order items refer to it. History moves with the products. Holds both partner locks: runs wait, and a run of the merged partner that is in

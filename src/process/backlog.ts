@@ -3,6 +3,7 @@ import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 import { measureQueue } from '../runs/queue-state.repository';
 import { measureSearchLag } from '../products/search-index';
+import { countFailing } from '../sources/sources.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';
 import { countDeliveries } from '../webhooks/deliveries.repository';
@@ -15,6 +16,7 @@ export async function measureBacklog(db: Database): Promise<Backlog> {
     queue: await measureQueue(db),
     webhookDeliveries: await countDeliveries(db),
     salesLagSeconds: await measureSalesLag(db),
+    failingSources: await countFailing(db),
     searchLagSeconds: await measureSearchLag(db),
   };
 }

@@ -8,9 +8,11 @@ import { openEtlThread } from '../runs/etl-thread';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
 import { KeyUse } from '../keys/key-use';
-import { localKey } from '../shared/local-key';
+import { localKey, localSecretsKey } from '../shared/local-key';
+import { SecretBox } from '../shared/secret-box';
 import type { Log } from '../shared/log';
 import { startRunWorker, type RunWorker } from '../runs/worker';
+import { startSourceWorker } from '../sources/worker';
 import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
@@ -81,6 +83,7 @@ export async function serve(prepared: Prepared): Promise<string> {
     claims,
     objectStore,
     runWorker: worker,
+    secretBox: secretBoxOf(config),
     sharesPort,
     log,
     observeRequest: metrics?.observeRequest,
@@ -105,6 +108,12 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
   return apiKeys.length === 0 && databaseUrl === undefined ? localKey(dataDir) : undefined;
 }
 
+/** Makes the box for secrets of `SECRETS_KEY`, or of the generated key of a service without DATABASE_URL. */
+export function secretBoxOf({ secretsKey, databaseUrl, dataDir }: Config): SecretBox | undefined {
+  const keys = secretsKey ?? (databaseUrl === undefined ? localSecretsKey(dataDir) : undefined);
+  return keys === undefined ? undefined : new SecretBox(keys);
+}
+
 /** Opens a pool for background work, which must not wait for requests. */
 function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
   const db = openDatabase(address, {
@@ -116,9 +125,9 @@ function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database 
   return db;
 }
 
-/** Starts the run worker, and the webhook worker where this process executes queued work. */
+/** Starts the run worker, and the workers of webhooks and sources where this process executes queued work. */
 function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWork: () => Promise<void> } {
-  const { config, log, cleanups, address, db, metrics, sharesPort: logsPid } = prepared;
+  const { config, log, cleanups, address, db, objectStore, metrics, sharesPort: logsPid } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
   const { logLevel, concurrentRuns, shutdownSeconds, webhookPrivateAddresses: privateAddresses } = config;
   metrics?.watchThreads();
@@ -134,8 +143,23 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
       shutdownSeconds,
       observe: metrics?.observeDeliveries,
     });
+  const sources =
+    queue &&
+    startSourceWorker(
+      {
+        db: queue,
+        objectStore,
+        log,
+        uploadBytesMax: config.uploadBytesMax,
+        secretBox: secretBoxOf(config),
+        privateAddresses: config.sourcePrivateAddresses,
+        observe: metrics?.observeFetch,
+      },
+      { shutdownSeconds },
+    );
   const stopWork = async () => {
-    await Promise.all([worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop()]);
+    const workers = [worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop(), sources?.stop()];
+    await Promise.all(workers);
   };
   cleanups.push({ what: 'work on the queue', dispose: stopWork });
   return { worker, stopWork };

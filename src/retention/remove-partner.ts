@@ -17,6 +17,7 @@ export interface PartnerData {
   feeds: number;
   row_issues: number;
   formats: number;
+  sources: number;
   raw_files: number;
   raw_file_bytes: number;
   keys: number;
@@ -38,6 +39,7 @@ const dataSql = `
     (select count(*) from feed) as feeds,
     (select count(*) from row_issues join validation_jobs using (job_id) join feed using (feed_id)) as row_issues,
     (select count(*) from partner_formats join partner using (partner_id)) as formats,
+    (select count(*) from sources join partner using (partner_id)) as sources,
     (select count(*) from raw_file) as raw_files,
     (select cast(coalesce(sum(size_bytes), 0) as bigint) from raw_file) as raw_file_bytes,
     (select count(*) from api_keys where partner_name = :name) as keys,
@@ -68,6 +70,7 @@ export async function removePartner(db: Database, name: string): Promise<void> {
     // Before the data, so that the partner does not load them again.
     await trx('api_keys').where('partner_name', name).delete();
     await trx('webhook_endpoints').where('partner_name', name).delete();
+    if (partnerId !== undefined) await trx('sources').where('partner_id', partnerId).delete();
   });
   if (partnerId === undefined) return;
   while (!(await inTransaction(db, 'request', (trx) => removeEmptyPartner(trx, partnerId)))) {
@@ -184,6 +187,7 @@ const otherTables = [
   'product_versions',
   'partner_counts',
   'partner_formats',
+  'sources',
   'catalog_versions',
 ];
 

@@ -30,6 +30,8 @@ export const queuedRunAttempts = 5;
 export interface RunPermissions {
   /** Maximum number of withdrawn products; absent: the usual limit. */
   maxWithdrawn?: number;
+  /** Maximum percentage of withdrawn products; absent: the usual limit. */
+  maxWithdrawnPercent?: number;
   allowOlder?: boolean;
 }
 
@@ -91,7 +93,7 @@ const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is n
  */
 export async function requestRun(
   db: Database,
-  { jobId, partnerId, maxWithdrawn, allowOlder, requestedBy, requestId }: RunTarget,
+  { jobId, partnerId, maxWithdrawn, maxWithdrawnPercent, allowOlder, requestedBy, requestId }: RunTarget,
   attempts: number,
 ): Promise<{ waited: boolean } | undefined> {
   const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
@@ -110,6 +112,8 @@ export async function requestRun(
          requested_by = case when waited then requested_by else :requestedBy end,
          request_id = case when waited then request_id else :requestId end,
          max_withdrawn = coalesce(cast(:maxWithdrawn as bigint), case when waited then max_withdrawn end),
+         max_withdrawn_percent =
+           coalesce(cast(:maxWithdrawnPercent as double precision), case when waited then max_withdrawn_percent end),
          allow_older = cast(:allowOlder as boolean) or (waited and allow_older),
          attempts_left = case when waited then greatest(attempts_left, :attempts) else :attempts end
        from before
@@ -126,6 +130,7 @@ export async function requestRun(
       partnerId,
       attempts,
       maxWithdrawn: maxWithdrawn ?? null,
+      maxWithdrawnPercent: maxWithdrawnPercent ?? null,
       allowOlder: allowOlder ?? false,
       requestedBy: requestedBy ?? null,
       requestId: requestId ?? null,
@@ -295,7 +300,7 @@ export async function reserveJob(trx: Knex.Transaction, jobId: number): Promise<
 }
 
 /** Run in progress, with what its requests allow: a request may have joined it since the claim. */
-export interface StartedRun extends Pick<FeedToRun, 'maxWithdrawn' | 'allowOlder'> {
+export interface StartedRun extends Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'> {
   /** Number of the run, from 1. */
   run: number;
 }
@@ -317,11 +322,13 @@ export async function markRunning(
          started_at = now(), ${withoutResult}
        where job_id = :jobId and run_requested_at is not null
          and (status = 'queued' or (:isRepeated and status = 'running' and not cancel_requested))
-       returning feed_id, run_count, max_withdrawn, allow_older
+       returning feed_id, run_count, max_withdrawn, max_withdrawn_percent, allow_older
      ), feed as (
        update feeds set status = 'validating' from job where feeds.feed_id = job.feed_id
      )
-     select run_count as run, max_withdrawn as "maxWithdrawn", allow_older as "allowOlder" from job`,
+     select run_count as run, max_withdrawn as "maxWithdrawn", max_withdrawn_percent as "maxWithdrawnPercent",
+       allow_older as "allowOlder"
+     from job`,
     { jobId, isRepeated },
   );
   return rows[0];

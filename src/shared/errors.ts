@@ -27,6 +27,9 @@ export type ErrorCode =
   | 'format_not_found'
   | 'webhook_not_found'
   | 'too_many_formats'
+  | 'format_in_use'
+  | 'source_not_found'
+  | 'too_many_sources'
   | 'ordered_product_not_found'
   | 'product_not_available'
   | 'history_not_kept'
@@ -182,6 +185,20 @@ export const tooManyFormats = (partnerName: string, most: number) =>
   new ServiceError(
     'too_many_formats',
     `Partner ${partnerName} has ${most} formats already. Delete one first.`,
+  );
+
+/** @param sourceName - a source of the partner that names the format */
+export const formatInUse = (sourceName: string) =>
+  new ServiceError(
+    'format_in_use',
+    `Source ${sourceName} reads its feeds by this format. Change or delete the source first.`,
+  );
+
+export const sourceNotFound = () => new ServiceError('source_not_found', 'Source not found.');
+export const tooManySources = (partnerName: string, most: number) =>
+  new ServiceError(
+    'too_many_sources',
+    `Partner ${partnerName} has ${most} sources already. Delete one first.`,
   );
 
 /** A dependency is down, a limit is reached, or the process shuts down: the caller should retry later. */

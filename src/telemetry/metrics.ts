@@ -11,6 +11,7 @@ import type { Worker } from 'node:worker_threads';
 import type { PoolUse } from '../db/pool-use';
 import type { Replica } from '../db/replica';
 import type { RunRecord, RunWorker } from '../runs/worker';
+import type { AttemptOutcome } from '../sources/fetch-source';
 import type { DeliveryOutcome } from '../webhooks/outcomes.repository';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
@@ -27,6 +28,7 @@ export interface Backlog {
   webhookDeliveries: number;
   salesLagSeconds: number;
   searchLagSeconds: number;
+  failingSources: number;
 }
 
 /** The metrics of a process, in a form that can be cloned. */
@@ -93,6 +95,16 @@ export const serviceMetrics = {
     labels: { outcome: '`delivered`, `failed`, `discarded`' },
     help: 'Webhook deliveries. Each failed attempt counts as `failed`; the last one of an event counts as `discarded` too.',
   },
+  catalog_sources_failing: {
+    type: 'gauge',
+    labels: {},
+    help: 'Sources whose last five attempts to fetch have failed, of all processes on the database.',
+  },
+  catalog_source_fetches_total: {
+    type: 'counter',
+    labels: { outcome: '`completed`, `unchanged`, `failed`' },
+    help: 'Attempts to fetch a source. Those that made no feed because the file was the same count as `unchanged`.',
+  },
   catalog_sales_rollup_lag_seconds: {
     type: 'gauge',
     labels: {},
@@ -151,6 +163,8 @@ export class Metrics implements MetricsPage {
   private readonly threadDeaths = new Counter(optionsOf('catalog_etl_thread_deaths_total', this.registry));
   private readonly deliveries = new Counter(optionsOf('catalog_webhook_deliveries_total', this.registry));
 
+  private readonly fetches = new Counter(optionsOf('catalog_source_fetches_total', this.registry));
+
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     // Without a zero, a series has no rate before its second event.
@@ -159,6 +173,7 @@ export class Metrics implements MetricsPage {
       this.uploadBytes.inc({ outcome }, 0);
     for (const outcome of ['completed', 'failed', 'unavailable']) this.runs.zero({ outcome });
     for (const outcome of ['delivered', 'failed', 'discarded']) this.deliveries.inc({ outcome }, 0);
+    for (const outcome of ['completed', 'unchanged', 'failed']) this.fetches.inc({ outcome }, 0);
   }
 
   readonly observeRequest = ({ operation, status, outcome, seconds, bytesIn }: RequestRecord): void => {
@@ -176,6 +191,10 @@ export class Metrics implements MetricsPage {
 
   readonly observeDeliveries = (outcome: DeliveryOutcome | 'failed', count: number): void => {
     this.deliveries.inc({ outcome }, count);
+  };
+
+  readonly observeFetch = (outcome: AttemptOutcome): void => {
+    this.fetches.inc({ outcome });
   };
 
   /** Counts deaths of ETL threads, the only ones. @param source - emits `worker` for each new thread */
@@ -197,6 +216,7 @@ export class Metrics implements MetricsPage {
     addGauge('catalog_queue_runs', ({ queue }) => queue.runs);
     addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue.oldestSeconds);
     addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries);
+    addGauge('catalog_sources_failing', ({ failingSources }) => failingSources);
     addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);
     addGauge('catalog_search_lag_seconds', ({ searchLagSeconds }) => searchLagSeconds);
   }

@@ -8,6 +8,8 @@ import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
 import type { EventBody } from '../events/outbox';
+import { sourceBody } from '../sources/sources.body';
+import type { SourceRow } from '../sources/sources.repository';
 import type { ClaimedDelivery } from './deliveries.repository';
 
 /** The data of an event that can change before it is delivered. */
@@ -16,6 +18,7 @@ interface EventContent {
   'job.completed': InJson<ValidationJobRow>;
   'job.failed': InJson<ValidationJobRow>;
   'job.reverted': InJson<JobRunRow>;
+  'source.failed': InJson<SourceRow>;
   'order.created': { order_id: number };
   'webhook.ping': Record<string, never>;
 }
@@ -77,6 +80,16 @@ export async function describeEvent(
         finished_at: timeOf(row.finished_at),
       });
       return { type, timestamp: happenedAt, data: revert };
+    }
+    case 'source.failed': {
+      const row = content as EventContent[typeof type];
+      const source = sourceBody({
+        ...row,
+        next_slot_at: timeOf(row.next_slot_at),
+        created_at: new Date(row.created_at),
+        updated_at: new Date(row.updated_at),
+      });
+      return { type, timestamp: happenedAt, data: source };
     }
     case 'order.created': {
       // Read at delivery: orders can be large, and nothing of them changes but a reference that is erased.

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { Webhook } from 'standardwebhooks';
-import { lookUpPublic, requirePublicHost } from './public-address';
+import { lookUpPublic, requirePublicHost } from '../shared/public-address';
 
 /** Timeout of an attempt, DNS and connection included: Standard Webhooks recommends 15 to 30 s. */
 export const webhookMilliseconds = 15_000;

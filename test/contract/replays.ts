@@ -29,6 +29,7 @@ import {
   sendRaw,
   type RawRequest,
 } from '../support/requests';
+import { putSource, sourcePath } from '../support/fetched';
 import { formatPath, putFormat } from '../support/formats';
 import { rawFilePath } from '../support/stored';
 import { insertExampleWebhook } from '../support/webhooks';
@@ -456,6 +457,85 @@ export const replays: Record<string, Replay> = {
   },
   'deleteFormat 404 unknown_format': ({ api }) => api.send('DELETE', formatPath(partnerName, 'unknown')),
   'deleteFormat 404 unknown_partner': ({ api }) => api.send('DELETE', formatPath('Unknown', 'unknown')),
+  'deleteFormat 409 example': async ({ api }) => {
+    await putFormat(api, 'Naming', 'weekly');
+    await putSource(api, 'Naming', 'daily-export', { ...exampleSource, format: 'weekly' });
+    return api.send('DELETE', formatPath('Naming', 'weekly'));
+  },
+  'listSources 200 of_partner': async ({ api }) => {
+    await putExampleSource(api);
+    return api.get('/sources?partner_name=Acme%20Outdoor');
+  },
+  'listSources 200 empty': ({ api }) => api.get('/sources?partner_name=Unknown'),
+  'listSources 400 invalid_cursor': ({ api }) => api.get('/sources?cursor=%00'),
+  'listSources 422 not_an_integer': ({ api }) => api.get('/sources?limit=ten'),
+  'listSources 422 too_large': ({ api }) => api.get('/sources?limit=101'),
+  'getSource 200 example': async ({ api }) => {
+    await putExampleSource(api);
+    return api.get(exampleSourcePath);
+  },
+  'getSource 404 unknown_source': ({ api }) => api.get(sourcePath(partnerName, 'unknown')),
+  'getSource 404 unknown_partner': ({ api }) => api.get(sourcePath('Unknown', 'unknown')),
+  'replaceSource 200 example': ({ api }) => putExampleSource(api),
+  'replaceSource 400 malformed_json': ({ api }) =>
+    api.send('PUT', exampleSourcePath, { headers: { 'content-type': 'application/json' }, body: '{' }),
+  'replaceSource 409 example': async ({ service, api }) => {
+    await api.send('DELETE', exampleSourcePath);
+    await service.db.raw(
+      `insert into sources (partner_id, source_name, definition)
+       select partner_id, 'many-' || n, '{"url":"https://a.example/"}'
+       from partners, generate_series(1, 100) as n where partner_name = ?`,
+      [partnerName],
+    );
+    const response = await putExampleSource(api);
+    await service.db('sources').whereLike('source_name', 'many-%').delete();
+    return response;
+  },
+  'replaceSource 422 faults': ({ api }) =>
+    putSource(api, partnerName, 'daily-export', {
+      url: 'ftp://feeds.acme.example/products.csv',
+      schedule: { cron: '*/5 * * * *' },
+    }),
+  'replaceSource 422 unknown_format': ({ api }) =>
+    putSource(api, partnerName, 'daily-export', { ...exampleSource, format: 'unknown' }),
+  'replaceSource 422 no_body': ({ api }) => api.send('PUT', exampleSourcePath),
+  'deleteSource 200 example': async ({ api }) => {
+    await putExampleSource(api);
+    return api.send('DELETE', exampleSourcePath);
+  },
+  'deleteSource 404 unknown_source': ({ api }) => api.send('DELETE', sourcePath(partnerName, 'unknown')),
+  'deleteSource 404 unknown_partner': ({ api }) => api.send('DELETE', sourcePath('Unknown', 'unknown')),
+  'fetchSource 202 example': async ({ api }) => {
+    await api.send('DELETE', exampleSourcePath);
+    await putExampleSource(api);
+    return api.post(`${exampleSourcePath}/fetch`);
+  },
+  'fetchSource 404 unknown_source': ({ api }) => api.post(`${sourcePath(partnerName, 'unknown')}/fetch`),
+  'fetchSource 404 unknown_partner': ({ api }) => api.post(`${sourcePath('Unknown', 'unknown')}/fetch`),
+  'listSourceFetches 200 fetched': async ({ service, api }) => {
+    await putSource(api, partnerName, 'fetched', exampleSource);
+    await service.db.raw(
+      `insert into source_fetches (source_id, fetch_number, status, slot_at, started_at, finished_at, attempts, http_status,
+         feed_id)
+       select source_id, 1, 'completed', '2026-03-02T04:30:00Z', now(), now(), 1, 200, 1 from sources
+       where source_name = 'fetched'`,
+    );
+    const response = await api.get(`${sourcePath(partnerName, 'fetched')}/fetches`);
+    await api.send('DELETE', sourcePath(partnerName, 'fetched'));
+    return response;
+  },
+  'listSourceFetches 200 empty': async ({ api }) => {
+    await api.send('DELETE', exampleSourcePath);
+    await putExampleSource(api);
+    return api.get(`${exampleSourcePath}/fetches`);
+  },
+  'listSourceFetches 400 invalid_cursor': ({ api }) => api.get(`${exampleSourcePath}/fetches?cursor=x`),
+  'listSourceFetches 404 unknown_source': ({ api }) =>
+    api.get(`${sourcePath(partnerName, 'unknown')}/fetches`),
+  'listSourceFetches 404 unknown_partner': ({ api }) =>
+    api.get(`${sourcePath('Unknown', 'unknown')}/fetches`),
+  'listSourceFetches 422 not_an_integer': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=ten`),
+  'listSourceFetches 422 too_large': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=101`),
   'listPartners 200 page': ({ api }) => api.get('/partners?limit=1'),
   'listPartners 200 empty': ({ api }) => api.get('/partners?q=Unknown'),
   'listPartners 400 example': ({ api }) => api.get('/partners?cursor=%00'),
@@ -629,6 +709,18 @@ function putWeekly(api: ApiClient): Promise<ApiResponse> {
   return sendExample(
     api,
     operations.find(({ operationId }) => operationId === 'replaceFormat')!,
+  );
+}
+
+/** The source of the document's examples, without its secrets. */
+const exampleSource = { url: 'https://feeds.acme.example/export/products.csv' };
+const exampleSourcePath = sourcePath(partnerName, 'daily-export');
+
+/** Stores the source of the document's examples. */
+function putExampleSource(api: ApiClient): Promise<ApiResponse> {
+  return sendExample(
+    api,
+    operations.find(({ operationId }) => operationId === 'replaceSource')!,
   );
 }
 

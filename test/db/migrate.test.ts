@@ -46,6 +46,8 @@ const catalogTables = [
   'schema_compatibility',
   'search_backlog',
   'source_digests',
+  'source_fetches',
+  'sources',
   'submission_jobs',
   'validation_jobs',
   'webhook_deliveries',

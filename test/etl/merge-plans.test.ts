@@ -66,6 +66,7 @@ async function stage(trx: Knex.Transaction, { products, staged, copied = staged 
     mode: 'upsert' as const,
     collection: 'main',
     maxWithdrawn: null,
+    maxWithdrawnPercent: null,
   };
   return { feed, stats };
 }

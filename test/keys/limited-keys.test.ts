@@ -7,6 +7,7 @@ import type { ApiClient } from '../support/api-client';
 import { documentedResponses, operations, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { loadProducts } from '../support/catalog';
+import { putSource } from '../support/fetched';
 import { putFormat } from '../support/formats';
 import { insertExampleWebhook } from '../support/webhooks';
 
@@ -22,6 +23,7 @@ beforeAll(async () => {
   expect((await service.api.post('/orders', order)).status).toBe(201);
   await putFormat(service.api, 'Acme Outdoor', 'weekly-price-list');
   await insertExampleWebhook(service.db);
+  await putSource(service.api, 'Acme Outdoor', 'daily-export', { url: 'https://feeds.acme.example/' });
   reader = await withStoredKey(service, null, 'reader', { is_read_only: true });
 });
 

@@ -2,6 +2,7 @@ import { indexBacklog } from '../../src/products/search-index';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { operations, parametersOf, withQuery, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
+import { putSource, sourcePath } from '../support/fetched';
 import { putFormat } from '../support/formats';
 import { stored } from '../support/stored';
 import { sendTo } from '../support/webhooks';
@@ -62,6 +63,10 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const formatName = `format-of-${mark.length}`;
   const columns = { sku: { from: [`${mark} number`] }, product_name: { from: [`${mark} name`] } };
   await putFormat(api, partnerName, formatName, { columns });
+  const sourceName = `${mark.toLowerCase()}-source`;
+  const url = `https://${mark}.example/${mark}.csv`;
+  await putSource(api, partnerName, sourceName, { url, format: formatName });
+  expect((await uploader.post(`${sourcePath(partnerName, sourceName)}/fetch`)).status).toBe(202);
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
   const productId = products.items[0].product_id as string;
   await indexBacklog(service.db);
@@ -83,6 +88,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       format_name: [formatName],
       webhook_id: [String(webhookId)],
       format: [formatName],
+      source_name: [sourceName],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
       q: [`${mark} tent`],
@@ -101,6 +107,7 @@ const unknownIds: PartnerValues['values'] = {
   order_item_id: ['OI99999'],
   format_name: ['unknown'],
   webhook_id: ['999999'],
+  source_name: ['unknown'],
   partner_name: ['Unknown'],
 };
 
@@ -169,7 +176,7 @@ function requestsNaming(
 function bodyNaming({ exampleBody, operationId }: Operation, known: (name: string) => string[]): RequestInit {
   const init = exampleBody();
   // A definition names nothing of a partner.
-  if (operationId === 'replaceFormat') return init;
+  if (['replaceFormat', 'replaceSource'].includes(operationId)) return init;
   if (init.body instanceof FormData) {
     for (const name of [...init.body.keys()])
       if (!neutralFields.has(name)) init.body.set(name, known(name)[0]!);
@@ -199,6 +206,8 @@ async function snapshot(): Promise<unknown> {
   const { db } = service;
   const tables = [
     'partner_formats',
+    'sources',
+    'source_fetches',
     'products',
     'orders',
     'order_items',

@@ -34,6 +34,26 @@ const order = (partner_name: string, product_id: string) =>
   service.api.post('/orders', { partner_name, items: [{ product_id, quantity: 1 }] });
 
 describe('merging a partner into another one', () => {
+  it('moves sources, but none whose name the other partner has', async () => {
+    for (const name of [composed, decomposed]) {
+      await load(name, { A: '1' });
+      await service.db.raw(
+        `insert into sources (partner_id, source_name, definition)
+         select partner_id, unnest(array['both', octet_length(partner_name)::text]), json_build_object('of', partner_name)
+         from partners where partner_name = ?`,
+        [name],
+      );
+    }
+
+    await merge(decomposed, composed);
+
+    expect(await service.db('sources').orderBy('source_name').select('source_name', 'definition')).toEqual([
+      { source_name: '5', definition: { of: composed } },
+      { source_name: '6', definition: { of: decomposed } },
+      { source_name: 'both', definition: { of: composed } },
+    ]);
+  });
+
   it('moves formats, but none whose name the other partner has', async () => {
     for (const name of [composed, decomposed]) {
       await load(name, { A: '1' });
@@ -245,6 +265,7 @@ describe('merging partners', () => {
       'sales_by_partner_and_day.partner_name',
       'sales_changes.partner_name',
       'search_backlog.partner_id',
+      'sources.partner_id',
       'validation_jobs.run_partner_id',
       'webhook_endpoints.partner_name',
     ]);

@@ -7,6 +7,7 @@ import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { eventually } from '../support/harness';
 import { whileReading } from '../support/held-runs';
 import { putFormat } from '../support/formats';
+import { putSource, sourcePath } from '../support/fetched';
 import { findBroken } from '../support/invariants';
 import { startTestService, withStoredKey, type TestService } from '../support/service';
 import { filesBelow } from '../support/stored';
@@ -65,6 +66,8 @@ describe('removing a partner', () => {
     await service.db('source_digests').insert(digest);
     await indexBacklog(service.db);
     await putFormat(service.api, leaving, 'weekly');
+    await putSource(service.api, leaving, 'daily', { url: 'https://feeds.acme.example/products.csv' });
+    expect((await service.api.post(`${sourcePath(leaving, 'daily')}/fetch`)).status).toBe(202);
     const bound = await withStoredKey(service, leaving);
     const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
     await insertEndpoint(service.db, {
@@ -90,6 +93,7 @@ describe('removing a partner', () => {
         feeds: 3,
         row_issues: 2,
         formats: 1,
+        sources: 1,
         raw_files: 3,
         keys: 1,
         webhooks: 1,

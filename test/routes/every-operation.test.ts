@@ -59,11 +59,19 @@ async function startWithExamples(): Promise<TestService> {
   expect(status).toBe(201);
   await putExampleFormat(service);
   await insertExampleWebhook(service.db);
+  await putExampleSource(service);
   return service;
 }
 
 async function putExampleFormat({ api }: Pick<TestService, 'api'>): Promise<void> {
   const put = operations.find(({ operationId }) => operationId === 'replaceFormat')!;
+  if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
+}
+
+const operationsOnSource = ['getSource', 'deleteSource', 'fetchSource', 'listSourceFetches'];
+
+async function putExampleSource({ api }: Pick<TestService, 'api'>): Promise<void> {
+  const put = operations.find(({ operationId }) => operationId === 'replaceSource')!;
   if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
 }
 
@@ -86,6 +94,7 @@ async function prepare(
   { api }: Pick<TestService, 'api'> = service,
 ): Promise<void> {
   if (['getFormat', 'deleteFormat'].includes(operationId)) await putExampleFormat({ api });
+  if (operationsOnSource.includes(operationId)) await putExampleSource({ api });
   if (operationId !== 'cancelJob') return;
   await api.post('/jobs/JV00001/run', undefined, { prefer: 'respond-async' });
 }
@@ -104,6 +113,8 @@ async function storedRows(): Promise<Record<string, unknown>> {
   for (const table of [
     'partners',
     'partner_formats',
+    'sources',
+    'source_fetches',
     'feeds',
     'submission_jobs',
     'validation_jobs',

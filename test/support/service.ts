@@ -15,6 +15,8 @@ import type { DelayWrongKey } from '../../src/http/wrong-keys';
 import { authenticateAny, authenticateConfigured } from '../../src/keys/authenticate';
 import { createLog, type Log } from '../../src/shared/log';
 import { startRunWorker } from '../../src/runs/worker';
+import { generateSecretsKey, SecretBox } from '../../src/shared/secret-box';
+import { startSourceWorker } from '../../src/sources/worker';
 import { startWebhookWorker } from '../../src/webhooks/worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
@@ -49,6 +51,7 @@ export interface TestService {
   runClaimed: (jobId: number) => Promise<RunOutcome>;
 }
 
+export const testSecretBox = new SecretBox(generateSecretsKey());
 export const testKey = 'a-key-of-the-tests';
 /** Another key that is as good. */
 export const otherKey = 'another-key-of-the-tests';
@@ -75,6 +78,10 @@ export async function startTestService(
     server?: ServerOptions;
     /** How many queued runs it works on at a time; absent: none. */
     queuedRuns?: number;
+    /** How it fetches sources, over which starts are spread in seconds; absent: it does not. */
+    sources?: { privateAddresses: boolean; spread?: number };
+    /** Null: no source can have secrets. */
+    secretBox?: SecretBox | null;
     /** Whether it sends webhooks, and to which addresses; absent: it does not. */
     webhooks?: 'to any address' | 'to public addresses';
   } = {},
@@ -97,6 +104,7 @@ export async function startTestService(
   });
   afterFile(() => runWorker.stopClaiming(30_000));
 
+  const secretBox = options.secretBox === null ? undefined : (options.secretBox ?? testSecretBox);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
     connectionsMax: options.concurrentUploads ?? 10,
@@ -116,11 +124,19 @@ export async function startTestService(
     claims,
     objectStore,
     runWorker,
+    secretBox,
     concurrentRejects: options.concurrentRejects,
     delayWrongKey: options.delayWrongKey ?? (() => Promise.resolve()),
     log,
     verifyResponses: true,
   });
+  if (options.sources) {
+    const { privateAddresses, spread } = options.sources;
+    const uploadBytesMax = options.uploadBytesMax ?? 64 * 1024 * 1024;
+    const fetching = { db, objectStore, log, uploadBytesMax, secretBox, privateAddresses };
+    const worker = startSourceWorker(fetching, { shutdownSeconds: 0, spread });
+    afterFile(() => worker.stop());
+  }
   if (options.webhooks !== undefined) {
     const privateAddresses = options.webhooks === 'to any address';
     const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30 });

@@ -51,6 +51,16 @@ function ofFormat(method) {
   };
 }
 
+/** Wrong requests for a source, or what is below it. */
+function ofSource(method, below = '') {
+  const path = `${method} /partners/Acme%20Outdoor/sources/daily-export${below}`;
+  return {
+    [`${path} 400`]: (_, transaction) => (transaction.fullPath = `/partners/Acme/sources/%E0%A4%A${below}`),
+    [`${path} 404`]: (_, transaction) =>
+      (transaction.fullPath = `/partners/Acme%20Outdoor/sources/unknown${below}`),
+  };
+}
+
 /** How a request differs from the one that succeeds, by operation and status. */
 const changes = {
   'GET /feeds 200': (_, transaction) => (transaction.fullPath = '/feeds?limit=1'),
@@ -169,6 +179,30 @@ const changes = {
   'GET /formats 422': (_, transaction) => (transaction.fullPath = '/formats?limit=0'),
   ...ofFormat('GET'),
   ...ofFormat('DELETE'),
+  // dredd.test.ts has a source of this partner name it.
+  'DELETE /partners/Acme%20Outdoor/formats/weekly-price-list 409': (_, transaction) =>
+    (transaction.fullPath = '/partners/Full/formats/one'),
+  'GET /sources 200': (_, transaction) => (transaction.fullPath = '/sources?limit=1'),
+  'GET /sources 400': (_, transaction) => (transaction.fullPath = '/sources?cursor=%00'),
+  'GET /sources 422': (_, transaction) => (transaction.fullPath = '/sources?limit=0'),
+  ...ofSource('GET'),
+  ...ofSource('DELETE'),
+  ...ofSource('POST', '/fetch'),
+  ...ofSource('GET', '/fetches'),
+  'GET /partners/Acme%20Outdoor/sources/daily-export/fetches 200': (_, transaction) =>
+    (transaction.fullPath = '/partners/Acme%20Outdoor/sources/daily-export/fetches?limit=1'),
+  'GET /partners/Acme%20Outdoor/sources/daily-export/fetches 422': (_, transaction) =>
+    (transaction.fullPath = '/partners/Acme%20Outdoor/sources/daily-export/fetches?limit=0'),
+  'DELETE /partners/Acme%20Outdoor/sources/daily-export 200': (_, transaction) =>
+    (transaction.fullPath = '/partners/Acme%20Outdoor/sources/leaving'),
+  'PUT /partners/Acme%20Outdoor/sources/daily-export 400': (request) => (request.body = '{'),
+  'PUT /partners/Acme%20Outdoor/sources/daily-export 409': (_, transaction) =>
+    (transaction.fullPath = '/partners/Full/sources/one-more'),
+  'PUT /partners/Acme%20Outdoor/sources/daily-export 413': (request) =>
+    (request.body = `{"url":"${'x'.repeat(100_000)}"}`),
+  'PUT /partners/Acme%20Outdoor/sources/daily-export 415': (request) =>
+    (request.headers['Content-Type'] = 'text/plain'),
+  'PUT /partners/Acme%20Outdoor/sources/daily-export 422': (request) => (request.body = '{}'),
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 400': (request) => (request.body = '{'),
   // dredd.test.ts has given this partner as many as there can be.
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 409': (_, transaction) =>
@@ -256,7 +290,9 @@ hooks.beforeEach((transaction, done) => {
   else delete request.headers.Prefer;
   const path = request.uri.split('?')[0];
   // To a key of another partner, a job or a product is unknown.
-  const forbiddenKey = /\/(run|cancel|revert|withdraw|formats\/[^/]+)$/.test(path) ? readOnlyKey : limitedKey;
+  const forbiddenKey = /\/(run|cancel|revert|withdraw|fetch|(formats|sources)\/[^/]+)$/.test(path)
+    ? readOnlyKey
+    : limitedKey;
   request.headers['x-api-key'] = { 401: 'wrong', 403: forbiddenKey }[status] ?? apiKey;
   if (/^\/feeds\/(upload|inspect)$/.test(request.uri))
     request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;

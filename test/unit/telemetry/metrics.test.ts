@@ -30,6 +30,7 @@ describe('gauges of the backlog', () => {
       queue: { runs: 3, oldestSeconds: 60 },
       webhookDeliveries: 5,
       salesLagSeconds: 0,
+      failingSources: 0,
       searchLagSeconds: 0,
     };
     let latest: typeof backlog | undefined = backlog;

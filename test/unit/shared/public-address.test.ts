@@ -5,7 +5,7 @@ import {
   lookUpPublic,
   PrivateAddressError,
   requirePublicHost,
-} from '../../../src/webhooks/public-address';
+} from '../../../src/shared/public-address';
 import { startNameServer } from '../../support/network';
 
 describe('isPublicAddress', () => {

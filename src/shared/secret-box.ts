@@ -1,0 +1,52 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const algorithm = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+const keyBytes = 32;
+
+/** Generates a key in Base64. */
+export const generateSecretsKey = () => randomBytes(keyBytes).toString('base64');
+
+/** Tells whether a text is a comma-separated list of keys: 32 bytes each, in Base64. */
+export function isSecretsKeyList(text: string): boolean {
+  return keysOf(text).every((key) => key.length === keyBytes);
+}
+
+const keysOf = (text: string) => text.split(',').map((key) => Buffer.from(key.trim(), 'base64'));
+
+/** Encrypts secrets that the database keeps, with AES-256-GCM. */
+export class SecretBox {
+  private readonly keys: readonly Buffer[];
+
+  /** @param keyList - keys in Base64, separated by commas; the first one encrypts, all decrypt */
+  constructor(keyList: string) {
+    this.keys = keysOf(keyList);
+  }
+
+  /** Encrypts a text. @param context - what it belongs to; it opens with the same one only */
+  seal(text: string, context: string): Buffer {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv(algorithm, this.keys[0]!, nonce).setAAD(Buffer.from(context));
+    const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]);
+  }
+
+  /** Decrypts what `seal` returned; undefined if no key or another context fits. */
+  open(sealed: Buffer, context: string): string | undefined {
+    const nonce = sealed.subarray(0, nonceBytes);
+    const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes);
+    const encrypted = sealed.subarray(nonceBytes + tagBytes);
+    for (const key of this.keys) {
+      try {
+        const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
+          .setAAD(Buffer.from(context))
+          .setAuthTag(tag);
+        return decipher.update(encrypted, undefined, 'utf8') + decipher.final('utf8');
+      } catch {
+        // Sealed by another key.
+      }
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,190 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { failingAfter, publishSourceFailed } from './sources.repository';
+import type { SourceDefinition } from './source-definition';
+
+/** Fetches of a partner in progress in all processes: others need slots beside it. */
+export const fetchesPerPartner = 2;
+
+/** A worker renews it while it fetches: that of an expired lease is dead, and another one makes the next attempt. */
+export const leaseMilliseconds = 60_000;
+
+/** A fetch to be attempted. */
+export interface ClaimedFetch {
+  source_id: number;
+  fetch_number: number;
+  /** Attempts begun, this one included. */
+  attempts: number;
+  partner_id: number;
+  partner_name: string;
+  source_name: string;
+  definition: SourceDefinition;
+  secrets: Buffer | null;
+  etag: string | null;
+  last_modified: string | null;
+  last_feed_id: number | null;
+}
+
+/** Identifies an attempt: a worker whose lease has expired changes nothing. */
+export type FetchClaim = Pick<ClaimedFetch, 'source_id' | 'fetch_number' | 'attempts'>;
+
+const isClaimed =
+  "source_id = :sourceId and fetch_number = :fetch and attempts = :attempts and status = 'running'";
+const bindingsOf = ({ source_id: sourceId, fetch_number: fetch, attempts }: FetchClaim) => ({
+  sourceId,
+  fetch,
+  attempts,
+});
+
+/**
+ * Claims fetches that are due, `max` at most, until their lease expires: those that wait for the longest, a few of each partner.
+ * Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no longer due.
+ */
+export async function claimFetches(db: Database, max: number): Promise<ClaimedFetch[]> {
+  const { rows } = await db.raw<{ rows: ClaimedFetch[] }>(
+    `with due as materialized (
+       select source_id, source_fetches.fetch_number, next_attempt_at,
+         row_number() over (partition by partner_id order by next_attempt_at) + (
+           select count(*) from source_fetches as running join sources as other using (source_id)
+           where other.partner_id = sources.partner_id and running.status = 'running' and running.next_attempt_at > now()
+         ) as place
+       from source_fetches join sources using (source_id)
+       where status in ('queued', 'running') and next_attempt_at <= now()
+     ), chosen as (
+       select source_id, due.fetch_number from due where place <= :perPartner order by next_attempt_at limit :max
+     )
+     update source_fetches as claimed
+     set status = 'running', attempts = claimed.attempts + 1, started_at = now(),
+       next_attempt_at = now() + :leaseMilliseconds * interval '1 millisecond'
+     from chosen join sources using (source_id) join partners using (partner_id)
+     where claimed.source_id = chosen.source_id and claimed.fetch_number = chosen.fetch_number
+       and claimed.status in ('queued', 'running') and claimed.next_attempt_at <= now()
+     returning claimed.source_id, claimed.fetch_number, claimed.attempts, partner_id, partner_name, source_name, definition,
+       secrets, etag, last_modified, last_feed_id`,
+    { max, perPartner: fetchesPerPartner, leaseMilliseconds },
+  );
+  return rows;
+}
+
+/** Renews the lease. @returns whether the attempt still has it */
+export async function renewLease(db: Database, claim: FetchClaim): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `update source_fetches set next_attempt_at = now() + :leaseMilliseconds * interval '1 millisecond' where ${isClaimed}`,
+    { ...bindingsOf(claim), leaseMilliseconds },
+  );
+  return rowCount > 0;
+}
+
+/** Queues a fetch whose attempt was aborted; the attempt does not count. */
+export async function releaseFetch(db: Database, claim: FetchClaim): Promise<void> {
+  await db.raw(
+    `update source_fetches set status = 'queued', next_attempt_at = now(), attempts = attempts - 1 where ${isClaimed}`,
+    bindingsOf(claim),
+  );
+}
+
+/** What the last response said of the file, for conditional requests. */
+export interface Validators {
+  etag: string | null;
+  lastModified: string | null;
+}
+
+/** End of a fetch whose source responded. */
+export interface FetchOutcome {
+  status: 'completed' | 'unchanged';
+  feedId: number;
+  httpStatus: number;
+  /** Absent: those of the source stay. */
+  validators?: Validators;
+}
+
+/**
+ * Ends a fetch, and forgets the failures of its source.
+ * @returns whether it did: false if the lease has expired, or the source was deleted or has moved to another partner
+ */
+export async function endFetch(
+  trx: Knex.Transaction,
+  claim: FetchClaim & Pick<ClaimedFetch, 'partner_id'>,
+  { status, feedId, httpStatus, validators }: FetchOutcome,
+): Promise<boolean> {
+  const { rowCount } = await trx.raw<{ rowCount: number }>(
+    `with source as (
+       select source_id from sources where source_id = :sourceId and partner_id = :partnerId for update
+     ), ended as (
+       update source_fetches
+       set status = :status, finished_at = clock_timestamp(), feed_id = :feedId, http_status = :httpStatus,
+         failure_reason = null
+       from source
+       where source_fetches.source_id = source.source_id and fetch_number = :fetch and attempts = :attempts
+         and status = 'running'
+       returning source_fetches.source_id
+     )
+     update sources
+     set failures_in_a_row = 0, last_feed_id = :feedId,
+       etag = case when :hasValidators then :etag else etag end,
+       last_modified = case when :hasValidators then :lastModified else last_modified end
+     from ended where sources.source_id = ended.source_id`,
+    {
+      ...bindingsOf(claim),
+      partnerId: claim.partner_id,
+      status,
+      feedId,
+      httpStatus,
+      hasValidators: validators !== undefined,
+      etag: validators?.etag ?? null,
+      lastModified: validators?.lastModified ?? null,
+    },
+  );
+  return rowCount > 0;
+}
+
+/** A failed attempt. */
+export interface FailedAttempt {
+  /** Until the next attempt; undefined: the fetch has failed. */
+  retrySeconds?: number;
+  httpStatus?: number;
+  /** As it is shown. */
+  reason: string;
+  /** Whether it counts as a failure of the source. */
+  counts: boolean;
+}
+
+/** Records a failed attempt; publishes source.failed with the last of `failingAfter`. @returns the failures in a row */
+export function failAttempt(
+  db: Database,
+  claim: FetchClaim,
+  failed: FailedAttempt,
+): Promise<number | undefined> {
+  const { retrySeconds, httpStatus, reason, counts } = failed;
+  return inTransaction(db, 'request', async (trx) => {
+    const { rows } = await trx.raw<{ rows: { failures_in_a_row: number }[] }>(
+      `with source as (
+         select source_id from sources where source_id = :sourceId for update
+       ), failed as (
+         update source_fetches
+         set status = case when :isLast then 'failed' else 'queued' end,
+           finished_at = case when :isLast then clock_timestamp() end,
+           next_attempt_at = now() + :retrySeconds * interval '1 second', http_status = :httpStatus, failure_reason = :reason
+         from source
+         where source_fetches.source_id = source.source_id and fetch_number = :fetch and attempts = :attempts
+           and status = 'running'
+         returning source_fetches.source_id
+       )
+       update sources set failures_in_a_row = failures_in_a_row + cast(:counts as integer)
+       from failed where sources.source_id = failed.source_id
+       returning failures_in_a_row`,
+      {
+        ...bindingsOf(claim),
+        isLast: retrySeconds === undefined,
+        retrySeconds: retrySeconds ?? 0,
+        httpStatus: httpStatus ?? null,
+        reason,
+        counts: counts ? 1 : 0,
+      },
+    );
+    const failures = rows[0]?.failures_in_a_row;
+    if (counts && failures === failingAfter) await publishSourceFailed(trx, claim.source_id);
+    return failures;
+  });
+}

@@ -1,0 +1,24 @@
+interface FailureDetails {
+  /** What the code is about, shown in parentheses. */
+  detail?: string;
+  httpStatus?: number;
+  /** Whether the next attempt can succeed without a change of the source. */
+  isTransient?: boolean;
+  /** The earliest next attempt, as the server asks for it. */
+  retryAfterSeconds?: number;
+}
+
+/** An attempt to fetch a file failed. The message is shown to the partner: it has no secrets. */
+export class FetchFailure extends Error {
+  readonly httpStatus?: number;
+  readonly isTransient: boolean;
+  readonly retryAfterSeconds?: number;
+
+  /** @param sentence - says what to do, where the partner can do something */
+  constructor(code: string, sentence: string, { detail, isTransient = false, ...more }: FailureDetails = {}) {
+    super(`${detail === undefined ? code : `${code} (${detail})`}: ${sentence}`);
+    this.isTransient = isTransient;
+    this.httpStatus = more.httpStatus;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}

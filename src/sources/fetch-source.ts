@@ -1,0 +1,242 @@
+import type { Knex } from 'knex';
+import { inTransaction } from '../db/transaction';
+import type { Log } from '../shared/log';
+import { ServiceError } from '../shared/errors';
+import { defaultLoadOptions, loadFieldNames } from '../feed-format/load-options';
+import { receiveFeed, type ReceiveContext } from '../feeds/feeds.service';
+import { UploadForm } from '../feeds/upload-form';
+import { findUploadFormat } from '../formats/upload-format';
+import { queuedRunAttempts, requestRun } from '../runs/queue.repository';
+import type { SecretBox } from '../shared/secret-box';
+import {
+  endFetch,
+  failAttempt,
+  releaseFetch,
+  type ClaimedFetch,
+  type FetchOutcome,
+  type Validators,
+} from './claims.repository';
+import { FetchFailure } from './fetch-failure';
+import { isLastFeedCurrent, repeatsLastFeed } from './last-feed.repository';
+import { openSourceFile, type SourceFile } from './source-file';
+import { failingAfter } from './sources.repository';
+import { originOf } from './source-definition';
+import { openSecrets } from './source-secrets';
+
+/** Pauses before each further attempt, in seconds, plus up to a fifth. */
+export const fetchRetrySeconds = [60, 300, 900, 1_800];
+
+/** Maximum duration of an attempt. */
+export const fetchMilliseconds = 3600 * 1000;
+
+/** How an attempt ended, for metrics. */
+export type AttemptOutcome = 'completed' | 'unchanged' | 'failed';
+
+export interface FetchContext extends ReceiveContext {
+  secretBox: SecretBox | undefined;
+  privateAddresses: boolean;
+  observe?: (outcome: AttemptOutcome) => void;
+}
+
+/** The attempt has lost its lease or its source: nothing of it may stay. */
+class Superseded extends Error {}
+
+/** The file is that of the last feed: no feed is made. */
+class RepeatedFile extends Error {}
+
+/**
+ * Makes one attempt to fetch a source. A failed attempt is repeated with backoff if the next one can succeed.
+ * @param stopping - aborts the attempt, which then does not count
+ * @throws errors of the database; another worker makes the next attempt when the lease has expired
+ */
+export async function fetchSource(
+  claim: ClaimedFetch,
+  context: FetchContext,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { log, db, observe } = context;
+  const { partner_name, source_name, fetch_number: fetch, attempts } = claim;
+  const line = { partner_name, source_name, fetch, attempt: attempts };
+  const limit = AbortSignal.timeout(fetchMilliseconds);
+  try {
+    // The workers of the earlier attempts died.
+    if (attempts > fetchRetrySeconds.length + 1)
+      throw new FetchFailure('aborted', 'The attempts were interrupted.');
+    const outcome = await attempt(claim, context, AbortSignal.any([stopping, limit]));
+    log.info({ ...line, feed_id: outcome.feedId }, `source fetched: ${outcome.status}`);
+    observe?.(outcome.status);
+  } catch (error) {
+    if (error instanceof Superseded)
+      return log.warn(line, 'fetch given to another worker, or its source was deleted');
+    if (stopping.aborted) return releaseFetch(db, claim);
+    observe?.('failed');
+    await recordFailure(claim, limit.aborted ? tookTooLong() : error, log.child(line), db);
+  }
+}
+
+const tookTooLong = () =>
+  new FetchFailure('timeout', 'The fetch took more than an hour.', { isTransient: true });
+
+async function recordFailure(
+  claim: ClaimedFetch,
+  error: unknown,
+  log: Log,
+  db: FetchContext['db'],
+): Promise<void> {
+  const { isTransient, isOurs, httpStatus, retryAfterSeconds, message } = describeFailure(error);
+  const pause = isTransient ? fetchRetrySeconds[claim.attempts - 1] : undefined;
+  // With jitter: what failed together is not retried together.
+  const retrySeconds = pause && Math.max(pause * (1 + Math.random() / 5), retryAfterSeconds ?? 0);
+  if (isOurs) log.warn({ err: error }, 'failed to fetch a source');
+  const failures = await failAttempt(db, claim, {
+    retrySeconds,
+    httpStatus,
+    reason: message,
+    counts: !isOurs,
+  });
+  log.warn({ failure: message, failures_in_a_row: failures }, 'source not fetched');
+  if (failures === failingAfter && !isOurs) log.error({ failure: message }, 'source is failing');
+}
+
+/** Describes an error for the partner; what is no fault of the source is not counted as one. */
+function describeFailure(error: unknown) {
+  const known = error instanceof FetchFailure ? error : refusalOf(error);
+  const ours = new FetchFailure('unavailable', 'The service could not store the file.', {
+    isTransient: true,
+  });
+  const { message, isTransient, httpStatus, retryAfterSeconds } = known ?? ours;
+  return { message, isTransient, httpStatus, retryAfterSeconds, isOurs: !known };
+}
+
+/** The checks of an upload refuse the file. */
+function refusalOf(error: unknown): FetchFailure | undefined {
+  if (!(error instanceof ServiceError) || error.code === 'unavailable') return undefined;
+  const [fault] = error.data.shapeErrors ?? [];
+  const sentence = fault ? `${fault.loc.slice(1).join('.')}: ${fault.msg}.` : error.message;
+  return new FetchFailure(error.code, sentence, { httpStatus: 200 });
+}
+
+/** @throws FetchFailure, ServiceError, Superseded, StorageError; the reason of the signal */
+async function attempt(
+  claim: ClaimedFetch,
+  context: FetchContext,
+  signal: AbortSignal,
+): Promise<FetchOutcome> {
+  const { definition, secrets: sealed, last_feed_id: lastFeedId } = claim;
+  const known = await knownValidators(claim, context);
+  const secretHeaders = headersOf(claim, openSecrets(context.secretBox, originOf(definition), sealed));
+  const { privateAddresses } = context;
+  const file = await openSourceFile({ url: definition.url, secretHeaders }, known, {
+    privateAddresses,
+    signal,
+  });
+  if (!('content' in file)) {
+    const outcome: FetchOutcome = { status: 'unchanged', feedId: lastFeedId!, httpStatus: file.httpStatus };
+    await inTransaction(context.db, 'request', (trx) => end(trx, claim, outcome));
+    return outcome;
+  }
+  try {
+    return await receive(claim, file, context);
+  } finally {
+    await file.content.return();
+  }
+}
+
+/** Returns the validators of the last response, if a file that they name would change nothing. */
+async function knownValidators(claim: ClaimedFetch, { db }: FetchContext): Promise<Validators> {
+  const {
+    partner_name: partnerName,
+    definition,
+    last_feed_id: lastFeedId,
+    etag,
+    last_modified: lastModified,
+  } = claim;
+  const none = { etag: null, lastModified: null };
+  if (lastFeedId === null || (etag ?? lastModified) === null) return none;
+  const { mode = 'upsert', collection = 'main', format: formatName, run } = definition;
+  const found = await findUploadFormat(db, { partnerName, loadOptions: { formatName, mode } });
+  if (typeof found === 'string' || 'error' in found) return none;
+  const format = found.format?.definition ?? null;
+  const isCurrent = await isLastFeedCurrent(db, lastFeedId, { mode, collection, format }, run);
+  return isCurrent ? { etag, lastModified } : none;
+}
+
+/** @throws FetchFailure if the stored secrets cannot be decrypted */
+function headersOf(
+  { definition: { basic_auth: auth } }: ClaimedFetch,
+  secrets: ReturnType<typeof openSecrets>,
+) {
+  if (secrets === 'unreadable') {
+    throw new FetchFailure('secrets_unreadable', 'The stored secrets cannot be decrypted: send them again.');
+  }
+  const { headers, password } = secrets;
+  if (!auth || password === undefined) return headers;
+  return {
+    ...headers,
+    authorization: `Basic ${Buffer.from(`${auth.username}:${password}`).toString('base64')}`,
+  };
+}
+
+/** Takes the file the way of an upload, and ends the fetch with the feed in one transaction. */
+async function receive(claim: ClaimedFetch, file: SourceFile, context: FetchContext): Promise<FetchOutcome> {
+  const { httpStatus, validators } = file;
+  const { last_feed_id: lastFeedId } = claim;
+  const { upload, sourceError } = await asUpload(claim, file, context);
+  try {
+    const { feedId } = await receiveFeed(upload, context, {
+      async beforeCommit(trx, _received, { feedId, validationJobId }) {
+        if (lastFeedId !== null && (await repeatsLastFeed(trx, feedId, lastFeedId))) throw new RepeatedFile();
+        await end(trx, claim, { status: 'completed', feedId, httpStatus, validators });
+        if (claim.definition.run) await run(trx, claim, { feedId, validationJobId });
+      },
+    });
+    return { status: 'completed', feedId, httpStatus };
+  } catch (error) {
+    if (sourceError()) throw sourceError();
+    if (!(error instanceof RepeatedFile)) throw error;
+    const outcome: FetchOutcome = { status: 'unchanged', feedId: lastFeedId!, httpStatus, validators };
+    await inTransaction(context.db, 'request', (trx) => end(trx, claim, outcome));
+    return outcome;
+  }
+}
+
+async function run(
+  trx: Knex.Transaction,
+  { partner_id: partnerId, source_name, definition }: ClaimedFetch,
+  { feedId, validationJobId: jobId }: { feedId: number; validationJobId: number },
+): Promise<void> {
+  const { mode = 'upsert', max_withdrawn_percent: percent } = definition;
+  const target = { jobId, feedId, partnerId, mode, isLarge: false };
+  const request = { maxWithdrawnPercent: percent ?? undefined, requestedBy: `source:${source_name}` };
+  await requestRun(trx, { ...target, ...request }, queuedRunAttempts);
+}
+
+/** Ends the fetch. @throws Superseded */
+async function end(trx: Knex.Transaction, claim: ClaimedFetch, outcome: FetchOutcome): Promise<void> {
+  if (!(await endFetch(trx, claim, outcome))) throw new Superseded();
+}
+
+/** Makes of a file what the form of an upload is, up to its file. @throws invalid_shape */
+async function asUpload(claim: ClaimedFetch, { fileName, content }: SourceFile, { db }: FetchContext) {
+  const { mode, collection, format } = claim.definition;
+  let failure: unknown;
+  async function* observed(): AsyncGenerator<Buffer, void> {
+    try {
+      yield* content;
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  }
+  const form = new UploadForm(db, claim.partner_name, loadFieldNames);
+  const fields = {
+    partner_name: claim.partner_name,
+    mode: mode ?? defaultLoadOptions.mode,
+    collection: collection ?? defaultLoadOptions.collection,
+    ...(format !== null && { format }),
+  };
+  for (const [name, value] of Object.entries(fields)) await form.take({ kind: 'field', name, value });
+  const part = { kind: 'file', name: 'file', fileName, mediaType: 'text/csv', content: observed() } as const;
+  const file = (await form.take(part))!;
+  return { upload: { form, file, readRest: () => Promise.resolve() }, sourceError: () => failure };
+}

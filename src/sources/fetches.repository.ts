@@ -1,0 +1,175 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import type { PartnerScope } from '../shared/caller';
+
+export type FetchStatus = 'queued' | 'running' | 'completed' | 'unchanged' | 'failed' | 'skipped';
+
+/** A fetch of a source, numbered from 1 per source. */
+export interface FetchRow {
+  fetch_number: number;
+  status: FetchStatus;
+  /** Null for a fetch on request. */
+  slot_at: Date | null;
+  /** As far as the reader may know it. */
+  requested_by: string | null;
+  requested_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  attempts: number;
+  /** While it is running, when the lease of its worker expires. */
+  next_attempt_at: Date;
+  http_status: number | null;
+  feed_id: number | null;
+  failure_reason: string | null;
+}
+
+/** Bindings: `scope`. To a key that is bound to a partner, all other keys than those of the partner are the operator's. */
+const shownColumns = `
+  fetch_number, status, slot_at, requested_at, started_at, finished_at, attempts, next_attempt_at, http_status, feed_id,
+  failure_reason,
+  case
+    when cast(:scope as text) is null or requested_by is null
+      or exists (select from api_keys where key_name = requested_by and partner_name = :scope)
+    then requested_by else 'operator'
+  end as requested_by`;
+
+/** Fetches are removed this long after their end. */
+export const fetchRetentionDays = 90;
+
+/** Lists fetches of a source before `beforeFetch`, newest first. */
+export async function listFetches(
+  db: Database,
+  sourceId: number,
+  scope: PartnerScope,
+  page: { beforeFetch: number; limit: number },
+): Promise<FetchRow[]> {
+  const { rows } = await db.raw<{ rows: FetchRow[] }>(
+    `select ${shownColumns} from source_fetches
+     where source_id = :sourceId and fetch_number < :beforeFetch order by fetch_number desc limit :limit`,
+    { sourceId, scope, ...page },
+  );
+  return rows;
+}
+
+/** Queues a fetch; brings forward the one that is queued. @returns the fetch; undefined if the source is gone */
+export function requestFetch(
+  db: Database,
+  sourceId: number,
+  { requestedBy, scope }: { requestedBy: string; scope: PartnerScope },
+): Promise<FetchRow | undefined> {
+  return inTransaction(db, 'request', async (trx) => {
+    await lockSources(trx, [sourceId]);
+    await trx.raw(
+      `update source_fetches set next_attempt_at = least(next_attempt_at, now())
+       where source_id = ? and status = 'queued'`,
+      [sourceId],
+    );
+    await trx.raw(
+      `with source as (
+         update sources set fetch_count = fetch_count + 1
+         where source_id = :sourceId and not exists (${unfinishedSql})
+         returning source_id, fetch_count
+       )
+       insert into source_fetches (source_id, fetch_number, status, requested_by)
+       select source_id, fetch_count, 'queued', :requestedBy from source`,
+      { sourceId, requestedBy },
+    );
+    const { rows } = await trx.raw<{ rows: FetchRow[] }>(
+      `select ${shownColumns} from source_fetches where source_id = :sourceId and status in ('queued', 'running')`,
+      { sourceId, scope },
+    );
+    return rows[0];
+  });
+}
+
+const unfinishedSql = `
+  select from source_fetches as unfinished
+  where unfinished.source_id = sources.source_id and unfinished.status in ('queued', 'running')`;
+
+/** The next statement sees all fetches of these sources. */
+async function lockSources(trx: Knex.Transaction, sourceIds: number[]): Promise<void> {
+  await trx.raw('select from sources where source_id = any (?) order by source_id for update', [sourceIds]);
+}
+
+/** A source whose time has come. */
+export interface DueSource {
+  source_id: number;
+  definition: { schedule: { cron: string; time_zone: string } | null; enabled: boolean };
+  /** Null if only its next slot is to be computed again. */
+  slot_at: Date | null;
+}
+
+/** Locks sources that are due at `now`, and those that were scheduled at a later time: the clock was set back. */
+export async function lockDueSources(trx: Knex.Transaction, now: Date, max: number): Promise<DueSource[]> {
+  const { rows } = await trx.raw<{ rows: DueSource[] }>(
+    `select source_id, definition, case when next_slot_at <= cast(:now as timestamptz) then next_slot_at end as slot_at
+     from sources
+     where next_slot_at <= cast(:now as timestamptz) or scheduled_at > cast(:now as timestamptz)
+     order by source_id limit :max
+     for update skip locked`,
+    { now: now.toISOString(), max },
+  );
+  return rows;
+}
+
+/** What follows a due source. */
+export interface ScheduledSlot {
+  sourceId: number;
+  slotAt: Date | null;
+  nextSlotAt: Date | null;
+  /** When the fetch starts. */
+  startAt: Date;
+}
+
+/**
+ * Queues a fetch for each slot, or records it as skipped while the last fetch or its run has not ended. A slot that has a fetch
+ * gets no second one. The caller has locked the sources.
+ */
+export async function insertSlots(trx: Knex.Transaction, slots: ScheduledSlot[], now: Date): Promise<void> {
+  const timeOf = (time: Date | null) => time?.toISOString() ?? null;
+  await trx.raw(
+    `with due as (
+       select * from unnest(
+         cast(:ids as bigint[]), cast(:slots as timestamptz[]), cast(:nexts as timestamptz[]), cast(:starts as timestamptz[])
+       ) as slot (source_id, slot_at, next_slot_at, start_at)
+     ), source as (
+       update sources
+       set next_slot_at = due.next_slot_at, scheduled_at = cast(:now as timestamptz),
+         fetch_count = fetch_count + case when due.slot_at is null then 0 else 1 end
+       from due
+       where sources.source_id = due.source_id
+       returning sources.source_id, fetch_count, due.slot_at, due.start_at,
+         exists (${unfinishedSql}) or exists (
+           select from validation_jobs as job
+           where job.feed_id = last_feed_id and run_requested_at is not null and status in ('queued', 'running')
+         ) as is_skipped
+     )
+     insert into source_fetches (source_id, fetch_number, slot_at, status, next_attempt_at, finished_at)
+     select source_id, fetch_count, slot_at, case when is_skipped then 'skipped' else 'queued' end, start_at,
+       case when is_skipped then clock_timestamp() end
+     from source
+     where slot_at is not null
+     on conflict do nothing`,
+    {
+      ids: slots.map(({ sourceId }) => sourceId),
+      slots: slots.map(({ slotAt }) => timeOf(slotAt)),
+      nexts: slots.map(({ nextSlotAt }) => timeOf(nextSlotAt)),
+      starts: slots.map(({ startAt }) => timeOf(startAt)),
+      now: now.toISOString(),
+    } as never,
+  );
+}
+
+/** Fetches that one statement removes. */
+const removedPerStatement = 5_000;
+
+/** Removes fetches that ended more than `fetchRetentionDays` ago. */
+export async function removeOldFetches(db: Database): Promise<void> {
+  await db.raw(
+    `delete from source_fetches where (source_id, fetch_number) in (
+       select source_id, fetch_number from source_fetches where finished_at < now() - :days * interval '1 day' limit :max
+     )`,
+    { days: fetchRetentionDays, max: removedPerStatement },
+  );
+}

@@ -1,0 +1,66 @@
+import type { Database } from '../db/database';
+import type { LoadMode } from '../feed-format/load-options';
+import type { FormatDefinition } from '../feed-format/format-definition';
+
+/** The last feed of a source, its job, and the last run that loaded it. */
+const lastFeedSql = `
+  feeds as last join validation_jobs as job on job.feed_id = last.feed_id left join lateral (
+    select finished_at from runs where runs.job_id = job.job_id and kind = 'load' and status = 'completed'
+    order by run desc limit 1
+  ) as load on true`;
+
+/** Whether the feed was loaded, and no other run or revert of its collection followed, waits or is in progress. */
+const isInForceSql = `
+  job.status = 'completed' and load.finished_at is not null and not exists (
+    select from feeds as other
+    join validation_jobs as other_job on other_job.feed_id = other.feed_id
+    where other.partner_id = last.partner_id and other.collection = last.collection and (
+      (other.feed_id <> last.feed_id and other.last_completed_at >= load.finished_at)
+      or other_job.run_requested_at is not null
+      or exists (
+        select from runs where runs.job_id = other_job.job_id and kind = 'revert' and (
+          status in ('queued', 'running') or (status = 'completed' and finished_at >= load.finished_at)
+        )
+      )
+    )
+  )`;
+
+/** How the next feed of a source is to be read and loaded. */
+export interface FeedReading {
+  mode: LoadMode;
+  collection: string;
+  format: FormatDefinition | null;
+}
+
+/**
+ * Tells whether another feed with the content of the last one would change nothing: it was read and loaded in the same way, and
+ * is in force. Without `runs`, it need only wait for its run.
+ */
+export async function isLastFeedCurrent(
+  db: Database,
+  lastFeedId: number,
+  { mode, collection, format }: FeedReading,
+  runs: boolean,
+): Promise<boolean> {
+  const { rows } = await db.raw<{ rows: unknown[] }>(
+    `select from ${lastFeedSql}
+     where last.feed_id = :lastFeedId and (last.mode, last.collection) = (:mode, :collection)
+       and cast(last.format_definition as jsonb) is not distinct from cast(cast(:format as text) as jsonb)
+       and ((${isInForceSql}) or (not :runs and job.status = 'queued' and run_count = 0))`,
+    { lastFeedId, mode, collection, format: format && JSON.stringify(format), runs },
+  );
+  return rows.length > 0;
+}
+
+/** Tells whether a new feed has bytes, format, mode and collection of the last one, which is in force. */
+export async function repeatsLastFeed(db: Database, newFeedId: number, lastFeedId: number): Promise<boolean> {
+  const { rows } = await db.raw<{ rows: unknown[] }>(
+    `select from ${lastFeedSql} join feeds as new on new.feed_id = :newFeedId
+     where last.feed_id = :lastFeedId and (new.partner_id, new.sha256, new.mode, new.collection)
+         = (last.partner_id, last.sha256, last.mode, last.collection)
+       and cast(new.format_definition as jsonb) is not distinct from cast(last.format_definition as jsonb)
+       and ${isInForceSql.replace('other.partner_id', 'other.feed_id <> :newFeedId and other.partner_id')}`,
+    { newFeedId, lastFeedId },
+  );
+  return rows.length > 0;
+}

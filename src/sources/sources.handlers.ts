@@ -1,0 +1,157 @@
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { findUploadFormat } from '../formats/upload-format';
+import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
+import { parsePosition } from '../jobs/jobs.service';
+import { parsePartnerName } from '../partners/partner-name';
+import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
+import { storedPartnerName } from '../partners/stored-partner-name';
+import { requesterName, requirePartner, type PartnerScope } from '../shared/caller';
+import { invalidCursor, invalidShape, sourceNotFound, tooManySources } from '../shared/errors';
+import { toPage } from '../shared/pagination';
+import type { SecretBox } from '../shared/secret-box';
+import { listFetches, requestFetch } from './fetches.repository';
+import { nextSlotOf } from './scheduler';
+import { sourceFaults, type SourceDefinition } from './source-definition';
+import { sealDefinition } from './source-secrets';
+import { fetchBody, sourceBody } from './sources.body';
+import {
+  deleteSource,
+  findSource,
+  keepFormat,
+  listSources,
+  lockSource,
+  sourcesMax,
+  upsertSource,
+  type SourcePosition,
+  type SourceRow,
+} from './sources.repository';
+
+type SourceHandlers = Pick<
+  Handlers,
+  'listSources' | 'getSource' | 'replaceSource' | 'deleteSource' | 'fetchSource' | 'listSourceFetches'
+>;
+
+/** Greater than the number of any fetch. */
+const noFetch = 2 ** 31 - 1;
+
+/** Handles the operations on sources. @param secretBox - absent: no source can have secrets */
+export function sourceHandlers(db: Database, secretBox: SecretBox | undefined): SourceHandlers {
+  return {
+    async listSources({ query, caller, reply }) {
+      const limit = defaulted(query.limit);
+      const rows = await listSources(db, {
+        scope: caller.partnerName,
+        partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
+        after: positionOf(query.cursor),
+        // One more shows whether there is a next page.
+        limit: limit + 1,
+      });
+      const page = toPage(rows, limit, (last) => `${last.source_name}/${last.partner_name}`);
+      const items = page.items.map(sourceBody);
+      return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+    },
+
+    async getSource({ path, caller, reply }) {
+      return reply(200, sourceBody(await getSource(db, path, caller.partnerName)));
+    },
+
+    async replaceSource({ path, body, caller, reply }) {
+      // The rule has checked it.
+      const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
+      requirePartner(caller.partnerName, partnerName);
+      await requireFormat(db, partnerName, body);
+      const source = await inTransaction(db, 'request', async (trx) => {
+        const partnerId = await getOrInsertPartner(trx, partnerName);
+        const sourceName = path.source_name;
+        const stored = await lockSource(trx, partnerId, sourceName);
+        if (body.format) await keepFormat(trx, partnerId, body.format);
+        const sealed = sealDefinition(body, stored, secretBox);
+        const nextSlotAt = nextSlotOf(sealed.definition, new Date());
+        const isStored = await upsertSource(trx, { partnerId, sourceName, ...sealed, nextSlotAt });
+        if (!isStored) throw tooManySources(partnerName, sourcesMax);
+        return findSource(trx, partnerId, sourceName);
+      });
+      return reply(200, sourceBody(source!));
+    },
+
+    async deleteSource({ path, caller, reply }) {
+      const source = await getSource(db, path, caller.partnerName);
+      await deleteSource(db, source.source_id);
+      return reply(200, sourceBody(source));
+    },
+
+    async fetchSource({ path, caller, reply }) {
+      const source = await getSource(db, path, caller.partnerName);
+      const request = { requestedBy: requesterName(caller), scope: caller.partnerName };
+      const fetch = await requestFetch(db, source.source_id, request);
+      if (!fetch) throw sourceNotFound();
+      const segments = ['partners', source.partner_name, 'sources', source.source_name, 'fetches'];
+      return reply(202, fetchBody(fetch), { Location: `/${segments.map(encodeURIComponent).join('/')}` });
+    },
+
+    async listSourceFetches({ path, query, caller, reply }) {
+      const limit = defaulted(query.limit);
+      const source = await getSource(db, path, caller.partnerName);
+      const beforeFetch = parsePosition(query.cursor) || noFetch;
+      const rows = await listFetches(db, source.source_id, caller.partnerName, {
+        beforeFetch,
+        limit: limit + 1,
+      });
+      const page = toPage(rows, limit, ({ fetch_number }) => String(fetch_number));
+      const items = page.items.map(fetchBody);
+      return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+    },
+  };
+}
+
+export const sourceChecks = {
+  /** A cursor is a position: any text with a slash that names can have. */
+  listSources({ query: { cursor } }) {
+    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
+  },
+  listSourceFetches({ query }) {
+    parsePosition(query.cursor);
+  },
+} satisfies Checks;
+
+export const sourceRules = {
+  /** The partner's name, and what a schema cannot say about a definition. */
+  replaceSource({ path: { partner_name: partnerName = '' }, body }) {
+    const partner = parsePartnerName(partnerName);
+    const faults = typeof partner === 'string' ? [] : [{ ...partner, loc: ['path', 'partner_name'] }];
+    return [...faults, ...sourceFaults(body)];
+  },
+} satisfies Rules;
+
+/** @throws partner_not_found, source_not_found */
+async function getSource(
+  db: Database,
+  { partner_name: partnerName, source_name: sourceName }: { partner_name: string; source_name: string },
+  scope: PartnerScope,
+): Promise<SourceRow> {
+  const source = await findSource(db, await getPartnerId(db, partnerName, scope), sourceName);
+  if (!source) throw sourceNotFound();
+  return source;
+}
+
+/** @throws invalid_shape if the definition names a format that the partner does not have, or that lacks a column */
+async function requireFormat(
+  db: Database,
+  partnerName: string,
+  { format: formatName, mode = 'upsert' }: SourceDefinition,
+): Promise<void> {
+  if (!formatName) return;
+  const found = await findUploadFormat(db, { partnerName, loadOptions: { formatName, mode } });
+  if (typeof found !== 'string' && 'error' in found) throw invalidShape([found.error]);
+}
+
+/** Parses a cursor: `source/partner`. No name of a source contains a slash. */
+function positionOf(cursor: string | undefined): SourcePosition | undefined {
+  if (cursor === undefined) return undefined;
+  const slash = cursor.indexOf('/');
+  return {
+    sourceName: slash < 0 ? cursor : cursor.slice(0, slash),
+    partnerName: slash < 0 ? '' : cursor.slice(slash + 1),
+  };
+}

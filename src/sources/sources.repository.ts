@@ -1,0 +1,174 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { publishEventsSql } from '../events/outbox';
+import type { PartnerScope } from '../shared/caller';
+import type { SourceDefinition } from './source-definition';
+
+/** Number of failed attempts in a row after which a source is `failing`. */
+export const failingAfter = 5;
+
+/** A source with its partner, as it is shown. */
+export interface SourceRow {
+  source_id: number;
+  source_name: string;
+  partner_name: string;
+  /** Without secrets. */
+  definition: SourceDefinition;
+  failures_in_a_row: number;
+  next_slot_at: Date | null;
+  last_feed_id: number | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** The place of a source in the list. */
+export interface SourcePosition {
+  partnerName: string;
+  sourceName: string;
+}
+
+/** Filter and page of sources; an absent field matches all. */
+interface SourceListing {
+  scope: PartnerScope;
+  partnerName?: string;
+  after?: SourcePosition;
+  limit: number;
+}
+
+/** Maximum number of sources of a partner. */
+export const sourcesMax = 100;
+
+const shownColumns = [
+  'source_id',
+  'source_name',
+  'partner_name',
+  'definition',
+  'failures_in_a_row',
+  'next_slot_at',
+  'last_feed_id',
+  'sources.created_at',
+  'sources.updated_at',
+];
+
+/** Lists sources by partner and name. */
+export async function listSources(db: Database, listing: SourceListing): Promise<SourceRow[]> {
+  const { scope, partnerName, after, limit } = listing;
+  const query = selectSources(db).orderBy(['partner_name', 'source_name']).limit(limit);
+  for (const name of [scope ?? undefined, partnerName]) {
+    if (name !== undefined) void query.where('partner_name', name);
+  }
+  if (after) {
+    void query.whereRaw('(partner_name, source_name) > (?, ?)', [after.partnerName, after.sourceName]);
+  }
+  return (await query) as SourceRow[];
+}
+
+export async function findSource(
+  db: Database,
+  partnerId: number,
+  sourceName: string,
+): Promise<SourceRow | null> {
+  // PostgreSQL has no NUL.
+  if (sourceName.includes('\0')) return null;
+  const row = await selectSources(db)
+    .where({ 'sources.partner_id': partnerId, source_name: sourceName })
+    .first<SourceRow | undefined>();
+  return row ?? null;
+}
+
+function selectSources(db: Database): Knex.QueryBuilder {
+  return db('sources').join('partners', 'partners.partner_id', 'sources.partner_id').select(shownColumns);
+}
+
+/** What is stored of a source before it is replaced. */
+export interface StoredSource {
+  definition: SourceDefinition;
+  secrets: Buffer | null;
+}
+
+/**
+ * Locks the partner's sources and finds one: concurrent requests for the partner come one after the other.
+ * @returns undefined if there is none of this name
+ */
+export async function lockSource(
+  trx: Knex.Transaction,
+  partnerId: number,
+  sourceName: string,
+): Promise<StoredSource | undefined> {
+  await trx.raw('select from partners where partner_id = ? for no key update', [partnerId]);
+  return trx('sources')
+    .where({ partner_id: partnerId, source_name: sourceName })
+    .forUpdate()
+    .first<StoredSource | undefined>('definition', 'secrets');
+}
+
+interface NewSource extends StoredSource {
+  partnerId: number;
+  sourceName: string;
+  /** Null without a schedule. */
+  nextSlotAt: Date | null;
+}
+
+/**
+ * Creates a source, or replaces the one of this name; its failures and validators are forgotten.
+ * @returns whether it is stored: false if the partner has `sourcesMax` others
+ */
+export async function upsertSource(trx: Knex.Transaction, source: NewSource): Promise<boolean> {
+  const { definition, nextSlotAt, ...same } = source;
+  const { rowCount } = await trx.raw<{ rowCount: number }>(
+    `insert into sources (partner_id, source_name, format_name, definition, secrets, next_slot_at)
+     select :partnerId, :sourceName, :formatName, cast(:definition as json), :secrets, cast(:nextSlotAt as timestamptz)
+     where (
+       select count(*) from sources where partner_id = :partnerId and source_name <> :sourceName
+     ) < :sourcesMax
+     on conflict (partner_id, source_name) do update set
+       format_name = excluded.format_name, definition = excluded.definition, secrets = excluded.secrets,
+       next_slot_at = excluded.next_slot_at, scheduled_at = now(), failures_in_a_row = 0, etag = null,
+       last_modified = null, updated_at = now()`,
+    {
+      ...same,
+      formatName: definition.format,
+      definition: JSON.stringify(definition),
+      nextSlotAt: nextSlotAt?.toISOString() ?? null,
+      sourcesMax,
+    } as never,
+  );
+  return rowCount > 0;
+}
+
+/** Locks a partner's own format against its deletion. */
+export async function keepFormat(
+  trx: Knex.Transaction,
+  partnerId: number,
+  formatName: string,
+): Promise<void> {
+  await trx('partner_formats')
+    .where({ partner_id: partnerId, format_name: formatName })
+    .forShare()
+    .first('format_name');
+}
+
+export async function deleteSource(db: Database, sourceId: number): Promise<void> {
+  await db('sources').where('source_id', sourceId).delete();
+}
+
+/** Counts sources whose last attempts have failed. */
+export async function countFailing(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ count: number }] }>(
+    'select cast(count(*) as integer) as count from sources where failures_in_a_row >= ?',
+    [failingAfter],
+  );
+  return rows[0].count;
+}
+
+/** Publishes source.failed. The content is a row of `findSource`. */
+export async function publishSourceFailed(db: Database, sourceId: number): Promise<void> {
+  await db.raw(publishSourceFailedSql, [sourceId]);
+}
+
+const publishSourceFailedSql = publishEventsSql(`
+  select 'source.failed' as event_type, partner_name, to_json(source) as content
+  from (
+    select ${shownColumns.join(', ')} from sources join partners using (partner_id) where source_id = ?
+  ) as source
+`);

@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closeMilliseconds } from '../db/database';
+import { startPeriodicTask } from '../shared/periodic-task';
+import { claimFetches, leaseMilliseconds, renewLease, type ClaimedFetch } from './claims.repository';
+import { fetchSource, type FetchContext } from './fetch-source';
+import { removeOldFetches } from './fetches.repository';
+import { scheduleDue } from './scheduler';
+
+/** Concurrent fetches of a process. */
+export const concurrentFetches = 4;
+
+/** At shutdown, fetches in progress may take this long; then they are aborted, and another worker repeats them. */
+const fetchStopMilliseconds = 5_000;
+
+/** Interval of polling for due sources and fetches: not every pooler passes notifications on. */
+const pollMilliseconds = 500;
+const failurePauseMilliseconds = 2_000;
+const removalMilliseconds = 60_000;
+
+interface SourceWorker {
+  /** Drains: claims nothing more, and waits for fetches in progress for some seconds. Safe to call again. */
+  stop(): Promise<void>;
+}
+
+/** Starts to schedule and to fetch sources. Several processes share the work. */
+export function startSourceWorker(
+  context: FetchContext,
+  { shutdownSeconds, spread }: { shutdownSeconds: number; spread?: number },
+): SourceWorker {
+  const { db, log } = context;
+  const stopping = new AbortController();
+  const fetching = new Set<Promise<void>>();
+  let removeAt = 0;
+
+  const task = startPeriodicTask({
+    milliseconds: pollMilliseconds,
+    millisecondsAfterFailure: failurePauseMilliseconds,
+    onError: (error) => log.warn({ err: error }, 'failed to schedule or claim fetches of sources'),
+    async run() {
+      if (performance.now() >= removeAt) {
+        await removeOldFetches(db);
+        removeAt = performance.now() + removalMilliseconds;
+      }
+      await scheduleDue(db, { spread });
+      const free = concurrentFetches - fetching.size;
+      if (free === 0) return;
+      for (const claim of await claimFetches(db, free)) {
+        const fetched = fetchWithLease(claim, context, stopping.signal)
+          .catch((error: unknown) =>
+            log.warn({ err: error, fetch: claim.fetch_number }, 'failed to process a fetch'),
+          )
+          .finally(() => {
+            fetching.delete(fetched);
+            task.wake();
+          });
+        fetching.add(fetched);
+      }
+    },
+  });
+
+  const ended = async (milliseconds: number) => {
+    await Promise.race([Promise.all(fetching), sleep(milliseconds, undefined, { ref: false })]);
+  };
+  const end = async () => {
+    await task.stop();
+    await ended(Math.min(fetchStopMilliseconds, shutdownSeconds * 1000));
+    stopping.abort();
+    // A fetch that is not released by then is repeated when its lease has expired.
+    await ended(closeMilliseconds);
+  };
+  let stopped: Promise<void> | undefined;
+  return { stop: () => (stopped ??= end()) };
+}
+
+/** Renews the lease three times within its length: a database that responds slowly once does not end it. */
+async function fetchWithLease(
+  claim: ClaimedFetch,
+  context: FetchContext,
+  stopping: AbortSignal,
+): Promise<void> {
+  const lease = startPeriodicTask({
+    milliseconds: leaseMilliseconds / 3,
+    startsAtOnce: false,
+    run: () => renewLease(context.db, claim),
+    onError: (error) => context.log.warn({ err: error }, 'failed to renew the lease of a fetch'),
+  });
+  try {
+    await fetchSource(claim, context, stopping);
+  } finally {
+    await lease.stop();
+  }
+}

@@ -1,0 +1,68 @@
+import http from 'node:http';
+import https from 'node:https';
+import { EventEmitter } from 'node:events';
+import { openUrl } from '../../../src/sources/open-url';
+import * as publicAddressModule from '../../../src/shared/public-address';
+import { startFeedServer } from '../../support/fetched';
+
+const request = (url: string) => ({ url, headers: {}, secretHeaders: { authorization: 'secret' } });
+const options = { privateAddresses: false, signal: new AbortController().signal };
+
+afterEach(() => jest.restoreAllMocks());
+
+/** Has requests with TLS end in a redirect. */
+function redirectWithTls(location: string): void {
+  const respond = (_url: unknown, _options: unknown, onResponse: (response: unknown) => void) => {
+    const sending = Object.assign(new EventEmitter(), { end: () => undefined, setTimeout: () => undefined });
+    const response = { statusCode: 302, headers: { location }, destroy: () => undefined };
+    setImmediate(() => {
+      sending.emit('response', response);
+      onResponse(response);
+    });
+    return sending;
+  };
+  jest.spyOn(https, 'request').mockImplementation(respond as never);
+}
+
+describe('a redirect', () => {
+  it('from https to http is refused', async () => {
+    redirectWithTls('http://93.184.215.14/b.csv');
+    const plain = jest.spyOn(http, 'request');
+
+    await expect(openUrl(request('https://93.184.215.14/a.csv'), options)).rejects.toThrow(
+      'insecure_redirect: The server redirects from https to http.',
+    );
+    expect(plain).not.toHaveBeenCalled();
+  });
+
+  it('to a private address is refused', async () => {
+    redirectWithTls('https://169.254.169.254/latest/meta-data');
+
+    await expect(openUrl(request('https://93.184.215.14/a.csv'), options)).rejects.toThrow(
+      'private_address: ',
+    );
+    expect(https.request).toHaveBeenCalledTimes(1);
+  });
+});
+
+it('connects to the address that was checked, whatever the name has become since', async () => {
+  const server = await startFeedServer((_request, response) => void response.end('x'));
+  const asked: string[] = [];
+  // The first answer is taken for public; a second one would be refused.
+  jest.spyOn(publicAddressModule, 'lookUpPublic').mockImplementation(((
+    name: string,
+    given: { all?: boolean },
+    done: never,
+  ) => {
+    asked.push(name);
+    const answer = done as (error: Error | null, address: unknown, family?: number) => void;
+    if (asked.length > 1) answer(new publicAddressModule.PrivateAddressError('10.0.0.1'), '');
+    else if (given.all) answer(null, [{ address: '127.0.0.1', family: 4 }]);
+    else answer(null, '127.0.0.1', 4);
+  }) as never);
+
+  const response = await openUrl(request(`http://changing.test:${new URL(server.url).port}/`), options);
+  response.destroy();
+
+  expect([response.statusCode, asked]).toEqual([200, ['changing.test']]);
+});
