@@ -1948,59 +1948,9 @@ export interface components {
              * @example true
              */
             run: boolean;
-            /**
-             * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a change of clocks skips counts as the next minute that exists, one that occurs
-             *     twice counts once. Starts are spread over a minute. Of times that were missed, one is made up for; a time that comes while the
-             *     last fetch, or its run, has not ended is skipped.
-             * @default null
-             * @example {
-             *       "cron": "30 5 * * mon-fri",
-             *       "time_zone": "Europe/Berlin"
-             *     }
-             */
-            schedule: {
-                /**
-                 * @description Five fields: minute, hour, day of month, month, day of week. From one time to the next there are at least 15 minutes, as if every day were one of its days.
-                 * @example 30 5 * * mon-fri
-                 */
-                cron: string;
-                /**
-                 * @description Name of an IANA time zone.
-                 * @default UTC
-                 * @example Europe/Berlin
-                 */
-                time_zone: string;
-            } | null;
-            /**
-             * @description Request headers, by name. They are secrets: a response shows `********` for each value, and a redirect to another origin does not get them. Names that the service or the connection sets are refused.
-             * @default {}
-             * @example {
-             *       "x-feed-token": "********"
-             *     }
-             */
-            headers: {
-                [key: string]: string;
-            };
-            /**
-             * @description User name and password (RFC 7617), sent to the origin of `url` only.
-             * @default null
-             * @example {
-             *       "username": "acme",
-             *       "password": "********"
-             *     }
-             */
-            basic_auth: {
-                /**
-                 * @description The user name, without a colon.
-                 * @example acme
-                 */
-                username: string;
-                /**
-                 * @description The password; a response shows `********`.
-                 * @example ********
-                 */
-                password: string;
-            } | null;
+            schedule?: components["schemas"]["SourceSchedule"];
+            headers?: components["schemas"]["SourceHeaders"];
+            basic_auth?: components["schemas"]["BasicAuth"];
             /**
              * @description Whether the schedule applies; false: only on request.
              * @default true
@@ -2008,6 +1958,82 @@ export interface components {
              */
             enabled: boolean;
         };
+        /**
+         * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a change of clocks skips counts as the next minute that exists, one that occurs
+         *     twice counts once. Starts are spread over a minute. Of times that were missed, one is made up for; a time that comes while the
+         *     last fetch, or its run, has not ended is skipped.
+         * @default null
+         * @example {
+         *       "cron": "30 5 * * mon-fri",
+         *       "time_zone": "Europe/Berlin"
+         *     }
+         */
+        SourceSchedule: {
+            /**
+             * @description Five fields: minute, hour, day of month, month, day of week. From one time to the next there are at least 15 minutes, as if every day were one of its days.
+             * @example 30 5 * * mon-fri
+             */
+            cron: string;
+            /**
+             * @description Name of an IANA time zone.
+             * @default UTC
+             * @example Europe/Berlin
+             */
+            time_zone: string;
+        } | null;
+        /**
+         * @description Request headers, by name. They are secrets: a response shows `********` for each value, and a redirect to another origin does not get them. Names that the service or the connection sets are refused.
+         * @default {}
+         * @example {
+         *       "x-feed-token": "********"
+         *     }
+         */
+        SourceHeaders: {
+            [key: string]: string;
+        };
+        /**
+         * @description User name and password (RFC 7617), sent to the origin of `url` only.
+         * @default null
+         * @example {
+         *       "username": "acme",
+         *       "password": "********"
+         *     }
+         */
+        BasicAuth: {
+            /**
+             * @description The user name, without a colon.
+             * @example acme
+             */
+            username: string;
+            /**
+             * @description The password; a response shows `********`.
+             * @example ********
+             */
+            password: string;
+        } | null;
+        /**
+         * @description State of the source.
+         *
+         *     - `active`: fetched as its definition says
+         *     - `disabled`: `enabled` is false, so that it is fetched on request only
+         *     - `failing`: the last five attempts have failed; it is fetched as before
+         * @example active
+         * @enum {string}
+         */
+        SourceState: "active" | "disabled" | "failing";
+        /**
+         * @description State of the fetch.
+         *
+         *     - `queued`: waits for its first or its next attempt
+         *     - `running`: the file is being fetched
+         *     - `completed`: it made a feed
+         *     - `unchanged`: the file is that of the last feed, which was loaded; there is no new feed
+         *     - `failed`: it made no feed, and there are no more attempts
+         *     - `skipped`: it was due while the last fetch, or its run, had not ended
+         * @example completed
+         * @enum {string}
+         */
+        SourceFetchStatus: "queued" | "running" | "completed" | "unchanged" | "failed" | "skipped";
         /** @description An address from which feeds are fetched. */
         Source: {
             /**
@@ -2021,16 +2047,7 @@ export interface components {
              */
             partner_name: string;
             definition: components["schemas"]["SourceDefinition"];
-            /**
-             * @description State of the source.
-             *
-             *     - `active`: fetched as its definition says
-             *     - `disabled`: `enabled` is false, so that it is fetched on request only
-             *     - `failing`: the last five attempts have failed; it is fetched as before
-             * @example active
-             * @enum {string}
-             */
-            state: "active" | "disabled" | "failing";
+            state: components["schemas"]["SourceState"];
             /**
              * @description Number of attempts that have failed since the last one that did not.
              * @example 0
@@ -2116,19 +2133,7 @@ export interface components {
              * @example 1
              */
             fetch: number;
-            /**
-             * @description State of the fetch.
-             *
-             *     - `queued`: waits for its first or its next attempt
-             *     - `running`: the file is being fetched
-             *     - `completed`: it made a feed
-             *     - `unchanged`: the file is that of the last feed, which was loaded; there is no new feed
-             *     - `failed`: it made no feed, and there are no more attempts
-             *     - `skipped`: it was due while the last fetch, or its run, had not ended
-             * @example completed
-             * @enum {string}
-             */
-            status: "queued" | "running" | "completed" | "unchanged" | "failed" | "skipped";
+            status: components["schemas"]["SourceFetchStatus"];
             /**
              * Format: date-time
              * @description The time of the schedule, UTC; null for a fetch on request.
@@ -5233,6 +5238,41 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The cursor contains a NUL character, or is repeated. */
+        InvalidPosition: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The path cannot be decoded, or the body is not JSON. */
+        MalformedDefinition: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The body is larger than 64 KiB. */
+        DefinitionTooLarge: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Request body exceeds the limit of 65536 bytes."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The partner does not exist, or has no source of this name. */
         SourceNotFound: {
             headers: {
@@ -7427,16 +7467,7 @@ export interface operations {
                     "application/json": components["schemas"]["FormatList"];
                 };
             };
-            /** @description The cursor contains a NUL character, or is repeated. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidPosition"];
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
             429: components["responses"]["TooManyRequests"];
@@ -7888,16 +7919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Format"];
                 };
             };
-            /** @description The path cannot be decoded, or the body is not JSON. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["MalformedDefinition"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["NotAllowed"];
             408: components["responses"]["RequestTimeout"];
@@ -7916,21 +7938,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The body is larger than 64 KiB. */
-            413: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Request body exceeds the limit of 65536 bytes."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            413: components["responses"]["DefinitionTooLarge"];
             415: components["responses"]["JsonRequired"];
             /** @description A name is wrong, or the definition has faults: all of them, each with a `pointer` to its place in the body. */
             422: {
@@ -8127,16 +8135,7 @@ export interface operations {
                     "application/json": components["schemas"]["SourceList"];
                 };
             };
-            /** @description The cursor contains a NUL character, or is repeated. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidPosition"];
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
             429: components["responses"]["TooManyRequests"];
@@ -8332,16 +8331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Source"];
                 };
             };
-            /** @description The path cannot be decoded, or the body is not JSON. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["MalformedDefinition"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["NotAllowed"];
             408: components["responses"]["RequestTimeout"];
@@ -8360,21 +8350,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The body is larger than 64 KiB. */
-            413: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "detail": "Request body exceeds the limit of 65536 bytes."
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            413: components["responses"]["DefinitionTooLarge"];
             415: components["responses"]["JsonRequired"];
             /**
              * @description A name is wrong, or the definition has faults: all of them, each with a `pointer` to its place in the body. So is a format

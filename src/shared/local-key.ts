@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generateKey } from './key-format';
 import { generateSecretsKey } from './secret-box';
@@ -36,9 +36,12 @@ function writeKey(file: string, key: string): string {
     linkSync(whole, file);
     return key;
   } catch (error) {
-    const kept = (error as NodeJS.ErrnoException).code === 'EEXIST' ? readKey(file) : undefined;
-    if (kept === undefined) throw error;
-    return kept;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const kept = readKey(file);
+    if (kept !== undefined) return kept;
+    // A crash has left an empty file.
+    renameSync(whole, file);
+    return key;
   } finally {
     rmSync(whole, { force: true });
   }

@@ -127,7 +127,7 @@ export function splitSecrets(
   sent: SourceDefinition,
   kept: SourceSecrets,
 ): { definition: SourceDefinition; secrets: SourceSecrets | null } {
-  const values = Object.entries(sent.headers)
+  const values = Object.entries(sent.headers ?? {})
     .map(
       ([name, value]) =>
         [name.toLowerCase(), value === mask ? kept.headers[name.toLowerCase()] : value] as const,
@@ -147,6 +147,6 @@ export function splitSecrets(
 }
 
 /** Tells whether a definition asks for a stored secret. */
-export function hasMask({ headers, basic_auth: auth }: SourceDefinition): boolean {
+export function hasMask({ headers = {}, basic_auth: auth }: SourceDefinition): boolean {
   return auth?.password === mask || Object.values(headers).includes(mask);
 }

@@ -71,6 +71,30 @@ describe('a fetch', () => {
     expect((await service.api.get(sourcePath(owner, name))).body.last_feed_id).toBe(fetch.feed_id);
   });
 
+  it.each([
+    [null, 'failed'],
+    [30, 'failed'],
+    [50, 'completed'],
+  ])(
+    'withdraws up to %j percent of the products, or the usual part: the run has %s',
+    async (percent, status) => {
+      const owner = `Withdrawing ${percent}`;
+      const rows = (count: number) =>
+        `sku,product_name\n${Array.from({ length: count }, (_, at) => `S${at},Tent\n`).join('')}`;
+      await service.api.loadFeed(rows(40), owner);
+      const name = await store({ run: true, mode: 'replace', max_withdrawn_percent: percent }, owner);
+      feeds.respond = (_request, response) => void response.end(rows(25));
+
+      const fetch = await fetchOnce(name, owner);
+
+      const ended = await eventually('the run has ended', async () => {
+        const { validation_status: state } = await getFeed(fetch.feed_id);
+        return ['completed', 'failed'].includes(state) && state;
+      });
+      expect(ended).toBe(status);
+    },
+  );
+
   it('reads the file by the format of the source', async () => {
     await putFormat(service.api, partner, 'numbered');
     const name = await store({ format: 'numbered' });

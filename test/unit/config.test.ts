@@ -48,7 +48,9 @@ describe('loadConfig', () => {
       worksOnQueue: true,
       webhookPrivateAddresses: false,
       retention: { rowIssueDays: 90, rawFileDays: undefined, historyDays: 400 },
+      secretsKey: undefined,
       servicePages: true,
+      sourcePrivateAddresses: false,
       logLevel: 'info',
       metrics: undefined,
     });

@@ -55,7 +55,7 @@ describe('the limit of withdrawals', () => {
       counts++;
       return Promise.resolve({ rows: [{ active }] });
     };
-    const feed = { partnerId: 1, collection: 'main', maxWithdrawn } as StagedFeed;
+    const feed = { partnerId: 1, collection: 'main', maxWithdrawn, maxWithdrawnPercent: null } as StagedFeed;
     const checked = checkWithdrawals({ raw } as unknown as Knex.Transaction, feed, counters(found));
     return checked.then(() => counts);
   }
