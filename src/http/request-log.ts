@@ -22,8 +22,7 @@ export type RequestOutcome = keyof typeof requestOutcomes;
 export const requestLogFields = {
   request_id: 'The `x-request-id` of the response. Other lines about the request have it too.',
   key: 'Name of the API key; absent without a valid one.',
-  operation:
-    '`operationId` of the contract; absent for an unknown route, a page or malformed HTTP.',
+  operation: '`operationId` of the contract; absent for an unknown route, a page or malformed HTTP.',
   method: 'Method of the request.',
   path: 'Path without the query. Segments other than words of the contract and identifiers show as `*`.',
   status: 'Status of the response, also of one that was not sent completely.',
