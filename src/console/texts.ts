@@ -58,7 +58,7 @@ export const texts = {
     completed: 'Completed',
     failed: 'Failed',
     uploaded: 'Uploaded',
-    processing: 'Not run yet',
+    processing: 'Stored',
     validating: 'Running',
     validated: 'Checked',
     processed: 'Loaded',

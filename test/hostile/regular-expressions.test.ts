@@ -32,7 +32,7 @@ const nodesOf = (file: string): ts.Node[] => {
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => /\.tsx?$/.test(name))
   .map((name) => join(src, name));
 
 const inSource: Expression[] = files.flatMap((file) =>

@@ -4,6 +4,7 @@ import { stringify } from 'csv-stringify/browser/esm/sync';
 import { useState } from 'react';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { fetchFormats } from './formats';
 
 /** The skipped rows of a run as a file: the header, and the rows with generated columns in front. */
 export interface Rejects {
@@ -35,9 +36,8 @@ export const fetchRejects = (feed: Schemas['Feed']) =>
 async function definitionOf(feed: Schemas['Feed']): Promise<Partial<Schemas['FormatDefinition']>> {
   if (!feed.format_name) return {};
   const { partner_name, format_name } = feed;
-  const query = { partner_name, limit: 100 };
-  const { items } = await bodyOf(client.GET('/formats', { params: { query } }));
-  return items.find((format) => format.format_name === format_name)?.definition ?? {};
+  const formats = await fetchFormats(partner_name);
+  return formats.find((format) => format.format_name === format_name)?.definition ?? {};
 }
 
 async function readRejects(file: Blob, definition: Partial<Schemas['FormatDefinition']>): Promise<Rejects> {

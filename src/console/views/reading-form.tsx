@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { removeDraft, type Draft } from '../data/draft';
+import { fetchFormats } from '../data/formats';
 import type { Definition } from '../data/mapping';
 import { uploadFeed } from '../data/upload';
 import { Action } from '../parts/action';
@@ -33,10 +34,9 @@ export function ReadingForm({ draft, inspection }: Options) {
   const [mode, setMode] = useState<Schemas['LoadMode']>('upsert');
   const formats = useQuery({
     queryKey: ['formats', draft.partner],
-    queryFn: () =>
-      bodyOf(client.GET('/formats', { params: { query: { partner_name: draft.partner, limit: 100 } } })),
+    queryFn: () => fetchFormats(draft.partner),
   });
-  const known = formats.data?.items ?? [];
+  const known = formats.data ?? [];
   const upload = useMutation({
     mutationFn: async () => {
       if (reading === byMapping && definition) {

@@ -31,6 +31,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   const status = job.data?.status;
   // Other views show what the run has changed.
   useEffect(() => {
+    if (status === 'running') void queries.invalidateQueries({ queryKey: ['feed'] });
     if (status === 'completed' || status === 'failed')
       void queries.invalidateQueries({ predicate: ({ queryKey: [of] }) => of !== 'job' && of !== 'runs' });
   }, [status, queries]);
