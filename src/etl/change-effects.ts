@@ -252,11 +252,12 @@ export async function findRunChange(
          ) or change.run_id = (
            select max(run_id)
            from catalog_versions as other join validation_jobs using (job_id) join feeds as loaded using (feed_id)
-           where loaded.partner_id = feeds.partner_id and loaded.collection = feeds.collection
+           where other.partner_id = feeds.partner_id and loaded.partner_id = feeds.partner_id and loaded.collection = feeds.collection
          )
        ) as "isKept"
      from catalog_versions as change join validation_jobs using (job_id) join feeds using (feed_id)
-     where (job_id, run) = (:jobId, :run)`,
+     -- By the index of the partner: the changes of all partners are many.
+     where (job_id, run) = (:jobId, :run) and change.partner_id = feeds.partner_id`,
     at,
   );
   const [found] = rows;
