@@ -2,14 +2,9 @@ import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
-import {
-  assignmentsSql,
-  revertCountsSql,
-  revertEffectsSql,
-  type RevertCounts,
-  type RunChange,
-} from './change-effects';
+import { assignmentsSql, revertEffectsSql, type RunChange } from './change-effects';
 import { untilUncontended } from './merge-staged';
+import { revertCountsSql, type RevertCounts } from './revert-counts';
 import { readColumn } from './staging';
 import type { PartnerDigests } from './unchanged/partner-digests';
 

@@ -33,6 +33,9 @@ const touchedSql = (andInPage: string) => `
   select product_id from products
   where partner_id = :partnerId and feed_id = :feedId and run_id = :runId ${andInPage}`;
 
+/** The products of a page that is known. */
+const namedSql = 'select unnest(cast(:productIds as bigint[])) as product_id';
+
 /** Joins that look up each product: the first ones of a page are found without reading the others. */
 const lookUpsSql = `
   cross join lateral (
@@ -81,13 +84,13 @@ const isDistinct = (one: State, other: State, columns: readonly string[]) =>
  * Effects of the change with `columns`, by product number. A product that was deleted since has none, nor has one that was only
  * changed by hand: the version before it is external, and the record it comes from stayed the same.
  */
-const effectsSql = (columns: string, { isPage }: { isPage: boolean }) => `
+const effectsSql = (columns: string, { touched, joins }: { touched: string; joins: string }) => `
   select touched.product_id, now.sku, ${columns},
     before.product_id is null as is_new,
     ${isDistinct('target', 'now', writtenColumns)} as is_needed,
     ${isDistinct('now', 'after', comparedColumns)} as is_changed_since
-  from (${touchedSql(isPage ? 'and product_id > :afterProduct' : '')} order by product_id) as touched
-  ${isPage ? lookUpsSql : joinsSql}
+  from (${touched} order by product_id) as touched
+  ${joins}
   where not (
     coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset'])}
     and (before.withdrawn_at is null) = (${valueOf('after', 'withdrawn_at')} is null)
@@ -100,7 +103,7 @@ const effectsSql = (columns: string, { isPage }: { isPage: boolean }) => `
 export const revertEffectsSql = effectsSql(
   `now.partner_id, now.xmin as seen_version, now.withdrawn_at is not null as was_withdrawn,
    ${writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`).join(', ')}`,
-  { isPage: false },
+  { touched: touchedSql(''), joins: joinsSql },
 );
 
 /** The assignments of a revert, from a relation with the columns of `revertEffectsSql`. */
@@ -133,6 +136,12 @@ export interface EffectPage {
   limit: number;
 }
 
+/** A page of effects on these products, of which one more shows whether there are further ones. */
+interface KnownEffectPage {
+  productIds: readonly string[];
+  limit: number;
+}
+
 /** Maximum size of a page: a thousand long descriptions would be 250 MB. */
 const pageBytesMax = 1024 * 1024;
 
@@ -154,7 +163,7 @@ type EffectRow = Record<string, FieldValue> & {
   found: number;
 };
 
-function listSql({ before, after, where }: (typeof lists)[keyof typeof lists]): string {
+function listSql({ before, after, where }: (typeof lists)[keyof typeof lists], touched: string): string {
   const shown = (state: State, column: string) =>
     column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
   const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
@@ -165,7 +174,7 @@ function listSql({ before, after, where }: (typeof lists)[keyof typeof lists]): 
     or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
   return `
     with page as (
-      select * from (${effectsSql([...columns, isDifferent].join(', '), { isPage: true })}) as effect
+      select * from (${effectsSql([...columns, isDifferent].join(', '), { touched, joins: lookUpsSql })}) as effect
       where ${where} order by product_id limit :limit + 1
     ), measured as (
       select *, row_number() over (order by product_id) as place, count(*) over () as found,
@@ -180,10 +189,11 @@ export async function listEffects(
   db: Database,
   list: keyof typeof lists,
   change: RunChange,
-  page: EffectPage,
+  page: EffectPage | KnownEffectPage,
 ): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
   const bindings = { ...change, ...page, bytesMax: pageBytesMax };
-  const { rows } = await db.raw<{ rows: EffectRow[] }>(listSql(lists[list]), bindings);
+  const touched = 'productIds' in page ? namedSql : touchedSql('and product_id > :afterProduct');
+  const { rows } = await db.raw<{ rows: EffectRow[] }>(listSql(lists[list], touched), bindings as never);
   const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
   return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
 }
@@ -199,35 +209,6 @@ function toEffect(row: EffectRow, isNew: boolean): ProductEffect {
     before: { feedId: row.before_feed_id, withdrawnAt: row.before_withdrawn_at },
     after: { feedId: row.after_feed_id, withdrawnAt: row.after_withdrawn_at },
   };
-}
-
-/** Numbers of products that a revert would change, leave, or overwrite. */
-export interface RevertCounts {
-  updated: number;
-  withdrawn: number;
-  restored: number;
-  unchanged: number;
-  conflicts: number;
-}
-
-/** Counts of effects, from a relation with the columns of `revertEffectsSql`. */
-export const revertCountsSql = (from: string) => `
-  select count(*) filter (where is_done and not is_withdrawal) as updated,
-    count(*) filter (where is_done and is_withdrawal) as withdrawn,
-    count(*) filter (where is_done and was_withdrawn and withdrawn_at is null) as restored,
-    count(*) filter (where not is_needed) as unchanged,
-    count(*) filter (where is_needed and is_changed_since) as conflicts
-  from (
-    select *, is_needed and not is_changed_since as is_done,
-      not was_withdrawn and withdrawn_at is not null as is_withdrawal
-    from ${from}
-  ) as effect`;
-
-/** Counts what a revert would do now. */
-export async function countRevert(db: Database, change: RunChange): Promise<RevertCounts> {
-  const sql = revertCountsSql(`(${revertEffectsSql}) as reverted`);
-  const { rows } = await db.raw<{ rows: [RevertCounts] }>(sql, { ...change });
-  return rows[0];
 }
 
 /** A change of a run whose history is kept, or that has changed nothing. */
@@ -252,11 +233,12 @@ export async function findRunChange(
          ) or change.run_id = (
            select max(run_id)
            from catalog_versions as other join validation_jobs using (job_id) join feeds as loaded using (feed_id)
-           where loaded.partner_id = feeds.partner_id and loaded.collection = feeds.collection
+           where other.partner_id = feeds.partner_id and loaded.partner_id = feeds.partner_id and loaded.collection = feeds.collection
          )
        ) as "isKept"
      from catalog_versions as change join validation_jobs using (job_id) join feeds using (feed_id)
-     where (job_id, run) = (:jobId, :run)`,
+     -- By the index of the partner: the changes of all partners are many.
+     where (job_id, run) = (:jobId, :run) and change.partner_id = feeds.partner_id`,
     at,
   );
   const [found] = rows;

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { issuesKept, type RowIssue } from './row-issues';
+import { issuesKept, type RowIssue, type RowIssueLog } from './row-issues';
+import { FeedFailure } from './run-result';
 
 /** Errors take precedence over warnings; numbers follow the order of the file. */
 const keepIssuesSql = `
@@ -8,6 +9,12 @@ const keepIssuesSql = `
   select :jobId, row_number() over (order by line, position),
     line, last_line, row_number, sku, field, column_number, code, severity, message, value
   from (select * from feed_issues order by severity, line, position limit :issuesKept) as kept
+`;
+
+const listStagedSql = `
+  select line, last_line as "lastLine", row_number as row, sku, field, column_number as "columnNumber", code, severity, message,
+    value
+  from feed_issues order by line, position limit :issuesKept
 `;
 
 /** Batch size: all issues in one statement would be in memory several times. */
@@ -35,4 +42,21 @@ export async function replaceRowIssues(
     ]);
   }
   await trx.raw(keepIssuesSql, { jobId, issuesKept });
+}
+
+/** Checks a run before it applies anything. A failure rolls `feed_issues` back: its issues are kept, as many as are shown. */
+export async function checkKeepingIssues(
+  trx: Knex.Transaction,
+  issues: RowIssueLog,
+  check: () => Promise<void>,
+): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (error instanceof FeedFailure) {
+      const { rows } = await trx.raw<{ rows: RowIssue[] }>(listStagedSql, { issuesKept });
+      for (const issue of rows) issues.keep(issue);
+    }
+    throw error;
+  }
 }

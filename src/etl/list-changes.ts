@@ -48,7 +48,7 @@ export async function listChanges(
   const changes = rows.map(toChange);
   const afterRow = rows.at(-1)?.row ?? position.afterRow;
   if (rows.length > 0 && rows[0]!.found > rows.length) return { changes, next: { afterRow } };
-  if (withdrawn === 0) return { changes };
+  if (withdrawn === 0 || limit === 0) return { changes };
 
   const rest = limit - changes.length;
   const afterProduct = position.afterProduct ?? 0;

@@ -141,6 +141,11 @@ export class RowIssueLog {
 
   add(issue: RowIssue): void {
     this.count(issue.code, 1, [issue]);
+    this.keep(issue);
+  }
+
+  /** Keeps an issue that is counted already. */
+  keep(issue: RowIssue): void {
     const { severity, sku, value } = issue;
     if (this.isFull[severity]) return;
     const kept = { ...issue, sku: sku && ownText(sku), value: value && ownText(value) };

@@ -10,7 +10,7 @@ import type { RunStats } from './run-stats';
  * Memory of PostgreSQL per sort or hash of a run: the sort keys of a million products fit. With the default of 4 MB, a first
  * load of a million rows took 27 s instead of 20.
  */
-const etlWorkMemMegabytes = 64;
+export const etlWorkMemMegabytes = 64;
 
 /**
  * Creates the staged rows and the issues of a run, until the end of its transaction.

@@ -1,13 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { inSnapshot } from '../db/transaction';
-import {
-  countRevert,
-  findRunChange,
-  listEffects,
-  type ProductEffect,
-  type RunChange,
-} from '../etl/change-effects';
+import { findRunChange, listEffects, type ProductEffect, type RunChange } from '../etl/change-effects';
+import { countRevert } from '../etl/revert-counts';
 import { failedCounters, type RunCounters } from '../etl/run-result';
 import { jobPollMilliseconds } from '../jobs/job-changes';
 import { findRun, type JobRunRow } from '../jobs/job-runs.repository';
@@ -73,9 +68,14 @@ export async function planRevert(
   return inSnapshot(db, async (trx) => {
     const change = await getChange(trx, asked, run);
     if (!change) return { run, failureReason: null, summary: failedCounters(0), changes: [], conflicts: [] };
-    const counters = revertCounters(await countRevert(trx, change));
-    const conflicts = counters.skipped > 0 ? await listConflicts(trx, change) : [];
-    const { effects: changes, hasMore } = await listEffects(trx, 'reverted', change, page);
+    const asPage = { ...page, conflictsMax };
+    const { counts, revertedIds, conflictIds } = await countRevert(trx, change, asPage, changesOf(run));
+    const counters = revertCounters(counts);
+    const conflicts = await listConflicts(trx, change, conflictIds);
+    const { effects: changes, hasMore } = await listEffects(trx, 'reverted', change, {
+      productIds: revertedIds,
+      limit,
+    });
     const isRefused = counters.skipped > 0 && !asked.skipsConflicts;
     return {
       run,
@@ -88,9 +88,15 @@ export async function planRevert(
   });
 }
 
-/** Lists the first conflicts. Where there are few or none, it looks up all products: count them first. */
-async function listConflicts(db: Database, change: RunChange): Promise<ProductEffect[]> {
-  return (await listEffects(db, 'conflicts', change, { afterProduct: 0, limit: conflictsMax })).effects;
+const changesOf = ({ inserted, updated, withdrawn }: JobRunRow) => inserted! + updated! + (withdrawn ?? 0);
+
+async function listConflicts(
+  db: Database,
+  change: RunChange,
+  productIds: readonly string[],
+): Promise<ProductEffect[]> {
+  const { effects } = await listEffects(db, 'conflicts', change, { productIds, limit: conflictsMax });
+  return effects;
 }
 
 /**
@@ -193,10 +199,11 @@ async function prepareRevert(
     await inSnapshot(db, async (trx) => {
       const change = await getChange(trx, asked, run);
       if (!change || skipsConflicts) return;
-      const { conflicts } = await countRevert(trx, change);
-      if (conflicts === 0) return;
-      const shown = await listConflicts(trx, change);
-      throw revertConflicts(conflictText(conflicts, revertsRun), shown.map(conflictBody));
+      const page = { afterProduct: 0, limit: 0, conflictsMax };
+      const { counts, conflictIds } = await countRevert(trx, change, page, changesOf(run));
+      if (counts.conflicts === 0) return;
+      const shown = await listConflicts(trx, change, conflictIds);
+      throw revertConflicts(conflictText(counts.conflicts, revertsRun), shown.map(conflictBody));
     });
   }
   const target = (await findRunTarget(db, jobId, asked.scope))!;

@@ -10,7 +10,7 @@ import { RevertConflicts, runRevert } from './run-revert';
 import type { ObjectStore } from '../storage/object-store';
 import type { RowSource } from '../etl/copy-rows';
 import { loadFirstFeed } from '../etl/first-load';
-import { replaceRowIssues } from '../etl/keep-issues';
+import { checkKeepingIssues, replaceRowIssues } from '../etl/keep-issues';
 import { mergeStaged } from '../etl/merge-staged';
 import { beginRunChange, endChange, type CatalogChange } from '../partners/catalog-changes';
 import { lockPartner } from '../partners/partner-lock';
@@ -199,10 +199,12 @@ async function loadFeed(
       }
       await rejectSupersededRows(trx, staged, stats);
       change = await beginRunChange(trx, feed.partnerId);
-      ({ counters, manual } = await mergeStaged(trx, staged, change, stats, async (compared) => {
-        checkSkipped(feed, compared);
-        await checkWithdrawals(trx, staged, compared);
-      }));
+      ({ counters, manual } = await mergeStaged(trx, staged, change, stats, (compared) =>
+        checkKeepingIssues(trx, stats.issues, async () => {
+          checkSkipped(feed, compared);
+          await checkWithdrawals(trx, staged, compared);
+        }),
+      ));
       if (counters.withdrawn > 0) await forgetSkus(trx, digests, 'select sku from feed_withdrawals');
       if (stats.unknown > 0) {
         await forgetSkus(trx, digests, "select sku from feed_issues where code = 'unknown_sku'");

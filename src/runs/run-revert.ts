@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { applyRevert, forgetReverted } from '../etl/apply-revert';
-import { findRunChange, type RevertCounts } from '../etl/change-effects';
+import { findRunChange } from '../etl/change-effects';
+import type { RevertCounts } from '../etl/revert-counts';
 import { FeedFailure, type RunCounters } from '../etl/run-result';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { findRun } from '../jobs/job-runs.repository';

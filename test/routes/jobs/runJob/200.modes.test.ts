@@ -275,27 +275,39 @@ describe('max_skipped_percent', () => {
   });
 
   it.each([
-    ['unknown skus', { mode: 'update' }, ['S1,Name 1,2', 'S8,Name,NA', 'S9,Name,1'], 'unknown_sku'],
-    ['repeated skus', {}, ['S1,Name 1,2', 'S8,Name,NA', 'S1,Name,1'], 'duplicate_sku'],
-  ])('counts %s, in the plan as in the run, whose rejects have them', async (what, fields, lines, code) => {
-    const { load } = partner(`Skips ${what}`);
-    await load(csvOf(rows(1, 1)));
+    [
+      'unknown skus',
+      { mode: 'update' },
+      ['S1,Name 1,2', 'S8,Name,NA', 'S9,Name,1'],
+      ['3 invalid_price', '4 unknown_sku'],
+    ],
+    ['repeated skus', {}, ['S1,Name 1,2', 'S8,Name,NA', 'S1,Name,1'], ['2 duplicate_sku', '3 invalid_price']],
+  ])(
+    'counts %s, in the plan as in the run, whose issues and rejects have them',
+    async (what, fields, lines, places) => {
+      const code = places.map((place) => place.slice(2)).find((one) => one !== 'invalid_price')!;
+      const { load } = partner(`Skips ${what}`);
+      await load(csvOf(rows(1, 1)));
 
-    const { job, jobId } = await load(csvOf(lines), { ...fields, max_skipped_percent: '50' });
+      const { job, jobId } = await load(csvOf(lines), { ...fields, max_skipped_percent: '50' });
 
-    expect(job).toMatchObject({ status: 'failed', summary: { processed: 2, skipped: 2, updated: 0 } });
-    expect(job.message).toContain('2 of 3 rows were skipped');
-    expect(job.issue_counts).toMatchObject([
-      { code: 'invalid_price', count: 1 },
-      { code, count: 1 },
-    ]);
-    const { status, message, summary, issue_counts } = job;
-    const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
-    expect(plan).toMatchObject({ status, message, summary, issue_counts });
-    const rejects = (await service.api.get(`/jobs/${jobId}/rejects.csv`)).body as string;
-    const codes = rejects.split('\n').map((row) => row.split(',')[1]);
-    expect(codes.filter((one) => one === 'invalid_price' || one === code)).toHaveLength(2);
-  });
+      expect(job).toMatchObject({ status: 'failed', summary: { processed: 2, skipped: 2, updated: 0 } });
+      expect(job.message).toContain('2 of 3 rows were skipped');
+      expect(job.issue_counts).toMatchObject([
+        { code: 'invalid_price', count: 1 },
+        { code, count: 1 },
+      ]);
+      const { body: issues } = await service.api.get(`/jobs/${jobId}/issues`);
+      const place = ({ line, ...issue }: { line: number; code: string }) => `${line} ${issue.code}`;
+      expect(issues.items.map(place)).toEqual([...places]);
+      const { status, message, summary, issue_counts } = job;
+      const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
+      expect(plan).toMatchObject({ status, message, summary, issue_counts });
+      const rejects = (await service.api.get(`/jobs/${jobId}/rejects.csv`)).body as string;
+      const codes = rejects.split('\n').map((row) => row.split(',')[1]);
+      expect(codes.filter((one) => one === 'invalid_price' || one === code)).toHaveLength(2);
+    },
+  );
 });
 
 describe('a plan of a replace feed', () => {
@@ -334,6 +346,17 @@ describe('a plan of a replace feed', () => {
         ],
       ]);
     }
+  });
+
+  it('has no next page of only the counters', async () => {
+    const { load } = partner('Plan counters');
+    await load(csvOf(rows(1, 2)));
+    const { jobId } = await service.api.uploadFeed(csvOf(rows(2, 3)), 'Plan counters', replace);
+
+    const { body } = await service.api.post(`/jobs/${jobId}/plan?limit=0`);
+
+    expect(body).toMatchObject({ summary: { inserted: 1, withdrawn: 1 }, count: 0 });
+    expect(body).not.toHaveProperty('next_cursor');
   });
 
   it('fails as the run would, and lists what would be withdrawn', async () => {

@@ -1,0 +1,69 @@
+import type { Knex } from 'knex';
+import { revertEffectsSql, type EffectPage, type RunChange } from './change-effects';
+import { etlWorkMemMegabytes } from './staging';
+
+/** Numbers of products that a revert would change, leave, or overwrite. */
+export interface RevertCounts {
+  updated: number;
+  withdrawn: number;
+  restored: number;
+  unchanged: number;
+  conflicts: number;
+}
+
+/** Counts of effects, and `more`, from a relation with the columns of `revertEffectsSql`. */
+export const revertCountsSql = (from: string, more = '') => `
+  select count(*) filter (where is_done and not is_withdrawal) as updated,
+    count(*) filter (where is_done and is_withdrawal) as withdrawn,
+    count(*) filter (where is_done and was_withdrawn and withdrawn_at is null) as restored,
+    count(*) filter (where not is_needed) as unchanged,
+    count(*) filter (where is_needed and is_changed_since) as conflicts ${more}
+  from (
+    select *, is_needed and not is_changed_since as is_done,
+      not was_withdrawn and withdrawn_at is not null as is_withdrawal
+    from ${from}
+  ) as effect`;
+
+const firstSql = (which: string, count: string) =>
+  `coalesce((array_agg(cast(product_id as text) order by product_id) filter (where ${which}))[1 : ${count}], '{}')`;
+
+/** The first products of the lists of a revert. */
+interface FirstProducts {
+  /** One more than fit into the page. */
+  revertedIds: string[];
+  conflictIds: string[];
+}
+
+/** Minimum number of changes for which the tables are read as a whole: a million look-ups took 7 s. */
+const changesToJoin = 50_000;
+
+/** Timeout of the statement, longer than that of requests: it takes some 3 s for a million changes, and the revert more. */
+const countMilliseconds = 60_000;
+
+/**
+ * Counts what a revert would do now, and finds the products of a page of it and the first conflicts. All of the change is read
+ * once: where few of its products are in a list, that takes less time than to look each up.
+ * @param changes - number of the products that the change has written, as far as known
+ */
+export async function countRevert(
+  trx: Knex.Transaction,
+  change: RunChange,
+  page: EffectPage & { conflictsMax: number },
+  changes: number,
+): Promise<{ counts: RevertCounts } & FirstProducts> {
+  const sql = revertCountsSql(
+    `(${revertEffectsSql}) as reverted`,
+    `, ${firstSql('is_done and product_id > :afterProduct', ':limit + 1')} as "revertedIds",
+    ${firstSql('is_needed and is_changed_since', ':conflictsMax')} as "conflictIds"`,
+  );
+  await trx.raw(`set local statement_timeout = ${countMilliseconds}`);
+  if (changes >= changesToJoin) {
+    await trx.raw(`set local enable_nestloop = off; set local work_mem = '${etlWorkMemMegabytes}MB'`);
+  }
+  const { rows } = await trx
+    .raw<{ rows: [RevertCounts & FirstProducts] }>(sql, { ...change, ...page })
+    .options({ query_timeout: countMilliseconds });
+  await trx.raw('set local enable_nestloop to default');
+  const { revertedIds, conflictIds, ...counts } = rows[0];
+  return { counts, revertedIds, conflictIds };
+}
