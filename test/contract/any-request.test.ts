@@ -97,8 +97,8 @@ function hasNoReservedName(body: unknown): boolean {
   return typeof name !== 'string' || !['.', '..'].includes(name.trim());
 }
 
-/** Parameters that are refused for some feeds, at some times or with other parameters. */
-const oftenRefused = ['max_withdrawn', 'as_of'];
+/** Parameters that are refused for some feeds, at some times, with other parameters, or as names of nothing. */
+const oftenRefused = ['max_withdrawn', 'as_of', 'format'];
 
 function rightRequest(operation: Operation): fc.Arbitrary<Request> {
   const path = Object.fromEntries(
