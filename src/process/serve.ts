@@ -158,8 +158,7 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
       { shutdownSeconds },
     );
   const stopWork = async () => {
-    const workers = [worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop(), sources?.stop()];
-    await Promise.all(workers);
+    await Promise.all([worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop(), sources?.stop()]);
   };
   cleanups.push({ what: 'work on the queue', dispose: stopWork });
   return { worker, stopWork };

@@ -11,7 +11,7 @@ const sourcesPerBatch = 500;
 
 /** Finds the next time of a schedule; null without one, or while it does not apply. */
 export function nextSlotOf(
-  { schedule, enabled }: { schedule: Schedule | null; enabled: boolean },
+  { schedule, enabled }: { schedule?: Schedule | null; enabled: boolean },
   after: Date,
 ): Date | null {
   return schedule && enabled ? nextSlot(schedule, after) : null;

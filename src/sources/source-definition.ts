@@ -103,8 +103,11 @@ function objectOf(value: unknown): Record<string, unknown> {
 export const originOf = ({ url }: Pick<SourceDefinition, 'url'>): string => new URL(url).origin;
 
 /** Fills in the defaults of a definition. */
-export function withDefaults(sent: SourceDefinition): SourceDefinition {
-  const { url, schedule } = sent;
+export function withDefaults(
+  sent: Partial<SourceDefinition> & Pick<SourceDefinition, 'url'>,
+): SourceDefinition {
+  const { url } = sent;
+  const schedule: { cron: string; time_zone?: string } | null | undefined = sent.schedule;
   return {
     url,
     format: sent.format ?? null,

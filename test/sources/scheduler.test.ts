@@ -110,7 +110,7 @@ describe('a slot', () => {
       'select source_id, count(*) as count from source_fetches group by 1',
     );
     expect(rows).toHaveLength(30);
-    expect(rows.filter(({ count }: { count: number }) => Number(count) !== 1)).toEqual([]);
+    expect(rows.filter(({ count }: { count: number }) => count !== 1)).toEqual([]);
   });
 
   it('comes once in the night of each change of clocks', async () => {
