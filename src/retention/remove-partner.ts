@@ -104,9 +104,13 @@ async function lockIdlePartner(trx: Knex.Transaction, partnerId: number): Promis
   const { rows } = await trx.raw<{ rows: [{ hasRun: boolean }] }>(
     `select exists (
        select from validation_jobs join feeds using (feed_id)
-       where partner_id = ? and (validation_jobs.status = 'running' or run_requested_at is not null)
+       where partner_id = :partnerId and (validation_jobs.status = 'running' or run_requested_at is not null)
+     ) or exists (
+       select from (select job_id from runs where kind = 'revert' and status in ('queued', 'running')) as revert
+         join validation_jobs using (job_id) join feeds using (feed_id)
+       where partner_id = :partnerId
      ) as "hasRun"`,
-    [partnerId],
+    { partnerId },
   );
   if (isLocked && !rows[0].hasRun) return;
   throw new Error(

@@ -103,6 +103,8 @@ export async function requestRun(
        where job_id = :jobId and not exists (
          select from runs where runs.job_id = :jobId and kind = 'revert' and runs.status in ('queued', 'running')
        )
+       -- The request of a revert for which the statement has waited is not seen above: the job has another count since.
+       and run_count = (select run_count from validation_jobs as seen where seen.job_id = :jobId)
        -- Waits for the removal of the raw file too.
        for no key update of validation_jobs for share of feed
      ), job as (

@@ -3,6 +3,7 @@ import { verifySales } from '../../src/analytics/sales-verification';
 import { deleteRemovedObjects } from '../../src/retention/prune';
 import { countPartnerData, removePartner } from '../../src/retention/remove-partner';
 import { indexBacklog } from '../../src/products/search-index';
+import { requestRevert } from '../../src/runs/reverts.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { eventually } from '../support/harness';
 import { whileReading } from '../support/held-runs';
@@ -163,6 +164,18 @@ describe('removing a partner', () => {
 
     expect(await service.db('products').pluck('product_id')).toEqual([]);
     expect(await service.db('removed_objects').pluck('bucket')).toHaveLength(7);
+  });
+
+  it('is refused while a revert is queued, and changes nothing', async () => {
+    const { jobId } = await service.api.loadFeed(csv, leaving);
+    const revert = { revertsRun: 1, skipsConflicts: false };
+    await requestRevert(service.db, Number(jobId.slice(2)), revert, 5);
+
+    await expect(removePartner(service.db, leaving)).rejects.toThrow(refusal);
+
+    expect(await service.db('products').pluck('sku')).toHaveLength(2);
+    await service.db('runs').where({ kind: 'revert' }).delete();
+    await removePartner(service.db, leaving);
   });
 
   it('is refused while a run is queued or in progress, and changes nothing', async () => {

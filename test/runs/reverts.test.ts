@@ -99,6 +99,27 @@ describe('a queued revert', () => {
     expect((await claim({ next: 'of any size' })).run).toBeUndefined();
   });
 
+  it('excludes a load of its job that is requested at the same time', async () => {
+    const feed = await load('A,Tent,5\n', 'At once');
+    const target = (await findRunTarget(service.db, numberOf(feed), null))!;
+    const first = await service.db.transaction();
+    open.push(first);
+    await requestRevert(first, numberOf(feed), { revertsRun: 1, skipsConflicts: false }, queuedRunAttempts);
+
+    const answer = requestRun(service.db, target, queuedRunAttempts);
+    await eventually('it waits for the first request', async () => {
+      const { rowCount } = await service.db.raw<{ rowCount: number }>(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+           and query like 'with before as%'`,
+      );
+      return rowCount > 0;
+    });
+    await first.commit();
+
+    expect(await answer).toBeUndefined();
+    expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('completed');
+  });
+
   it('leaves the queue when its only client gives no reason to keep it, and stays for another one', async () => {
     const feed = await load('A,Tent,5\n', 'Leaves');
     expect(await revertOf(feed, 1)).toEqual({ run: 2, waited: false });
