@@ -12,9 +12,10 @@ export async function removeNamedPartner(
   apply: boolean,
 ): Promise<void> {
   const name = await storedPartnerName(db, sentName);
-  printData(await countPartnerData(db, name), apply);
+  const data = await countPartnerData(db, name);
+  if (apply) await removePartner(db, name);
+  printData(data, apply);
   if (!apply) return printLine('Nothing was changed: this was a preview. --apply removes.');
-  await removePartner(db, name);
   const objectStore = await openObjectStore(config);
   try {
     await deleteRemovedObjects({ db, objectStore });

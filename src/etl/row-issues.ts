@@ -40,6 +40,8 @@ export interface Fault {
   field?: ProductColumn | null;
   columnNumber?: number | null;
   value?: string | null;
+  /** Whether prices of the feed have a decimal comma. */
+  hasDecimalComma?: boolean;
 }
 
 /** Messages for people: what is wrong, and what is expected. */
@@ -66,6 +68,10 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
     'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',
 };
 
+/** The message of `invalid_price` in a feed with a decimal comma. */
+const invalidCommaPrice =
+  'price is not a number in the accepted form, for example 1299,00, 1.299,00, $5 or 5 EUR, and at most 999.999.999.999,9999.';
+
 /** All issues of a code and field share one text: many are kept. */
 const messageTexts = new Map(
   rowIssueCodes.map((code) => [
@@ -78,8 +84,9 @@ const messageTexts = new Map(
 export function rowIssue(
   { line, lastLine, row }: RecordPlace,
   sku: string | null,
-  { code, field = null, columnNumber = null, value = null }: Fault,
+  { code, field = null, columnNumber = null, value = null, hasDecimalComma = false }: Fault,
 ): RowIssue {
+  const isCommaPrice = hasDecimalComma && code === 'invalid_price';
   return {
     line,
     lastLine,
@@ -89,7 +96,7 @@ export function rowIssue(
     columnNumber,
     code,
     severity: issueCodes[code].severity,
-    message: messageTexts.get(code)!.get(field)!,
+    message: isCommaPrice ? invalidCommaPrice : messageTexts.get(code)!.get(field)!,
     value: value === null ? null : shorten(value, issueValueCharacters),
   };
 }

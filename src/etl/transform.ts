@@ -71,14 +71,15 @@ export function transformRecord(
 /** Creates the issue of a cell, with its raw value. */
 function cellIssue(
   record: FeedRecord,
-  { positions }: FeedHeader,
+  { positions, reading }: FeedHeader,
   sku: string | null,
   { code, field }: FieldFault,
 ): RowIssue {
   const position = positions[field];
-  if (position === undefined) return rowIssue(record, sku, { code, field });
+  const fault = { code, field, hasDecimalComma: reading?.hasDecimalComma ?? false };
+  if (position === undefined) return rowIssue(record, sku, fault);
   const value = trimText(record.field(position) ?? '') || null;
-  return rowIssue(record, sku, { code, field, columnNumber: position + 1, value });
+  return rowIssue(record, sku, { ...fault, columnNumber: position + 1, value });
 }
 
 /**

@@ -119,6 +119,11 @@ export class FormatReading {
     return sources.every(([column, { from }]) => from?.some((header) => comparable(header) === column));
   }
 
+  /** Whether prices have a decimal comma. */
+  get hasDecimalComma(): boolean {
+    return this.format.definition.decimal_separator === ',';
+  }
+
   /** What determines the values of a record, besides the record: for its digest. */
   get rules(): unknown[] {
     const { definition, sources } = this.format;
@@ -184,8 +189,8 @@ export class FormatReading {
 
   /** Adds what the definition says about the texts of a column. */
   private converted(column: ProductColumn, read: CellReader): CellReader {
-    const { availability, decimal_separator: decimal } = this.format.definition;
-    if (column === 'price' && decimal === ',') {
+    const { availability } = this.format.definition;
+    if (column === 'price' && this.hasDecimalComma) {
       return (record) => {
         const text = read(record);
         return text === undefined ? undefined : withDecimalPoint(trimText(text));

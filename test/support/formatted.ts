@@ -17,6 +17,7 @@ export interface FormattedRow {
   /** Only those that are not null. */
   values: Partial<ProductValues> | undefined;
   codes: string[];
+  messages: string[];
 }
 
 /** Splits bytes into chunks of a size, or of the sizes in turn. */
@@ -62,6 +63,7 @@ export async function readFormatted(
         offset,
         values: values && Object.fromEntries(present),
         codes: issues.map(({ code }) => code),
+        messages: issues.map(({ message }) => message),
       });
       return null;
     },

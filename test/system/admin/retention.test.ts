@@ -113,6 +113,17 @@ describe('the command that removes a partner', () => {
     ]);
     expect(await remove('Leaving')).toEqual({ code: 1, stdout: '', stderr: 'Unknown partner: Leaving.\n' });
   });
+
+  it('says nothing of a removal when it is refused', async () => {
+    const service = await startTestService();
+    const { jobId } = await service.api.uploadFeed(csv, 'Busy');
+    await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+
+    const refused = await runAdmin(settingsOf(service), 'partners', 'remove', 'Busy', '--apply');
+
+    const stderr = expect.stringMatching(/^A run of the partner is queued or in progress: /) as string;
+    expect(refused).toEqual({ code: 1, stdout: '', stderr });
+  });
 });
 
 describe('the command that erases customer references', () => {

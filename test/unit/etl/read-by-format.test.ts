@@ -354,6 +354,20 @@ describe('values', () => {
     expect(await pricesOf(',', [text])).toEqual(['invalid_price']);
   });
 
+  test.each([
+    [',', '12.50', ['1299,00', '1.299,00', '$5', '5 EUR', '999.999.999.999,9999']],
+    ['.', '12,50', ['1299.00', '1,299.00', '$5', '5 EUR', '999,999,999,999.9999']],
+  ])(
+    'with %j that are refused have a message with numbers that are not',
+    async (decimal, refused, examples) => {
+      const definition = format({ delimiter: ';', decimal_separator: decimal }, withPrice);
+      const [row] = await readFormatted(`Art;Bezeichnung;Preis\nA;x;${refused}`, definition);
+      for (const example of examples) expect(row!.messages.join()).toContain(example);
+      const prices = await pricesOf(decimal, examples);
+      expect(prices).toEqual(['1299.00', '1299.00', '5', '5', '999999999999.9999']);
+    },
+  );
+
   test('with a decimal point are those of the specification', async () => {
     expect(await pricesOf('.', ['1,299.00', '12.50', '1.299,00', '9,90'])).toEqual([
       '1299.00',
