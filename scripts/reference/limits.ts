@@ -1,4 +1,4 @@
-import { settingGroups } from '../../src/config';
+import { settingGroups } from '../../src/shared/setting-groups';
 import { formsPerFile } from '../../src/feeds/incoming-upload';
 import { waitingRejectsMax } from '../../src/runs/rejects.service';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
@@ -334,7 +334,7 @@ const sharesText = [
 export function limitsPage(): string {
   return page(
     'Limits',
-    'scripts/reference/limits.ts and src/config.ts',
+    'scripts/reference/limits.ts and src/shared/setting-groups.ts',
     'A name of a [setting](settings.md) means that the operator can change the limit; the value is its default. All others' +
       ' are fixed. 429 and 503 have a `Retry-After` header. A request as a whole has no time limit: a run takes as long as' +
       ' it takes.',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingGroups } from '../../src/config';
+import { settingGroups } from '../../src/shared/setting-groups';
 import type { Setting } from '../../src/shared/settings';
 import { bytes, code, count, page, table } from './markdown';
 
@@ -24,7 +24,7 @@ export function settingsPage(): string {
   ]);
   return page(
     'Settings',
-    'src/config.ts',
+    'src/shared/setting-groups.ts',
     'Settings are environment variables. An empty variable counts as unset. A wrong setting stops the start with one line that' +
       ' names it: `Wrong setting PORT: it must be <= 65535, and is "70000".`',
     'A limit "per process" applies to each process on its own, the rate limit to all processes on one port.',
@@ -74,7 +74,7 @@ export function envExample(): string {
       `# ${name}=${value ?? ''}`,
     ]),
   ]);
-  return `# Generated from src/config.ts by \`make generate\`; edit that instead.
+  return `# Generated from src/shared/setting-groups.ts by \`make generate\`; edit that instead.
 
 # compose.yaml asks for these three. docs/how-to/deploy.md has the command that makes a .env with random values.
 # This one becomes part of an address: letters and digits only.

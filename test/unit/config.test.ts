@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
-import { loadConfig, settingGroups, settingNames } from '../../src/config';
+import { loadConfig, settingNames } from '../../src/config';
+import { settingGroups } from '../../src/shared/setting-groups';
 import { ConfigError } from '../../src/shared/settings';
 import type { Setting } from '../../src/shared/settings';
 
