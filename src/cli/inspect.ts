@@ -97,12 +97,17 @@ async function beginningOf(file: FeedFile): Promise<FeedFile | undefined> {
   };
 }
 
-function adviceOf({ hint, headers }: FeedInspection): string[] {
+function adviceOf({ accepted, hint, headers, suggested_format }: FeedInspection): string[] {
+  const isReadable = !accepted && suggested_format !== null;
+  const format = isReadable
+    ? ['A format can read it as it is: save one with feed inspect --save NAME, and name it with --format.']
+    : [];
   // The headers of another file format are meaningless.
-  if (hint) return [hint.message];
-  return headers.flatMap(({ column_number, header, suggestion }) =>
+  if (hint) return [hint.message, ...format];
+  const renames = headers.flatMap(({ column_number, header, suggestion }) =>
     suggestion ? [`Header '${header}' (column ${column_number}): rename it to ${suggestion}.`] : [],
   );
+  return [...renames, ...format];
 }
 
 function inspectionReport(fileName: string, inspection: FeedInspection, issuesShown: number): string {

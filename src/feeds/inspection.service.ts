@@ -116,11 +116,12 @@ function describeDetected(
   const described = describeHeaders(headers.map(({ header }) => header));
   return {
     delimiter: detection!.delimiter.value ?? guess?.delimiter ?? null,
-    headers: described.map((each, position) => ({
-      ...each,
-      column: headers[position]!.column,
-      confidence: headers[position]!.confidence,
-    })),
+    headers: described.map((each, position) => {
+      const { column, confidence } = headers[position]!;
+      const isElsewhere =
+        column !== each.suggestion && headers.some((other) => other.column === each.suggestion);
+      return { ...each, column, confidence, suggestion: isElsewhere ? null : each.suggestion };
+    }),
   };
 }
 
@@ -166,13 +167,18 @@ function lineEndsOf(text: string): FeedInspection['lineEnds'] {
   return hasLf ? 'lf' : 'none';
 }
 
+/**
+ * Describes headers with suggestions for columns that no header has. Each is suggested once: of two columns with one name, an upload
+ * refuses the second.
+ */
 function describeHeaders(names: readonly string[]): InspectedHeader[] {
   const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
   const found = names.map(columnOf);
-  const missing = productColumns.filter((column) => !found.includes(column));
+  const missing = new Set(productColumns.filter((column) => !found.includes(column)));
   return names.slice(0, inspectHeadersMax).map((header, position) => {
     const column = found[position] ?? null;
-    const suggestion = column ? null : suggestColumn(header, missing);
+    const suggestion = column ? null : suggestColumn(header, [...missing]);
+    if (suggestion) missing.delete(suggestion);
     return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
   });
 }

@@ -35,6 +35,11 @@ async function keepLoading({ api }: ServiceProcess, isOver: () => boolean): Prom
 
 /** Checks that the service has each product of each feed that was loaded, and the raw file of each feed. */
 async function checkFeeds({ api }: ServiceProcess): Promise<number> {
+  // A run that was in progress when the backup was made is repeated.
+  await eventually('the queue is empty', async () => {
+    const { waiting, running } = (await api.get('/queue')).body as { waiting: number; running: number };
+    return waiting + running === 0;
+  });
   const feeds: { feed_id: string; status: string }[] = [];
   for (let cursor = ''; ;) {
     const { body } = await api.get(`/feeds?limit=100${cursor && `&cursor=${cursor}`}`);

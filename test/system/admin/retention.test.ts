@@ -93,6 +93,7 @@ describe('the command that removes a partner', () => {
       ['row issues', '1', what],
       ['raw files', '1', String(csv.length), what],
       ['formats', '0', what],
+      ['sources', '0', what],
       ['keys', '0', what],
       ['webhooks', '0', what],
       ['orders', '1', 'kept'],

@@ -104,7 +104,7 @@ describe('a refused upload', () => {
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /400: Invalid CSV file: Missing .*\nHeader 'SKU Code' \(column 1\): rename it to sku\.\nHeader 'name' \(column 2\): rename it to product_name\.\n$/,
+      /400: Invalid CSV file: Missing .*\nHeader 'SKU Code' \(column 1\): rename it to sku\.\nHeader 'name' \(column 2\): rename it to product_name\.\nA format can read it as it is: .*--save.*\n$/,
     );
   });
 

@@ -22,6 +22,7 @@ describe('the backlog', () => {
       queue: { runs: 0, oldestSeconds: 0 },
       webhookDeliveries: 0,
       salesLagSeconds: 0,
+      failingSources: 0,
       searchLagSeconds: 0,
     });
   });
