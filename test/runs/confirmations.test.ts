@@ -51,8 +51,8 @@ async function start(jobId: number) {
   return { run, permissions };
 }
 
-const confirmed = { maxWithdrawn: 3, allowOlder: true };
-const nothing = { maxWithdrawn: null, allowOlder: false };
+const confirmed = { maxWithdrawn: 3, maxWithdrawnPercent: 12.5, allowOlder: true };
+const nothing = { maxWithdrawn: null, maxWithdrawnPercent: null, allowOlder: false };
 
 describe('what the request of a run confirms', () => {
   it('is kept while the run is queued, although another request confirms nothing', async () => {
@@ -68,7 +68,7 @@ describe('what the request of a run confirms', () => {
     await request(jobId, confirmed);
     await request(jobId, { maxWithdrawn: 0 });
 
-    expect((await begin(jobId)).permissions).toEqual({ maxWithdrawn: 0, allowOlder: true });
+    expect((await begin(jobId)).permissions).toEqual({ ...confirmed, maxWithdrawn: 0 });
   });
 
   it('counts although the run has been claimed, until it is marked as running', async () => {
