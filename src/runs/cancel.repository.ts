@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import { lockJob } from './queue.repository';
+import { lockJob } from './claims.repository';
 import { failLockedRun } from './recovery';
 import { findPendingRevert } from './reverts.repository';
 import type { ValidationJobRow } from '../jobs/jobs.repository';

@@ -7,7 +7,7 @@ import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../shared/errors';
 import { formatId } from '../shared/ids';
 import type { Log } from '../shared/log';
-import { reserveJob, type Claim } from './queue.repository';
+import { reserveJob, type Claim } from './claims.repository';
 import { failReservedRun } from './recovery';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
 import { FeedFailure, failedCounters } from '../etl/run-result';

@@ -3,7 +3,7 @@ import { workerData } from 'piscina';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { poolUse, SharedPoolUse } from '../db/pool-use';
 import { createLog, withPid } from '../shared/log';
-import type { Claim } from './queue.repository';
+import type { Claim } from './claims.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from '../etl/run-result';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';

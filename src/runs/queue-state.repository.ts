@@ -1,5 +1,5 @@
 import type { Database } from '../db/database';
-import { revertsSql } from './queue.repository';
+import { revertsSql } from './claims.repository';
 
 /** Runs of a partner in the queue. */
 export interface PartnerQueueRow {

@@ -4,7 +4,7 @@ import { inTransaction } from '../db/transaction';
 import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 import type { Log } from '../shared/log';
-import { claimRun, markRunning, type Claim, type ClaimedRun } from './queue.repository';
+import { claimRun, markRunning, type Claim, type ClaimedRun } from './claims.repository';
 import { failRevert, markRevertRunning } from './reverts.repository';
 import { RevertConflicts, runRevert } from './run-revert';
 import type { ObjectStore } from '../storage/object-store';

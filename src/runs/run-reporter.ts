@@ -6,7 +6,7 @@ import {
   type RunNumber,
 } from '../jobs/run-progress.repository';
 import type { Log } from '../shared/log';
-import type { ClaimedRun } from './queue.repository';
+import type { ClaimedRun } from './claims.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { FeedFailure } from '../etl/run-result';
 import type { RunStats } from '../etl/run-stats';

@@ -15,7 +15,8 @@ import type { Log } from '../shared/log';
 import { ConcurrencyLimit, type Release } from '../shared/concurrency-limit';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { requestRevert, withdrawRevert, type RevertRequest } from './reverts.repository';
-import { listClaimable, requestRun, withdrawRun, type Claim, type RunTarget } from './queue.repository';
+import { listClaimable, type Claim } from './claims.repository';
+import { requestRun, withdrawRun, type RunTarget } from './queue.repository';
 
 /**
  * Maximum number of runs and plans that wait for a slot while `MAX_CONCURRENT_RUNS` are in progress. Behind twenty runs of a

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKeys } from '../../src/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/products/search-index';
-import { lockJob } from '../../src/runs/queue.repository';
+import { lockJob } from '../../src/runs/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import {
   startAppAt,

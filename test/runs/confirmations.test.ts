@@ -1,13 +1,8 @@
 import type { Knex } from 'knex';
 import { failedCounters } from '../../src/etl/run-result';
 import { failRun } from '../../src/jobs/jobs.repository';
-import {
-  claimRun,
-  findRunTarget,
-  markRunning,
-  requestRun,
-  type RunPermissions,
-} from '../../src/runs/queue.repository';
+import { claimRun, markRunning } from '../../src/runs/claims.repository';
+import { findRunTarget, requestRun, type RunPermissions } from '../../src/runs/queue.repository';
 import { recoverRuns } from '../../src/runs/recovery';
 import { startTestService, type TestService } from '../support/service';
 

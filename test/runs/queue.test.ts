@@ -2,15 +2,12 @@ import { failedCounters } from '../../src/etl/run-result';
 import type { Knex } from 'knex';
 import {
   claimRun,
-  findRunTarget,
   listClaimable,
   markRunning,
-  queuedRunAttempts,
-  requestRun,
   reserveJob,
-  withdrawRun,
   type Claim,
-} from '../../src/runs/queue.repository';
+} from '../../src/runs/claims.repository';
+import { findRunTarget, queuedRunAttempts, requestRun, withdrawRun } from '../../src/runs/queue.repository';
 import { failRun } from '../../src/jobs/jobs.repository';
 import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
 import { startTestService, type TestService } from '../support/service';

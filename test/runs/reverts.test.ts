@@ -1,12 +1,6 @@
 import type { Knex } from 'knex';
-import {
-  claimRun,
-  findRunTarget,
-  listClaimable,
-  queuedRunAttempts,
-  requestRun,
-  type Claim,
-} from '../../src/runs/queue.repository';
+import { claimRun, listClaimable, type Claim } from '../../src/runs/claims.repository';
+import { findRunTarget, queuedRunAttempts, requestRun } from '../../src/runs/queue.repository';
 import { measureQueue } from '../../src/runs/queue-state.repository';
 import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
 import { markRevertRunning, requestRevert, withdrawRevert } from '../../src/runs/reverts.repository';

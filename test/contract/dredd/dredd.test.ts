@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { claimKeys } from '../../../src/idempotency/idempotency.repository';
 import { digestOf, generateKey } from '../../../src/shared/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
-import { lockJob } from '../../../src/runs/queue.repository';
+import { lockJob } from '../../../src/runs/claims.repository';
 import { beginHistoryAt, withoutHistory } from '../../support/history';
 import { putSource } from '../../support/fetched';
 import { putFormat } from '../../support/formats';
