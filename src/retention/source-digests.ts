@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import { databaseBulkMilliseconds, inTransaction } from '../db/transaction';
 import { RecordExtractor } from '../etl/extract';
 import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
@@ -29,11 +29,13 @@ export async function listOrderedOffsets(
 ): Promise<Map<number, number[]>> {
   if (files.length === 0) return new Map();
   const { rows } = await inTransaction(db, 'bulk', (trx) =>
-    trx.raw<{ rows: { feedId: number; offsets: number[] }[] }>(
-      `select feed_id as "feedId", array_agg(distinct record_offset) as offsets from order_items
-       where feed_id = any (?) and record_offset is not null group by feed_id`,
-      [files.map(({ feedId }) => feedId)],
-    ),
+    trx
+      .raw<{ rows: { feedId: number; offsets: number[] }[] }>(
+        `select feed_id as "feedId", array_agg(distinct record_offset) as offsets from order_items
+         where feed_id = any (?) and record_offset is not null group by feed_id`,
+        [files.map(({ feedId }) => feedId)],
+      )
+      .options({ query_timeout: databaseBulkMilliseconds }),
   );
   return new Map(rows.map(({ feedId, offsets }) => [feedId, offsets.map(Number)]));
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openDatabase } from '../../src/db/database';
 import { cleanObjects } from '../../src/feeds/clean-objects';
 import { planPrune, prune, type RetentionContext } from '../../src/retention/prune';
 import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
@@ -50,6 +52,28 @@ const areThere = (feeds: { feedId: string }[]) =>
   );
 
 describe('prune', () => {
+  it('reads the order items for longer than a request may take', async () => {
+    const [old] = await loadOld(2);
+    const db = openDatabase(service.address, {
+      applicationName: 'api',
+      connectionsMax: 5,
+      queryMilliseconds: 300,
+    });
+    const locked = await service.db.transaction();
+    try {
+      await locked.raw('lock table order_items in access exclusive mode');
+      const pruned = prune({ ...context(), db });
+      await sleep(1_000);
+      await locked.rollback();
+
+      expect((await pruned).files).toMatchObject({ files: 1 });
+      expect(await areThere([old!])).toEqual([false]);
+    } finally {
+      await locked.rollback();
+      await db.destroy();
+    }
+  });
+
   it('removes old raw files but the last one loaded, and keeps feed, digest and counters', async () => {
     const [first, second, last] = await loadOld(3);
     const other = await loadOld(1, 'Other');
