@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { eraseReferences, type ErasureSelection } from '../retention/erase-reference';
-import { parseId } from '../shared/ids';
+import { formatId, parseId } from '../shared/ids';
 import { withDatabase } from './context';
 import { printTable } from './output';
 
@@ -14,12 +14,16 @@ export function addOrders(program: Command): void {
     .action(async (orderIds: number[], { reference }: { reference?: string }, command: Command) => {
       const selection = selectionOf(orderIds, reference, command);
       await withDatabase(async ({ db }) => {
-        const { orders, replies } = await eraseReferences(db, selection);
+        const { orders, replies, unknown } = await eraseReferences(db, selection);
         printTable([
           ['WHAT', 'ERASED'],
           ['orders', String(orders)],
           ['stored responses', String(replies)],
         ]);
+        if (unknown.length > 0) {
+          const ids = unknown.map((orderId) => formatId('OR', orderId)).join(', ');
+          throw new Error(`There are no such orders: ${ids}. Check their ids; the others are erased.`);
+        }
       });
     });
 }

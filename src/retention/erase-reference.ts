@@ -10,6 +10,8 @@ export interface ErasureResult {
   orders: number;
   /** Stored responses of requests with an `Idempotency-Key`. */
   replies: number;
+  /** Selected numbers of which there is no order. */
+  unknown: number[];
 }
 
 /** Other members keep their text: the digits of an amount too. */
@@ -38,6 +40,9 @@ export function eraseReferences(db: Database, selection: ErasureSelection): Prom
     const { rowCount: replies } = await trx.raw<{ rowCount: number }>(eraseInReplies, [
       orderIds.map((orderId) => formatId('OR', orderId)),
     ]);
-    return { orders, replies };
+    const found = new Set(orderIds);
+    const unknown =
+      'reference' in selection ? [] : selection.orderIds.filter((orderId) => !found.has(orderId));
+    return { orders, replies, unknown };
   });
 }

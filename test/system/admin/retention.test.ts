@@ -144,6 +144,11 @@ describe('the command that erases customer references', () => {
 
     expect(await erase('--reference', 'Jane Doe')).toEqual(erased('2'));
     expect(await erase('OR00003', 'OR00002')).toEqual(erased('1'));
+    expect(await erase('OR00001', 'OR00099')).toEqual({
+      ...erased('0'),
+      code: 1,
+      stderr: expect.stringContaining('There are no such orders: OR00099.') as string,
+    });
 
     expect(await service.db('orders').pluck('customer_reference')).toEqual([null, null, null]);
   });
