@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { UsageError } from '../shared/command-line';
+import { inOptions } from './advice';
 import { exitCodes, Failure } from './failures';
 import { printableJson } from './printable';
 import { feedProgram } from './program';
@@ -29,7 +30,7 @@ function report(error: unknown, view: ProgressView): number {
     view.clear();
     const details = error instanceof Failure ? error.details : {};
     process.stdout.write(`${printableJson({ error: { message, exit_code: exitCode, ...details } })}\n`);
-  } else view.note(message);
+  } else view.note(inOptions(message));
   return exitCode;
 }
 

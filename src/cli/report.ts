@@ -1,4 +1,5 @@
 import type { components } from '../../generated/openapi';
+import { inOptions } from './advice';
 import { countText, printable } from './printable';
 import { textTable, type Column } from './table';
 
@@ -12,7 +13,7 @@ export function jobReport(job: Job): string {
   const lines = [`Job ${job.job_id} of feed ${job.feed_id}: ${job.status}.`];
   // Without the counters at its end: they follow as a table.
   const reason = job.message?.replace(job.result ?? '', '').trim();
-  if (reason) lines.push(reason);
+  if (reason) lines.push(inOptions(reason));
   return linesText(lines) + (job.summary ? `\n${countersText(job.summary)}` : '');
 }
 

@@ -103,6 +103,14 @@ skipped                1
     );
   });
 
+  it('has the advice of the service as an option of the command line', () => {
+    const message = 'The run would withdraw 9 of 9 active products. To confirm, run it with max_withdrawn=9.';
+
+    expect(jobReport({ ...job, status: 'failed', message, result: undefined })).toContain(
+      'To confirm, run it with --max-withdrawn 9.\n',
+    );
+  });
+
   it('has the numbers of withdrawn and restored products where they are not 0', () => {
     const summary = { ...job.summary!, withdrawn: 1_234, restored: 5 };
 
