@@ -27,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes fuzz schemathesis mock bench bench-release bench-peers week load audit backup restore clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes fuzz schemathesis mock bench bench-release bench-peers week load profile audit backup restore clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ week: node_modules/.installed-all dist/.built ## show what the catalog remembers
 
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
+
+profile: node_modules/.installed-all dist/.built dist/last-release/.built ## print the functions that requests spend their time in, beside those of the last release (SECONDS=n for each kind)
+	$(BIN)/tsx scripts/profile.ts $(SECONDS)
 
 schemathesis: node_modules/.installed-all dist/.built ## try the document with Schemathesis, which must be installed (RECORD=1 to record its requests)
 	$(BIN)/tsx scripts/schemathesis.ts $(if $(RECORD),--record)
