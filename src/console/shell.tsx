@@ -58,7 +58,9 @@ export function Shell() {
 
 function Header() {
   const [path] = useLocation();
-  const isCurrent = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
+  // Sources are below partners, as in the API.
+  const place = path.replace(/^\/partners\/[^/]+(?=\/sources\/)/, '');
+  const isCurrent = (to: string) => (to === '/' ? path === '/' : place === to || place.startsWith(`${to}/`));
   return (
     <header className="bar">
       <Link href="/" className="brand">

@@ -6,29 +6,29 @@ type Source = NonNullable<Definition['columns'][Column]>;
 export interface ColumnDraft {
   kind: '' | 'from' | 'position' | 'value' | 'join';
   argument: string;
+  /** What joined cells are separated with. */
+  between: string;
 }
 
 const separator = '|';
 
 export function columnDraftOf(source: Source | undefined): ColumnDraft {
-  if (!source) return { kind: '', argument: '' };
-  if (source.value !== undefined) return { kind: 'value', argument: source.value };
-  if (source.position !== undefined) return { kind: 'position', argument: String(source.position) };
-  if (source.join) return { kind: 'join', argument: source.join.join(` ${separator} `) };
-  return { kind: 'from', argument: (source.from ?? []).join(` ${separator} `) };
+  const between = source?.with ?? ' ';
+  if (!source) return { kind: '', argument: '', between };
+  if (source.value !== undefined) return { kind: 'value', argument: source.value, between };
+  if (source.position !== undefined) return { kind: 'position', argument: String(source.position), between };
+  if (source.join) return { kind: 'join', argument: source.join.join(` ${separator} `), between };
+  return { kind: 'from', argument: (source.from ?? []).join(` ${separator} `), between };
 }
 
-/** The inverse of `columnDraftOf`. @param stored - what joined cells are separated with stays as it is */
-export function columnSourceOf(
-  { kind, argument }: ColumnDraft,
-  stored: Source | undefined,
-): Source | undefined {
+/** The inverse of `columnDraftOf`. */
+export function columnSourceOf({ kind, argument, between }: ColumnDraft): Source | undefined {
   const names = argument
     .split(separator)
     .map((name) => name.trim())
     .filter(Boolean);
   if (kind === 'from') return { from: names };
-  if (kind === 'join') return { join: names, ...(stored?.with !== undefined && { with: stored.with }) };
+  if (kind === 'join') return { join: names, with: between };
   if (kind === 'value') return { value: argument };
   if (kind === 'position') return { position: Number(argument) };
   return undefined;

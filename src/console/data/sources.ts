@@ -58,12 +58,12 @@ export function useFetches(path: SourcePath, last: Schemas['SourceFetch'] | null
 }
 
 /** Queues a fetch; while one is queued or running, that one starts now. */
-export function useFetchNow(path: SourcePath) {
+export function useFetchNow() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () =>
+    mutationFn: (path: SourcePath) =>
       bodyOf(client.POST('/partners/{partner_name}/sources/{source_name}/fetch', { params: { path } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['fetches', ...keyOf(path)] }),
+    onSuccess: (_, path) => queries.invalidateQueries({ queryKey: ['fetches', ...keyOf(path)] }),
   });
 }
 

@@ -159,14 +159,14 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
   const change = (column: Column, changes: Partial<ColumnDraft>) => {
     const draft = { ...drafts[column], ...changes };
     setDrafts({ ...drafts, [column]: draft });
-    onChange(withSource(definition, column, columnSourceOf(draft, definition.columns[column])));
+    onChange(withSource(definition, column, columnSourceOf(draft)));
   };
   return (
     <Card title={texts.formats.columns}>
       <fieldset className="mapping">
         <legend>{texts.formats.columnsLead}</legend>
         {columns.map((column) => {
-          const { kind, argument } = drafts[column];
+          const { kind, argument, between } = drafts[column];
           const field = texts.fields[column]!;
           const fault = Object.keys(faults).find((pointer) => pointer.startsWith(`/columns/${column}`));
           return (
@@ -185,6 +185,13 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
                   spellCheck="false"
                   value={argument}
                   onChange={(text) => change(column, { argument: text })}
+                />
+              )}
+              {kind === 'join' && (
+                <Field
+                  label={texts.formats.between(field)}
+                  value={between}
+                  onChange={(text) => change(column, { between: text })}
                 />
               )}
             </div>

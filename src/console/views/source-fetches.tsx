@@ -47,7 +47,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
   if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (!list.data) return <Loading />;
   const fetches = list.data.pages.flatMap(({ items }) => items);
-  const { number, when, why, outcome, http, attempts, feed } = texts.fetches;
+  const { number, why, outcome, http, attempts, feed } = texts.fetches;
   return (
     <Card title={texts.fetches.title}>
       {fetches.length === 0 ? (
@@ -56,8 +56,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
         <Table
           label={texts.fetches.title}
           columns={[
-            { title: number },
-            ...[when, why, outcome, feed].map((title) => ({ title })),
+            ...[number, outcome, feed, why].map((title) => ({ title })),
             ...[http, attempts].map((title) => ({ title, isNumber: true })),
           ]}
         >
@@ -75,12 +74,10 @@ function FetchRow({ fetch }: { fetch: Fetch }) {
   const { feed_id, slot_at } = fetch;
   return (
     <tr>
-      <th scope="row">{fetch.fetch}</th>
-      <td>{time(fetch.finished_at ?? fetch.started_at ?? fetch.requested_at)}</td>
-      <td>
-        {slot_at ? texts.fetches.scheduled : texts.fetches.requested}
-        <div className="muted">{slot_at ? time(slot_at) : <Value>{fetch.requested_by}</Value>}</div>
-      </td>
+      <th scope="row">
+        {fetch.fetch}
+        <div className="muted">{time(fetch.finished_at ?? fetch.started_at ?? fetch.requested_at)}</div>
+      </th>
       <td className="outcome">
         <FetchStatus fetch={fetch} />
         <div className="muted">
@@ -92,14 +89,16 @@ function FetchRow({ fetch }: { fetch: Fetch }) {
           <>
             <Link href={`/feeds/${feed_id}/run`}>{feed_id}</Link>
             <div>
-              <Link className="small" href={`/feeds/${feed_id}/runs`}>
-                {texts.fetches.runs(feed_id)}
-              </Link>
+              <Link href={`/feeds/${feed_id}/runs`}>{texts.fetches.runs(feed_id)}</Link>
             </div>
           </>
         ) : (
           texts.none
         )}
+      </td>
+      <td>
+        {slot_at ? texts.fetches.scheduled : texts.fetches.requested}
+        <div className="muted">{slot_at ? time(slot_at) : <Value>{fetch.requested_by}</Value>}</div>
       </td>
       <td className="number">{fetch.http_status ?? texts.none}</td>
       <td className="number">{count(fetch.attempts)}</td>

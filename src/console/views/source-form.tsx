@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
-import { bodyOf, client, type Schemas } from '../api';
+import type { Schemas } from '../api';
 import { useFilters } from '../data/address';
 import { fetchFormats } from '../data/formats';
 import { usePartners } from '../data/queries';
 import { definitionOf, draftOf, faultsByPointer, pathOf, type SourceDraft } from '../data/source-draft';
-import { sourceAddress, useSaveSource, useSource, type SourcePath } from '../data/sources';
+import { sourceAddress, useFetchNow, useSaveSource, useSource, type SourcePath } from '../data/sources';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
 import { Failure } from '../parts/failure';
@@ -57,22 +57,19 @@ function SourceForm({ partner, known, source }: Options) {
   const [, navigate] = useLocation();
   const [read] = useFilters();
   const [draft, setDraft] = useState(() => withWishes(draftOf(partner, source), read));
-  const [fetchFailure, setFetchFailure] = useState<Error>();
   const change = (changes: Partial<SourceDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const stored = source?.definition;
 
-  const test = async (saved: Schemas['Source']) => {
-    const { partner_name, source_name } = saved;
-    const path = { partner_name, source_name };
-    await bodyOf(client.POST('/partners/{partner_name}/sources/{source_name}/fetch', { params: { path } }));
+  const fetchNow = useFetchNow();
+  const test = (saved: Schemas['Source']) => {
     const [run, enabled] = [draft.run, draft.isEnabled].map((isWished) => (isWished ? 'yes' : 'no'));
-    navigate(`${sourceAddress(saved, 'test')}?run=${run}&enabled=${enabled}`);
+    const address = `${sourceAddress(saved, 'test')}?run=${run}&enabled=${enabled}`;
+    fetchNow.mutate(pathOf(draft), { onSuccess: () => navigate(address) });
   };
   const save = useSaveSource();
   const faults = faultsByPointer(save.error);
   const isIncomplete = !draft.partner.trim() || !draft.name.trim() || !draft.url.trim();
   const send = (isTest: boolean) => {
-    setFetchFailure(undefined);
     const definition = definitionOf(draft, stored);
     // A test stores the file, and loads nothing.
     const tested = { ...definition, run: false, enabled: false };
@@ -80,7 +77,7 @@ function SourceForm({ partner, known, source }: Options) {
       { path: pathOf(draft), definition: isTest ? tested : definition },
       {
         onSuccess(saved) {
-          if (isTest) test(saved).catch(setFetchFailure);
+          if (isTest) test(saved);
           else navigate(sourceAddress(saved));
         },
       },
@@ -97,15 +94,17 @@ function SourceForm({ partner, known, source }: Options) {
     >
       <Card title={texts.sources.where}>
         {!source && <Owner draft={draft} known={known} onChange={change} />}
-        <Field
-          label={texts.sources.url}
-          hint={texts.sources.urlHint}
-          error={faults['/url']}
-          type="url"
-          spellCheck="false"
-          value={draft.url}
-          onChange={(url) => change({ url })}
-        />
+        <div className="pair">
+          <Field
+            label={texts.sources.url}
+            hint={texts.sources.urlHint}
+            error={faults['/url']}
+            type="url"
+            spellCheck="false"
+            value={draft.url}
+            onChange={(url) => change({ url })}
+          />
+        </div>
         <SecretFields draft={draft} stored={stored} faults={faults} onChange={change} />
       </Card>
       <Card title={texts.sources.how}>
@@ -122,8 +121,8 @@ function SourceForm({ partner, known, source }: Options) {
       </Card>
       <Card>
         {save.error && <Failure error={save.error} />}
-        {fetchFailure && <Failure error={fetchFailure} />}
-        {isIncomplete && <p className="field-error">{texts.sources.incomplete}</p>}
+        {fetchNow.error && <Failure error={fetchNow.error} />}
+        {isIncomplete && <p className="muted">{texts.sources.incomplete}</p>}
         <p className="muted">{texts.sources.testLead}</p>
         <div className="actions">
           <Action kind="primary" isDisabled={isIncomplete || save.isPending} onPress={() => send(true)}>

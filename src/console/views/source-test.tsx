@@ -22,7 +22,7 @@ import { FetchOutcome } from './source-fetches';
 export function SourceTestView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   const last = useLastFetch(path);
-  const fetchNow = useFetchNow(path);
+  const fetchNow = useFetchNow();
   const error = source.error ?? last.error ?? fetchNow.error;
   const feedId = !isInProgress(last.data) && last.data?.feed_id;
   return (
@@ -35,11 +35,11 @@ export function SourceTestView({ path }: { path: SourcePath }) {
       }
     >
       {error && <Failure error={error} retry={() => void source.refetch()} />}
-      {last.data && <Outcome path={path} fetch={last.data} onRepeat={() => fetchNow.mutate()} />}
+      {last.data && <Outcome path={path} fetch={last.data} onRepeat={() => fetchNow.mutate(path)} />}
       {last.data === null && (
         <Card>
           <p>{texts.fetches.none}</p>
-          <Action kind="primary" onPress={() => fetchNow.mutate()}>
+          <Action kind="primary" onPress={() => fetchNow.mutate(path)}>
             {texts.sources.fetchNow}
           </Action>
         </Card>

@@ -29,7 +29,7 @@ export function SourceView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   const last = useLastFetch(path);
   const [isAsked, setAsked] = useState(false);
-  const fetchNow = useFetchNow(path);
+  const fetchNow = useFetchNow();
   const isFetching = fetchNow.isPending || last.data?.status === 'running';
   return (
     <Page
@@ -37,7 +37,7 @@ export function SourceView({ path }: { path: SourcePath }) {
       actions={
         source.data && (
           <>
-            <Action kind="primary" isDisabled={isFetching} onPress={() => fetchNow.mutate()}>
+            <Action kind="primary" isDisabled={isFetching} onPress={() => fetchNow.mutate(path)}>
               {isFetching ? texts.fetches.statuses.running : texts.sources.fetchNow}
             </Action>
             <Link className="button" href={sourceAddress(path, 'edit')}>

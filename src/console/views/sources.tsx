@@ -47,7 +47,7 @@ export function SourceList({ partner, isOfPartner }: { partner: string; isOfPart
   const sources = list.data.pages.flatMap(({ items }) => items);
   if (sources.length === 0) return <NoSource partner={partner} />;
   const { name, partner: owner, state, last, next } = texts.sources;
-  const titles = [name, ...(isOfPartner ? [] : [owner]), state, last, next];
+  const titles = [name, state, last, next, ...(isOfPartner ? [] : [owner])];
   return (
     <>
       <Table label={texts.sources.title} columns={titles.map((title) => ({ title }))}>
@@ -79,7 +79,7 @@ function NoSource({ partner }: { partner: string }) {
 function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPartner?: boolean }) {
   const { partner_name, source_name, definition, state, next_fetch_at } = source;
   const last = useLastFetch({ partner_name, source_name });
-  const cron = definition.schedule?.cron;
+  const isScheduled = definition.enabled && definition.schedule;
   return (
     <tr>
       <th scope="row">
@@ -88,13 +88,6 @@ function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPar
           <Value>{definition.url}</Value>
         </div>
       </th>
-      {!isOfPartner && (
-        <td>
-          <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
-            <Value>{partner_name}</Value>
-          </Link>
-        </td>
-      )}
       <td>
         <SourceState state={state} />
       </td>
@@ -102,16 +95,23 @@ function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPar
         {last.data ? (
           <>
             <FetchStatus fetch={last.data} />
-            <div className="muted">{time(last.data.finished_at ?? last.data.requested_at)}</div>
+            <div className="muted whole">{time(last.data.finished_at ?? last.data.requested_at)}</div>
           </>
         ) : (
           last.data === null && <span className="muted">{texts.partners.never}</span>
         )}
       </td>
       <td>
-        {definition.enabled && next_fetch_at ? time(next_fetch_at) : texts.sources.onRequest}
-        {cron && <div className="muted">{wordsOf(cron)}</div>}
+        <span className="whole">{isScheduled ? time(next_fetch_at) : texts.sources.onRequest}</span>
+        {isScheduled && <div className="muted">{wordsOf(definition.schedule!.cron)}</div>}
       </td>
+      {!isOfPartner && (
+        <td>
+          <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
+            <Value>{partner_name}</Value>
+          </Link>
+        </td>
+      )}
     </tr>
   );
 }

@@ -41,7 +41,9 @@ async function openConsole(path: string, options?: BrowserContextOptions): Promi
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
 const field = (page: Page, name: string) => page.getByLabel(name, { exact: true });
-const historyOf = (page: Page) => page.getByRole('region', { name: 'History of fetches' }).locator('tbody tr');
+const choice = (page: Page, name: string) => page.getByRole('combobox', { name, exact: true });
+const historyOf = (page: Page) =>
+  page.getByRole('region', { name: 'History of fetches' }).locator('tbody tr');
 
 /** Looks at the page as it is: rules of accessibility, and nothing wider than the screen. */
 async function faultsOf(page: Page): Promise<unknown[]> {
@@ -56,7 +58,7 @@ async function describeSource(page: Page, name: string, url: string): Promise<vo
   await field(page, 'Name of the source').fill(name);
   await field(page, 'Address of the file').fill(url);
   await page.locator('option[value=artikel]').waitFor({ state: 'attached' });
-  await field(page, 'Format').selectOption('artikel');
+  await choice(page, 'Format').selectOption('artikel');
 }
 
 describe('a source', () => {
@@ -67,7 +69,7 @@ describe('a source', () => {
 
     // The schedule is said in words, with its next times in the reader's time zone.
     await describeSource(page, 'daily-export', `${server.url}/export.csv`);
-    await field(page, 'How often').selectOption('Monday to Friday');
+    await choice(page, 'How often').selectOption('Monday to Friday');
     await page.getByText('Monday through Friday').waitFor();
     expect(await page.locator('.times li').count()).toBe(5);
     await field(page, 'Minute, hour, day, month, day of the week').fill('every day');
@@ -145,7 +147,11 @@ describe('a source', () => {
 
   it('keeps stored secrets, and says when a new address loses them', async () => {
     const headers = { 'x-feed-token': 'secret' };
-    await putSource(service.api, partner, 'secret', { url: `${server.url}/a.csv`, headers });
+    await putSource(service.api, partner, 'secret', {
+      url: `${server.url}/a.csv`,
+      format: 'artikel',
+      headers,
+    });
     const address = `/partners/${encodeURIComponent(partner)}/sources/secret/edit`;
     const { page } = await openConsole(address);
     await page.getByText('Stored. It stays unless you enter another.').waitFor();
@@ -157,7 +163,7 @@ describe('a source', () => {
     await page.getByText('stored secrets are dropped').waitFor({ state: 'detached' });
     await button(page, 'Save').click();
     await button(page, 'Fetch now').click();
-    await historyOf(page).first().getByText('FD').first().waitFor();
+    await historyOf(page).first().getByText('New feed').waitFor();
     expect(server.requests[0]!.headers['x-feed-token']).toBe('secret');
     expect(server.requests[0]!.url).toBe('/b.csv');
   });
@@ -217,11 +223,12 @@ describe("a partner's formats", () => {
 
     await rows.nth(1).getByRole('link', { name: 'default' }).click();
     await field(page, 'Name in the file: SKU').fill('Artikelnr | Nummer');
-    await field(page, 'Encoding').selectOption('windows-1252');
-    await field(page, 'Brand').selectOption('Several columns, joined');
+    await choice(page, 'Encoding').selectOption('windows-1252');
+    await choice(page, 'Brand').selectOption('Several columns, joined');
     await button(page, 'Save the format').click();
     await page.getByRole('alert').waitFor();
     await field(page, 'Names in the file, joined: Brand').fill('Marke|Linie');
+    await field(page, 'Put between them: Brand').fill(' / ');
     await button(page, 'Save the format').click();
     await page.getByText('The format is saved.').waitFor();
     expect(await faultsOf(page)).toEqual([]);
@@ -232,7 +239,7 @@ describe("a partner's formats", () => {
       columns: {
         ...format.columns,
         sku: { from: ['Artikelnr', 'Nummer'] },
-        brand: { join: ['Marke', 'Linie'] },
+        brand: { join: ['Marke', 'Linie'], with: ' / ' },
       },
     });
 
