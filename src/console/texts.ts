@@ -380,7 +380,8 @@ export const texts = {
     mode: 'Mode',
     percent: 'May withdraw',
     percentField: 'Products that a run may withdraw, in percent',
-    percentHint: 'Of the active products of the collection. Empty: the usual limit of 20 percent.',
+    percentHint:
+      'Of the active products of the collection. Empty: the usual limit, 20 percent or 10 products.',
     usualLimit: 'The usual limit',
     collectionHint: 'The part of the catalog that the file describes. Most partners have only main.',
     after: 'After a fetch',

@@ -24,7 +24,9 @@ export function FormatList({ partner }: { partner: string }) {
   if (formats.length === 0)
     return (
       <div className="empty">
-        <h3>{texts.formats.none}</h3>
+        <p>
+          <strong>{texts.formats.none}</strong>
+        </p>
         <p>{texts.formats.noneLead}</p>
         <Link className="button" href={`/send?partner=${encodeURIComponent(partner)}`}>
           {texts.send.title}

@@ -190,37 +190,41 @@ function LoadFields({ draft, faults, onChange }: PartOptions & { faults: Record<
   return (
     <>
       {formats.error && <Failure error={formats.error} retry={() => void formats.refetch()} />}
-      <Choice
-        label={texts.sources.format}
-        value={draft.format}
-        options={offered}
-        onChange={(format) => onChange({ format })}
-      />
-      {faults['/format'] && <p className="field-error">{faults['/format']}</p>}
-      <Choice
-        label={texts.check.mode}
-        value={draft.mode}
-        options={Object.entries(texts.check.modes)}
-        onChange={(mode) => onChange({ mode: mode as SourceDraft['mode'] })}
-      />
-      {draft.mode === 'replace' && (
-        <Field
-          label={texts.sources.percentField}
-          hint={texts.sources.percentHint}
-          error={faults['/max_withdrawn_percent']}
-          inputMode="decimal"
-          value={draft.percent}
-          onChange={(percent) => onChange({ percent })}
+      <div className="pair">
+        <Choice
+          label={texts.sources.format}
+          value={draft.format}
+          options={offered}
+          onChange={(format) => onChange({ format })}
         />
-      )}
-      <Field
-        label={texts.feed.collection}
-        hint={texts.sources.collectionHint}
-        error={faults['/collection']}
-        spellCheck="false"
-        value={draft.collection}
-        onChange={(collection) => onChange({ collection })}
-      />
+        <Choice
+          label={texts.check.mode}
+          value={draft.mode}
+          options={Object.entries(texts.check.modes)}
+          onChange={(mode) => onChange({ mode: mode as SourceDraft['mode'] })}
+        />
+      </div>
+      {faults['/format'] && <p className="field-error">{faults['/format']}</p>}
+      <div className="pair">
+        {draft.mode === 'replace' && (
+          <Field
+            label={texts.sources.percentField}
+            hint={texts.sources.percentHint}
+            error={faults['/max_withdrawn_percent']}
+            inputMode="decimal"
+            value={draft.percent}
+            onChange={(percent) => onChange({ percent })}
+          />
+        )}
+        <Field
+          label={texts.feed.collection}
+          hint={texts.sources.collectionHint}
+          error={faults['/collection']}
+          spellCheck="false"
+          value={draft.collection}
+          onChange={(collection) => onChange({ collection })}
+        />
+      </div>
       <Check
         label={texts.sources.run}
         hint={texts.sources.runHint}

@@ -30,28 +30,30 @@ export function ScheduleFields({ draft, faults, onChange }: Options) {
       />
       {isScheduled && (
         <>
-          <Choice
-            label={texts.schedule.often}
-            value={isPreset ? cron : ''}
-            options={[...texts.schedule.presets, ['', texts.schedule.own]]}
-            onChange={(preset) => preset && onChange({ cron: preset })}
-          />
-          <Field
-            label={texts.schedule.cron}
-            hint={texts.schedule.cronHint}
-            error={faults['/schedule/cron']}
-            spellCheck="false"
-            value={cron}
-            onChange={(value) => onChange({ cron: value })}
-          />
-          <Field
-            label={texts.schedule.zone}
-            hint={texts.schedule.zoneHint}
-            error={faults['/schedule/time_zone']}
-            suggestions={timeZones}
-            value={timeZone}
-            onChange={(value) => onChange({ timeZone: value })}
-          />
+          <div className="pair">
+            <Choice
+              label={texts.schedule.often}
+              value={isPreset ? cron : ''}
+              options={[...texts.schedule.presets, ['', texts.schedule.own]]}
+              onChange={(preset) => preset && onChange({ cron: preset })}
+            />
+            <Field
+              label={texts.schedule.cron}
+              hint={texts.schedule.cronHint}
+              error={faults['/schedule/cron']}
+              spellCheck="false"
+              value={cron}
+              onChange={(value) => onChange({ cron: value })}
+            />
+            <Field
+              label={texts.schedule.zone}
+              hint={texts.schedule.zoneHint}
+              error={faults['/schedule/time_zone']}
+              suggestions={timeZones}
+              value={timeZone}
+              onChange={(value) => onChange({ timeZone: value })}
+            />
+          </div>
           <div className="preview" aria-live="polite">
             <p>
               <strong>{wordsOf(cron) ?? texts.schedule.unreadable}</strong>

@@ -67,7 +67,9 @@ export function SourceList({ partner, isOfPartner }: { partner: string; isOfPart
 function NoSource({ partner }: { partner: string }) {
   return (
     <div className="empty">
-      <h3>{partner ? texts.sources.noneOfPartner : texts.sources.none}</h3>
+      <p>
+        <strong>{partner ? texts.sources.noneOfPartner : texts.sources.none}</strong>
+      </p>
       <p>{texts.sources.noneLead}</p>
       <Link className="button" href={`/sources/new${partner && `?partner=${encodeURIComponent(partner)}`}`}>
         {texts.sources.add}
