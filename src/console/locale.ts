@@ -5,11 +5,27 @@ const counts = new Intl.NumberFormat(locale);
 const percents = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
 const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
 
+const slots = new Intl.DateTimeFormat(locale, {
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+  hour: 'numeric',
+  minute: '2-digit',
+  timeZoneName: 'short',
+});
+
+export const readerTimeZone = times.resolvedOptions().timeZone;
+/** Whether the reader's hours are those of AM and PM. */
+export const isTwelveHours = times.resolvedOptions().hour12 ?? false;
+
 export const count = (value: number) => counts.format(value);
 /** @param share - 0 to 1 */
 export const percent = (share: number) => percents.format(share);
 /** @param instant - ISO 8601 */
 export const time = (instant: string | null | undefined) => (instant ? times.format(new Date(instant)) : '–');
+
+/** Names a time of a schedule, with its day of the week, in the reader's time zone. */
+export const slot = (instant: Date) => slots.format(instant);
 
 /** Formats an amount of money; without a currency, a number. */
 export function amount(value: number | string, currency: string | null | undefined): string {

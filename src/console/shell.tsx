@@ -11,6 +11,7 @@ import { CatalogView } from './views/catalog';
 import { CheckView } from './views/check';
 import { FeedView } from './views/feed';
 import { FeedsView } from './views/feeds';
+import { FormatView } from './views/format';
 import { HomeView } from './views/home';
 import { OrdersView } from './views/orders';
 import { PartnerView, PartnersView } from './views/partners';
@@ -18,12 +19,17 @@ import { ProductView } from './views/product';
 import { SalesView } from './views/sales';
 import { SendView } from './views/send';
 import { SignInView } from './views/sign-in';
+import { SourceView } from './views/source';
+import { EditSourceView, NewSourceView } from './views/source-form';
+import { SourceTestView } from './views/source-test';
+import { SourcesView } from './views/sources';
 
 const links = [
   ['/', texts.nav.home],
   ['/send', texts.nav.send],
   ['/feeds', texts.nav.feeds],
   ['/partners', texts.nav.partners],
+  ['/sources', texts.nav.sources],
   ['/catalog', texts.nav.catalog],
   ['/orders', texts.nav.orders],
   ['/sales', texts.nav.sales],
@@ -52,7 +58,9 @@ export function Shell() {
 
 function Header() {
   const [path] = useLocation();
-  const isCurrent = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
+  // Sources are below partners, as in the API.
+  const place = path.replace(/^\/partners\/[^/]+(?=\/sources\/)/, '');
+  const isCurrent = (to: string) => (to === '/' ? path === '/' : place === to || place.startsWith(`${to}/`));
   return (
     <header className="bar">
       <Link href="/" className="brand">
@@ -92,6 +100,14 @@ function Views() {
       </Route>
       <Route path="/partners" component={PartnersView} />
       <Route path="/partners/:name">{({ name }) => <PartnerView name={decodeURIComponent(name)} />}</Route>
+      <Route path="/partners/:name/formats/:format">
+        {({ name, format }) => <FormatView partner={decodeURIComponent(name)} name={format} />}
+      </Route>
+      <Route path="/sources" component={SourcesView} />
+      <Route path="/sources/new" component={NewSourceView} />
+      <Route<{ name: string; source: string; view?: string }> path="/partners/:name/sources/:source/:view?">
+        {({ name, source, view }) => <SourceRoute partner={name} source={source} view={view} />}
+      </Route>
       <Route path="/catalog" component={CatalogView} />
       <Route path="/products/:productId">{({ productId }) => <ProductView productId={productId} />}</Route>
       <Route path="/orders" component={OrdersView} />
@@ -106,4 +122,10 @@ function Views() {
       </Route>
     </Switch>
   );
+}
+
+function SourceRoute({ partner, source, view }: { partner: string; source: string; view?: string }) {
+  const path = { partner_name: decodeURIComponent(partner), source_name: source };
+  const View = view === 'edit' ? EditSourceView : view === 'test' ? SourceTestView : SourceView;
+  return <View path={path} />;
 }

@@ -49,7 +49,7 @@ export const runJob = (jobId: string, query: { max_withdrawn?: number; allow_old
   );
 
 /** Makes a form whose file comes last, as the service demands. */
-function formOf(fields: Record<string, string>, file: File): FormData {
+export function formOf(fields: Record<string, string>, file: File): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   form.append('file', file, file.name);

@@ -15,6 +15,8 @@ import { Trend } from '../parts/trend';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { FeedList } from './feeds';
+import { FormatList } from './formats';
+import { SourceList } from './sources';
 
 export function PartnersView() {
   const [read, write] = useFilters();
@@ -140,6 +142,19 @@ export function PartnerView({ name }: { name: string }) {
       )}
       <Card title={texts.feeds.title}>
         <FeedList partner={name} />
+      </Card>
+      <Card
+        title={texts.sources.title}
+        actions={
+          <Link className="button" href={`/sources/new?partner=${encoded}`}>
+            {texts.sources.add}
+          </Link>
+        }
+      >
+        <SourceList partner={name} isOfPartner />
+      </Card>
+      <Card title={texts.formats.title}>
+        <FormatList partner={name} />
       </Card>
     </Page>
   );

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { openPage, startBrowser } from '../../support/browser';
+import { putSource } from '../../support/fetched';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;
@@ -9,6 +10,8 @@ beforeAll(async () => {
   service = await startTestService();
   await service.api.loadFeed('sku,product_name\nA-1,Mine\n', 'Bound');
   await service.api.loadFeed('sku,product_name\nB-1,Theirs\n', 'Other');
+  for (const partner of ['Bound', 'Other'])
+    await putSource(service.api, partner, 'export', { url: 'https://feeds.example/a.csv', enabled: false });
 });
 
 async function openWith(key: string, path: string): Promise<Page> {
@@ -35,6 +38,17 @@ describe('the console with the key of a partner', () => {
     await page.waitForFunction(`document.querySelector('.field input').value === 'Bound'`);
     expect(await field.inputValue()).toBe('Bound');
   });
+
+  it('shows the sources of this partner only, and enters its name into a new one', async () => {
+    const { key } = await withStoredKey(service, 'Bound', 'sources');
+    const page = await openWith(key!, '/sources');
+    await page.getByRole('link', { name: 'export' }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+
+    await page.getByRole('link', { name: 'Add a source' }).click();
+    await page.getByLabel('Name of the source').waitFor();
+    expect(await page.getByLabel('Partner', { exact: true }).inputValue()).toBe('Bound');
+  });
 });
 
 describe('the console with a read-only key', () => {
@@ -48,5 +62,18 @@ describe('the console with a read-only key', () => {
     const alert = page.getByRole('alert');
     await alert.getByText('This API key is read-only.').waitFor();
     await alert.getByText('Your key may look, but not change anything').waitFor();
+  });
+
+  it('shows a source, and says why it is neither fetched nor deleted', async () => {
+    const { key } = await withStoredKey(service, null, 'looker', { is_read_only: true });
+    const page = await openWith(key!, '/partners/Other/sources/export');
+    await page.getByText('This source has not been fetched.').waitFor();
+    await page.getByRole('button', { name: 'Fetch now' }).click();
+    await page.getByRole('alert').getByText('This API key is read-only.').waitFor();
+
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('alert').getByText('Your key may look, but not change anything').waitFor();
   });
 });

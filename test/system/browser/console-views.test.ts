@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { accessibilityViolations, openPage, startBrowser } from '../../support/browser';
+import { fetchNow, putSource, startFeedServer } from '../../support/fetched';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 const header = 'sku,product_name,brand,category,price,currency,availability\n';
@@ -9,7 +10,7 @@ let feedId: string;
 let productId: string;
 beforeAll(async () => {
   browser = await startBrowser();
-  service = await startUsedService();
+  service = await startUsedService({ SOURCE_PRIVATE_ADDRESSES: 'on' });
   const rows = 'T-1,Tent,North,Tents,189.90,EUR,in stock\nL-1,Lamp,North,Lamps,x,EUR,in stock\n';
   await service.api.loadFeed(`${header}${rows.replace('189.90', '199.90')}`, 'Views');
   ({ feedId } = await service.api.loadFeed(
@@ -22,7 +23,29 @@ beforeAll(async () => {
     partner_name: 'Views',
     items: [{ product_id: productId, quantity: 2 }],
   });
+  await fetchSources();
 });
+
+/** Fetches one source that is tested, and one that is failing. */
+async function fetchSources(): Promise<void> {
+  const feeds = await startFeedServer((request, response) => {
+    response.statusCode = request.url === '/export.csv' ? 200 : 404;
+    response.end(`${header}T-1,Tent,North,Tents,x,EUR,in stock\nM-1,Mat,South,Mats,60,EUR,in stock\n`);
+  });
+  const columns = { sku: { from: ['sku'] }, product_name: { join: ['brand', 'product_name'], with: ' ' } };
+  await service.api.put('/partners/Views/formats/joined', { columns, null_values: ['-'] });
+  const tested = { url: `${feeds.url}/export.csv`, run: false, enabled: false };
+  await putSource(service.api, 'Views', 'tested', tested);
+  await putSource(service.api, 'Views', 'failing', {
+    url: `${feeds.url}/gone.csv`,
+    format: 'joined',
+    mode: 'replace',
+    schedule: { cron: '30 5 * * mon-fri', time_zone: 'Europe/Berlin' },
+    headers: { 'x-feed-token': 'secret' },
+  });
+  await fetchNow(service.api, 'Views', 'tested');
+  for (let attempts = 0; attempts < 5; attempts++) await fetchNow(service.api, 'Views', 'failing');
+}
 
 async function openViews(colorScheme: 'light' | 'dark', width: number): Promise<Page> {
   const { page } = await openPage(browser, { colorScheme, viewport: { width, height: 900 } });
@@ -45,6 +68,15 @@ const views = (): [path: string, shown: string][] => [
   [`/feeds/${feedId}/runs/1`, '.badge.update'],
   ['/partners', '.trend'],
   ['/partners/Views', '.chart canvas'],
+  ['/sources', 'tbody .badge.bad'],
+  ['/sources?partner=Unknown', '.empty'],
+  ['/sources/new', '.times li'],
+  ['/partners/Views/sources/failing', '.outcome .badge.bad'],
+  ['/partners/Views/sources/failing/edit', '.times li'],
+  ['/partners/Views/sources/failing/test', '[role=alert]'],
+  ['/partners/Views/sources/tested/test', '[role=region] tbody tr'],
+  ['/partners/Views/sources/unknown', '[role=alert]'],
+  ['/partners/Views/formats/joined', 'details'],
   ['/catalog', '.facet'],
   ['/catalog?q=tent&partner=Views', 'tbody tr'],
   [`/products/${productId}`, '.time-line li'],

@@ -1,0 +1,63 @@
+import type { Column, Definition } from './mapping';
+
+type Source = NonNullable<Definition['columns'][Column]>;
+
+/** Where the values of a column come from: a kind, and its argument as text. */
+export interface ColumnDraft {
+  kind: '' | 'from' | 'position' | 'value' | 'join';
+  argument: string;
+  /** What joined cells are separated with. */
+  between: string;
+}
+
+const separator = '|';
+
+export function columnDraftOf(source: Source | undefined): ColumnDraft {
+  const between = source?.with ?? ' ';
+  if (!source) return { kind: '', argument: '', between };
+  if (source.value !== undefined) return { kind: 'value', argument: source.value, between };
+  if (source.position !== undefined) return { kind: 'position', argument: String(source.position), between };
+  if (source.join) return { kind: 'join', argument: source.join.join(` ${separator} `), between };
+  return { kind: 'from', argument: (source.from ?? []).join(` ${separator} `), between };
+}
+
+/** The inverse of `columnDraftOf`. */
+export function columnSourceOf({ kind, argument, between }: ColumnDraft): Source | undefined {
+  const names = argument
+    .split(separator)
+    .map((name) => name.trim())
+    .filter(Boolean);
+  if (kind === 'from') return { from: names };
+  if (kind === 'join') return { join: names, with: between };
+  if (kind === 'value') return { value: argument };
+  if (kind === 'position') return { position: Number(argument) };
+  return undefined;
+}
+
+/** Whether the text of a draft says the same as the source: a name can contain what separates names. */
+export const isEditable = ({ from = [], join = [] }: Source = {}) =>
+  ![...from, ...join].some((name) => name.includes(separator));
+
+export const encodings: NonNullable<Definition['encoding']>[] = [
+  'utf-8',
+  'utf-16le',
+  'utf-16be',
+  'windows-1250',
+  'windows-1251',
+  'windows-1252',
+  'windows-1254',
+  'iso-8859-1',
+  'iso-8859-2',
+  'iso-8859-15',
+  'shift_jis',
+  'euc-jp',
+  'euc-kr',
+  'gb18030',
+  'big5',
+];
+
+const shownMembers = ['delimiter', 'encoding', 'skip_lines', 'header', 'decimal_separator', 'columns'];
+
+/** Returns the members of a definition that the form does not show. */
+export const otherMembers = (definition: Definition) =>
+  Object.fromEntries(Object.entries(definition).filter(([name]) => !shownMembers.includes(name)));

@@ -1,0 +1,37 @@
+import cronstrue from 'cronstrue';
+import { Cron } from 'croner';
+import { isTwelveHours } from '../locale';
+
+interface Schedule {
+  /** Five fields. */
+  cron: string;
+  time_zone: string;
+}
+
+/** Says a schedule in words; undefined where the words or the times are not known: the service says why. */
+export function wordsOf(cron: string): string | undefined {
+  if (cron.trim().split(/\s+/).length !== 5) return undefined;
+  try {
+    return cronstrue.toString(cron, { use24HourTimeFormat: !isTwelveHours });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lists the next times of a schedule; empty where it cannot be read. */
+export function nextTimes({ cron, time_zone: timeZone }: Schedule, howMany: number): Date[] {
+  try {
+    const local = new Intl.DateTimeFormat('en', { timeZone, dateStyle: 'short', timeStyle: 'short' });
+    const times = new Cron(cron, { mode: '5-part', timezone: timeZone, paused: true }).nextRuns(2 * howMany);
+    // Of a local time that occurs twice, the service takes the first.
+    const once = times.filter(
+      (at, index) => index === 0 || local.format(at) !== local.format(times[index - 1]),
+    );
+    return once.slice(0, howMany);
+  } catch {
+    return [];
+  }
+}
+
+/** The time zones that the browser knows. */
+export const timeZones = ['UTC', ...Intl.supportedValuesOf('timeZone')];

@@ -1,0 +1,93 @@
+import { RequestError, type Schemas } from '../api';
+import { readerTimeZone } from '../locale';
+import type { SourcePath } from './sources';
+
+/** What the service shows in place of a secret; sent back, it keeps the stored one. */
+export const mask = '********';
+
+/** A source as the fields of its form. */
+export interface SourceDraft {
+  partner: string;
+  name: string;
+  url: string;
+  /** Empty: the partner's default one. */
+  format: string;
+  mode: Schemas['LoadMode'];
+  collection: string;
+  /** Empty: the usual limit. */
+  percent: string;
+  run: boolean;
+  isScheduled: boolean;
+  cron: string;
+  timeZone: string;
+  headers: { name: string; value: string }[];
+  /** Empty: no authentication. */
+  username: string;
+  password: string;
+  isEnabled: boolean;
+}
+
+export function draftOf(partner: string, source?: Schemas['Source']): SourceDraft {
+  const { definition } = source ?? {};
+  const { schedule, basic_auth: auth } = definition ?? {};
+  return {
+    partner,
+    name: source?.source_name ?? '',
+    url: definition?.url ?? '',
+    format: definition?.format ?? '',
+    mode: definition?.mode ?? 'upsert',
+    collection: definition?.collection ?? 'main',
+    percent: definition?.max_withdrawn_percent?.toString() ?? '',
+    run: definition?.run ?? true,
+    isScheduled: source === undefined || Boolean(schedule),
+    cron: schedule?.cron ?? '30 5 * * *',
+    timeZone: schedule?.time_zone ?? readerTimeZone,
+    headers: Object.entries(definition?.headers ?? {}).map(([name, value]) => ({ name, value })),
+    username: auth?.username ?? '',
+    password: auth?.password ?? '',
+    isEnabled: definition?.enabled ?? true,
+  };
+}
+
+export const pathOf = ({ partner, name }: SourceDraft): SourcePath => ({
+  partner_name: partner.trim(),
+  source_name: name.trim(),
+});
+
+/** Returns the definition that the form describes. @param stored - members that the form does not have stay as they are */
+export function definitionOf(
+  draft: SourceDraft,
+  stored?: Schemas['SourceDefinition'],
+): Schemas['SourceDefinition'] {
+  const { mode, percent, run, cron, timeZone, username, password } = draft;
+  const headers = draft.headers.filter(({ name }) => name.trim() !== '');
+  return {
+    ...stored,
+    url: draft.url.trim(),
+    format: draft.format || null,
+    mode,
+    collection: draft.collection.trim() || 'main',
+    max_withdrawn_percent: mode === 'replace' && percent.trim() !== '' ? Number(percent) : null,
+    run,
+    schedule: draft.isScheduled ? { cron: cron.trim(), time_zone: timeZone.trim() } : null,
+    headers: Object.fromEntries(headers.map(({ name, value }) => [name.trim(), value])),
+    basic_auth: username ? { username, password } : null,
+    enabled: draft.isEnabled,
+  };
+}
+
+/** Whether stored secrets are lost: they belong to the origin of the address, which has changed. */
+export function losesSecrets(draft: SourceDraft, stored?: Schemas['SourceDefinition']): boolean {
+  const isKept = draft.password === mask || draft.headers.some(({ value }) => value === mask);
+  return isKept && stored !== undefined && originOf(draft.url) !== originOf(stored.url);
+}
+
+const originOf = (url: string) => (URL.canParse(url) ? new URL(url).origin : url);
+
+/** Returns the faults that a refusal names, by the pointers of their places in the definition: `/schedule/cron`. */
+export function faultsByPointer(error: Error | null): Record<string, string> {
+  if (!(error instanceof RequestError)) return {};
+  const { detail } = error.body as { detail?: { pointer?: string; msg?: string }[] | string };
+  if (!Array.isArray(detail)) return {};
+  return Object.fromEntries(detail.map(({ pointer = '', msg = '' }) => [pointer, msg]));
+}

@@ -1,0 +1,236 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Form } from 'react-aria-components';
+import { Link, useLocation } from 'wouter';
+import type { Schemas } from '../api';
+import { useFilters } from '../data/address';
+import { fetchFormats } from '../data/formats';
+import { usePartners } from '../data/queries';
+import { definitionOf, draftOf, faultsByPointer, pathOf, type SourceDraft } from '../data/source-draft';
+import { sourceAddress, useFetchNow, useSaveSource, useSource, type SourcePath } from '../data/sources';
+import { Action } from '../parts/action';
+import { Check } from '../parts/check';
+import { Failure } from '../parts/failure';
+import { Choice, Field } from '../parts/field';
+import { Card, Loading, Page } from '../parts/page';
+import { useDeferred } from '../parts/use-deferred';
+import { texts } from '../texts';
+import { ScheduleFields } from './source-schedule';
+import { SecretFields } from './source-secrets';
+
+/** A source that is added. */
+export function NewSourceView() {
+  const [read] = useFilters();
+  const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name);
+  return (
+    <Page title={texts.sources.addTitle}>
+      <p className="muted">{texts.sources.addLead}</p>
+      {known ? (
+        // A key that is bound to a partner sees only this one.
+        <SourceForm partner={read('partner') || (known.length === 1 ? known[0]! : '')} known={known} />
+      ) : (
+        <Loading />
+      )}
+    </Page>
+  );
+}
+
+/** A source that is changed. */
+export function EditSourceView({ path }: { path: SourcePath }) {
+  const source = useSource(path);
+  return (
+    <Page title={`${texts.sources.edit}: ${path.source_name}`}>
+      {source.error && <Failure error={source.error} retry={() => void source.refetch()} />}
+      {source.isPending && <Loading />}
+      {source.data && <SourceForm partner={path.partner_name} known={[]} source={source.data} />}
+    </Page>
+  );
+}
+
+interface Options {
+  partner: string;
+  known: string[];
+  source?: Schemas['Source'];
+}
+
+function SourceForm({ partner, known, source }: Options) {
+  const [, navigate] = useLocation();
+  const [read] = useFilters();
+  const [draft, setDraft] = useState(() => withWishes(draftOf(partner, source), read));
+  const change = (changes: Partial<SourceDraft>) => setDraft((before) => ({ ...before, ...changes }));
+  const stored = source?.definition;
+
+  const fetchNow = useFetchNow();
+  const test = (saved: Schemas['Source']) => {
+    const [run, enabled] = [draft.run, draft.isEnabled].map((isWished) => (isWished ? 'yes' : 'no'));
+    const address = `${sourceAddress(saved, 'test')}?run=${run}&enabled=${enabled}`;
+    fetchNow.mutate(pathOf(draft), { onSuccess: () => navigate(address) });
+  };
+  const save = useSaveSource();
+  const faults = faultsByPointer(save.error);
+  const isIncomplete = !draft.partner.trim() || !draft.name.trim() || !draft.url.trim();
+  const send = (isTest: boolean) => {
+    const definition = definitionOf(draft, stored);
+    // A test stores the file, and loads nothing.
+    const tested = { ...definition, run: false, enabled: false };
+    save.mutate(
+      { path: pathOf(draft), definition: isTest ? tested : definition },
+      {
+        onSuccess(saved) {
+          if (isTest) test(saved);
+          else navigate(sourceAddress(saved));
+        },
+      },
+    );
+  };
+  return (
+    <Form
+      className="stack"
+      validationBehavior="aria"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isIncomplete) send(false);
+      }}
+    >
+      <Card title={texts.sources.where}>
+        {!source && <Owner draft={draft} known={known} onChange={change} />}
+        <div className="pair">
+          <Field
+            label={texts.sources.url}
+            hint={texts.sources.urlHint}
+            error={faults['/url']}
+            type="url"
+            spellCheck="false"
+            value={draft.url}
+            onChange={(url) => change({ url })}
+          />
+        </div>
+        <SecretFields draft={draft} stored={stored} faults={faults} onChange={change} />
+      </Card>
+      <Card title={texts.sources.how}>
+        <LoadFields draft={draft} faults={faults} onChange={change} />
+      </Card>
+      <Card title={texts.sources.when}>
+        <ScheduleFields draft={draft} faults={faults} onChange={change} />
+        <Check
+          label={texts.sources.enabled}
+          hint={texts.sources.enabledHint}
+          isChecked={draft.isEnabled}
+          onChange={(isEnabled) => change({ isEnabled })}
+        />
+      </Card>
+      <Card>
+        {save.error && <Failure error={save.error} />}
+        {fetchNow.error && <Failure error={fetchNow.error} />}
+        {isIncomplete && <p className="muted">{texts.sources.incomplete}</p>}
+        <p className="muted">{texts.sources.testLead}</p>
+        <div className="actions">
+          <Action kind="primary" isDisabled={isIncomplete || save.isPending} onPress={() => send(true)}>
+            {texts.sources.test}
+          </Action>
+          <Action type="submit" isDisabled={isIncomplete || save.isPending}>
+            {texts.sources.save}
+          </Action>
+          <Link className="button" href={source ? sourceAddress(source) : '/sources'}>
+            {texts.cancel}
+          </Link>
+        </div>
+      </Card>
+    </Form>
+  );
+}
+
+/** A test switches a source off: what its form said before is in the address. */
+function withWishes(draft: SourceDraft, read: (name: string) => string): SourceDraft {
+  const wish = (name: string, stored: boolean) => (read(name) ? read(name) === 'yes' : stored);
+  return { ...draft, run: wish('run', draft.run), isEnabled: wish('enabled', draft.isEnabled) };
+}
+
+interface PartOptions {
+  draft: SourceDraft;
+  onChange: (changes: Partial<SourceDraft>) => void;
+}
+
+/** Whose source it is, and its name: both are fixed once it is stored. */
+function Owner({ draft, known, onChange }: PartOptions & { known: string[] }) {
+  return (
+    <div className="pair">
+      <Field
+        label={texts.send.partner}
+        hint={texts.send.partnerHint}
+        suggestions={known}
+        value={draft.partner}
+        onChange={(partner) => onChange({ partner })}
+      />
+      <Field
+        label={texts.sources.nameField}
+        hint={texts.sources.nameHint}
+        spellCheck="false"
+        value={draft.name}
+        onChange={(name) => onChange({ name })}
+      />
+    </div>
+  );
+}
+
+function LoadFields({ draft, faults, onChange }: PartOptions & { faults: Record<string, string> }) {
+  const partner = useDeferred(draft.partner.trim());
+  const formats = useQuery({
+    queryKey: ['formats', partner],
+    queryFn: () => fetchFormats(partner),
+    enabled: partner !== '',
+  });
+  const names = (formats.data ?? []).map(({ format_name, partner_name }): [string, string] => [
+    format_name,
+    partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
+  ]);
+  const offered: [string, string][] = [['', texts.sources.defaultFormat], ...names];
+  // A stored one is shown before the list has come.
+  if (!offered.some(([name]) => name === draft.format)) offered.push([draft.format, draft.format]);
+  return (
+    <>
+      {formats.error && <Failure error={formats.error} retry={() => void formats.refetch()} />}
+      <div className="pair">
+        <Choice
+          label={texts.sources.format}
+          value={draft.format}
+          options={offered}
+          onChange={(format) => onChange({ format })}
+        />
+        <Choice
+          label={texts.check.mode}
+          value={draft.mode}
+          options={Object.entries(texts.check.modes)}
+          onChange={(mode) => onChange({ mode: mode as SourceDraft['mode'] })}
+        />
+      </div>
+      {faults['/format'] && <p className="field-error">{faults['/format']}</p>}
+      <div className="pair">
+        {draft.mode === 'replace' && (
+          <Field
+            label={texts.sources.percentField}
+            hint={texts.sources.percentHint}
+            error={faults['/max_withdrawn_percent']}
+            inputMode="decimal"
+            value={draft.percent}
+            onChange={(percent) => onChange({ percent })}
+          />
+        )}
+        <Field
+          label={texts.feed.collection}
+          hint={texts.sources.collectionHint}
+          error={faults['/collection']}
+          spellCheck="false"
+          value={draft.collection}
+          onChange={(collection) => onChange({ collection })}
+        />
+      </div>
+      <Check
+        label={texts.sources.run}
+        hint={texts.sources.runHint}
+        isChecked={draft.run}
+        onChange={(run) => onChange({ run })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,140 @@
+import { Link, useLocation, useSearch } from 'wouter';
+import type { Schemas } from '../api';
+import { useFilters } from '../data/address';
+import { wordsOf } from '../data/schedule';
+import {
+  isInProgress,
+  sourceAddress,
+  useFetchNow,
+  useLastFetch,
+  useSaveSource,
+  useSource,
+  type SourcePath,
+} from '../data/sources';
+import { Action } from '../parts/action';
+import { Failure } from '../parts/failure';
+import { Card, Loading, Page } from '../parts/page';
+import { texts } from '../texts';
+import { FetchedFile } from './fetched-file';
+import { FetchOutcome } from './source-fetches';
+
+/** Shows what the last fetch of a source has brought, and switches the source on. */
+export function SourceTestView({ path }: { path: SourcePath }) {
+  const source = useSource(path);
+  const last = useLastFetch(path);
+  const fetchNow = useFetchNow();
+  const error = source.error ?? last.error ?? fetchNow.error;
+  const feedId = !isInProgress(last.data) && last.data?.feed_id;
+  return (
+    <Page
+      title={texts.sources.testTitle(path.source_name)}
+      actions={
+        <Link className="button" href={sourceAddress(path)}>
+          {texts.sources.toSource}
+        </Link>
+      }
+    >
+      {error && <Failure error={error} retry={() => void source.refetch()} />}
+      {last.data && <Outcome path={path} fetch={last.data} onRepeat={() => fetchNow.mutate(path)} />}
+      {last.data === null && (
+        <Card>
+          <p>{texts.fetches.none}</p>
+          <Action kind="primary" onPress={() => fetchNow.mutate(path)}>
+            {texts.sources.fetchNow}
+          </Action>
+        </Card>
+      )}
+      {feedId && <FetchedFile feedId={feedId} />}
+      {feedId && source.data && <SwitchOn source={source.data} />}
+      {!error && (source.isPending || last.isPending) && <Loading />}
+    </Page>
+  );
+}
+
+interface OutcomeOptions {
+  path: SourcePath;
+  fetch: Schemas['SourceFetch'];
+  onRepeat: () => void;
+}
+
+/** How the fetch ended, and the ways out of one that failed. */
+function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
+  const wishes = useSearch();
+  const hasFailed = fetch.status === 'failed' || (fetch.status === 'queued' && fetch.attempts > 0);
+  if (!hasFailed)
+    return (
+      <div role="status" className={`notice ${fetch.feed_id ? 'good' : ''}`}>
+        <FetchOutcome fetch={fetch} />
+      </div>
+    );
+  return (
+    <div role="alert" className="notice bad">
+      <h2>{texts.sources.notFetched}</h2>
+      <FetchOutcome fetch={fetch} />
+      <p>{texts.sources.notFetchedWay}</p>
+      <div className="actions">
+        <Link className="button" href={`${sourceAddress(path, 'edit')}?${wishes}`}>
+          {texts.sources.edit}
+        </Link>
+        <Action onPress={onRepeat}>{texts.again}</Action>
+        <Link className="button" href={`/send?partner=${encodeURIComponent(path.partner_name)}`}>
+          {texts.sources.sendInstead}
+        </Link>
+      </div>
+    </div>
+  );
+}
+
+/** Ends the test: the source is fetched on its schedule, and feeds are run, unless its form said otherwise: in the address. */
+function SwitchOn({ source }: { source: Schemas['Source'] }) {
+  const [, navigate] = useLocation();
+  const [read] = useFilters();
+  const wishes = useSearch();
+  const save = useSaveSource();
+  const { definition } = source;
+  const isTested = !definition.run && !definition.enabled;
+  const wish = (name: string, current: boolean) =>
+    (read(name) || (isTested || current ? 'yes' : 'no')) === 'yes';
+  const run = wish('run', definition.run);
+  const isEnabled = wish('enabled', definition.enabled);
+  const isOn = (definition.run || !run) && (definition.enabled || !isEnabled);
+  if (isOn) return null;
+  const { schedule } = definition;
+  return (
+    <Card title={texts.sources.switchOnTitle}>
+      <ul>
+        {isEnabled && (
+          <li>
+            {schedule
+              ? texts.sources.willFetch(wordsOf(schedule.cron) ?? schedule.cron, schedule.time_zone)
+              : texts.sources.willWait}
+          </li>
+        )}
+        <li>{run ? texts.sources.willRun : texts.sources.willStore}</li>
+      </ul>
+      {save.error && <Failure error={save.error} />}
+      <div className="actions">
+        <Action
+          kind="primary"
+          isDisabled={save.isPending}
+          onPress={() =>
+            save.mutate(
+              { path: pathOf(source), definition: { ...definition, run, enabled: isEnabled } },
+              { onSuccess: (saved) => navigate(sourceAddress(saved)) },
+            )
+          }
+        >
+          {texts.sources.switchOn}
+        </Action>
+        <Link className="button" href={`${sourceAddress(source, 'edit')}?${wishes}`}>
+          {texts.sources.edit}
+        </Link>
+      </div>
+    </Card>
+  );
+}
+
+const pathOf = ({ partner_name, source_name }: Schemas['Source']): SourcePath => ({
+  partner_name,
+  source_name,
+});

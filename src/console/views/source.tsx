@@ -1,0 +1,180 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import type { Schemas } from '../api';
+import { bodyOf, client } from '../api';
+import { wordsOf } from '../data/schedule';
+import {
+  isInProgress,
+  sourceAddress,
+  useFetchNow,
+  useLastFetch,
+  useSource,
+  type SourcePath,
+} from '../data/sources';
+import { percent } from '../locale';
+import { Action } from '../parts/action';
+import { Confirm } from '../parts/confirm';
+import { Facts } from '../parts/facts';
+import { Failure } from '../parts/failure';
+import { Card, Loading, Page } from '../parts/page';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+import { FetchHistory } from './source-fetches';
+import { NextTimes } from './source-schedule';
+import { SourceState } from './sources';
+
+/** A source: its state, what it does, when, and every fetch. */
+export function SourceView({ path }: { path: SourcePath }) {
+  const source = useSource(path);
+  const last = useLastFetch(path);
+  const [isAsked, setAsked] = useState(false);
+  const fetchNow = useFetchNow();
+  const isFetching = fetchNow.isPending || last.data?.status === 'running';
+  return (
+    <Page
+      title={`${texts.sources.source} ${path.source_name}`}
+      actions={
+        source.data && (
+          <>
+            <Action kind="primary" isDisabled={isFetching} onPress={() => fetchNow.mutate(path)}>
+              {isFetching ? texts.fetches.statuses.running : texts.sources.fetchNow}
+            </Action>
+            <Link className="button" href={sourceAddress(path, 'edit')}>
+              {texts.sources.edit}
+            </Link>
+            <Action kind="danger" onPress={() => setAsked(true)}>
+              {texts.sources.remove}
+            </Action>
+          </>
+        )
+      }
+    >
+      {source.error && <Failure error={source.error} retry={() => void source.refetch()} />}
+      {source.isPending && <Loading />}
+      {fetchNow.error && <Failure error={fetchNow.error} />}
+      {source.data && (
+        <>
+          <Head source={source.data} />
+          {source.data.state === 'failing' && (
+            <Failing source={source.data} reason={last.data?.failure_reason} />
+          )}
+          <div className="columns">
+            <What source={source.data} hasFile={!isInProgress(last.data) && Boolean(last.data?.feed_id)} />
+            <Card title={texts.schedule.next}>
+              <NextTimes
+                schedule={source.data.definition.enabled ? source.data.definition.schedule : null}
+                first={source.data.next_fetch_at}
+              />
+            </Card>
+          </div>
+          <FetchHistory path={path} last={last.data} />
+          {isAsked && <RemoveDialog path={path} onClose={() => setAsked(false)} />}
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Head({ source }: { source: Schemas['Source'] }) {
+  return (
+    <div className="feed-head">
+      <SourceState state={source.state} />
+      <Link href={`/partners/${encodeURIComponent(source.partner_name)}`}>
+        <Value>{source.partner_name}</Value>
+      </Link>
+      <Value>{source.definition.url}</Value>
+    </div>
+  );
+}
+
+function Failing({ source, reason }: { source: Schemas['Source']; reason?: string | null }) {
+  return (
+    <div role="alert" className="notice bad">
+      <h2>{texts.sources.failing(source.failures_in_a_row)}</h2>
+      {reason && (
+        <p>
+          <Value>{reason}</Value>
+        </p>
+      )}
+      <p>{texts.sources.failingWay}</p>
+      <Link className="button" href={sourceAddress(source, 'edit')}>
+        {texts.sources.edit}
+      </Link>
+    </div>
+  );
+}
+
+function What({ source, hasFile }: { source: Schemas['Source']; hasFile: boolean }) {
+  const { format, mode, collection, max_withdrawn_percent, run, schedule, headers, basic_auth } =
+    source.definition;
+  const secrets = [
+    ...Object.keys(headers ?? {}),
+    ...(basic_auth ? [texts.sources.basic(basic_auth.username)] : []),
+  ];
+  return (
+    <Card title={texts.sources.what}>
+      <Facts
+        facts={[
+          [texts.sources.format, format ?? texts.sources.defaultFormat],
+          [texts.sources.mode, mode && texts.check.modes[mode]],
+          [texts.feed.collection, collection],
+          [
+            texts.sources.percent,
+            mode === 'replace' &&
+              (max_withdrawn_percent === null
+                ? texts.sources.usualLimit
+                : percent(max_withdrawn_percent / 100)),
+          ],
+          [texts.sources.after, run ? texts.sources.runs : texts.sources.stores],
+          [
+            texts.schedule.title,
+            schedule
+              ? `${wordsOf(schedule.cron) ?? schedule.cron} (${schedule.time_zone})`
+              : texts.sources.onRequest,
+          ],
+          [texts.sources.secrets, secrets.length > 0 && <Value>{secrets.join(', ')}</Value>],
+          [
+            texts.sources.lastFeed,
+            source.last_feed_id && (
+              <Link href={`/feeds/${source.last_feed_id}/run`}>{source.last_feed_id}</Link>
+            ),
+          ],
+        ]}
+      />
+      {hasFile && (
+        <Link className="button" href={sourceAddress(source, 'test')}>
+          {texts.sources.look}
+        </Link>
+      )}
+    </Card>
+  );
+}
+
+function RemoveDialog({ path, onClose }: { path: SourcePath; onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () =>
+      bodyOf(client.DELETE('/partners/{partner_name}/sources/{source_name}', { params: { path } })),
+    onSuccess: async () => {
+      navigate('/sources');
+      await queries.invalidateQueries({ queryKey: ['sources'] });
+    },
+  });
+  return (
+    <Confirm
+      title={texts.sources.removeTitle(path.source_name)}
+      isOpen
+      onClose={onClose}
+      actions={
+        <Action kind="danger" isDisabled={remove.isPending} onPress={() => remove.mutate()}>
+          {texts.sources.remove}
+        </Action>
+      }
+    >
+      <p>{texts.sources.removeLead}</p>
+      {remove.error && <Failure error={remove.error} />}
+    </Confirm>
+  );
+}
