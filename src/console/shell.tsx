@@ -3,6 +3,7 @@ import { useEffect } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { root } from './api';
 import { removeDraft } from './data/draft';
+import { useSeesAllPartners } from './data/queries';
 import { Action } from './parts/action';
 import { Page } from './parts/page';
 import { signOut, useApiKey } from './session';
@@ -15,9 +16,11 @@ import { HomeView } from './views/home';
 import { OrdersView } from './views/orders';
 import { PartnerView, PartnersView } from './views/partners';
 import { ProductView } from './views/product';
+import { QueueView } from './views/queue';
 import { SalesView } from './views/sales';
 import { SendView } from './views/send';
 import { SignInView } from './views/sign-in';
+import { DeliveriesView, WebhooksView } from './views/webhooks';
 
 const links = [
   ['/', texts.nav.home],
@@ -27,7 +30,10 @@ const links = [
   ['/catalog', texts.nav.catalog],
   ['/orders', texts.nav.orders],
   ['/sales', texts.nav.sales],
+  ['/webhooks', texts.nav.webhooks],
 ] as const;
+/** For keys that are not limited to a partner. */
+const linksOfAll = [['/queue', texts.nav.queue]] as const;
 
 /** The frame of every view: navigation, and the view of the address. */
 export function Shell() {
@@ -52,6 +58,7 @@ export function Shell() {
 
 function Header() {
   const [path] = useLocation();
+  const shown = useSeesAllPartners() ? [...links, ...linksOfAll] : links;
   const isCurrent = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
   return (
     <header className="bar">
@@ -59,7 +66,7 @@ function Header() {
         {texts.name}
       </Link>
       <nav aria-label={texts.nav.label}>
-        {links.map(([to, text]) => (
+        {shown.map(([to, text]) => (
           <Link key={to} href={to} aria-current={isCurrent(to) ? 'page' : undefined}>
             {text}
           </Link>
@@ -96,6 +103,9 @@ function Views() {
       <Route path="/products/:productId">{({ productId }) => <ProductView productId={productId} />}</Route>
       <Route path="/orders" component={OrdersView} />
       <Route path="/sales" component={SalesView} />
+      <Route path="/queue" component={QueueView} />
+      <Route path="/webhooks" component={WebhooksView} />
+      <Route path="/webhooks/:webhookId">{({ webhookId }) => <DeliveriesView webhookId={webhookId} />}</Route>
       <Route>
         <Page title={texts.failure.unknownView}>
           <p>{texts.failure.unknownViewWay}</p>
