@@ -1,6 +1,7 @@
-import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { accessibilityViolations, startBrowser } from '../../support/browser';
 import { chooseFile, openConsole } from '../../support/console';
+import { lineTo } from '../../support/network';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
 const mebibyte = 1024 * 1024;
@@ -13,7 +14,8 @@ beforeAll(async () => {
 });
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-const open = (options = {}) => openConsole(browser, { url: service.url, key: testKey }, '/send', options);
+const open = (options = {}, url = service.url) =>
+  openConsole(browser, { url, key: testKey }, '/send', options);
 
 /** A feed of about so many bytes. */
 function feedOf(bytes: number): string {
@@ -22,16 +24,11 @@ function feedOf(bytes: number): string {
   return `sku,product_name\n${Array.from({ length: rows }, (_, at) => row(at)).join('')}`;
 }
 
-/** Limits what the page sends. @param bytesPerSecond - 0: nothing is sent any more */
-async function limitSending(page: Page, bytesPerSecond: number, session?: CDPSession): Promise<CDPSession> {
-  const cdp = session ?? (await page.context().newCDPSession(page));
-  await cdp.send('Network.emulateNetworkConditions', {
-    offline: bytesPerSecond === 0,
-    latency: 0,
-    downloadThroughput: -1,
-    uploadThroughput: bytesPerSecond,
-  });
-  return cdp;
+/** Limits what the page sends, so that there is time to look. */
+async function sendSlowly(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const unlimited = { offline: false, latency: 0, downloadThroughput: -1 };
+  await session.send('Network.emulateNetworkConditions', { ...unlimited, uploadThroughput: 256 * 1024 });
 }
 
 const feedsOf = async (partner: string) =>
@@ -47,7 +44,7 @@ describe('a file that takes its time', () => {
       const { page, complaints } = await open({ colorScheme, viewport: { width, height: 900 } });
       const partner = `Cancelled-${width}`;
       await chooseFile(page, partner, 'slow.csv', feedOf(2 * mebibyte));
-      await limitSending(page, 256 * 1024);
+      await sendSlowly(page);
       await button(page, 'Store the file and preview').click();
 
       const bar = page.getByRole('progressbar', { name: 'Sending' });
@@ -65,21 +62,22 @@ describe('a file that takes its time', () => {
   );
 
   it('says when the connection is lost, and is stored once when it is sent again', async () => {
-    const { page } = await open();
+    const line = await lineTo(Number(new URL(service.url).port));
+    const { page } = await open({}, `http://127.0.0.1:${line.port}`);
     await chooseFile(page, 'Lost', 'slow.csv', feedOf(2 * mebibyte));
     const keys: (string | undefined)[] = [];
     page.on('request', (request) => {
       if (request.url().endsWith('/feeds/upload')) keys.push(request.headers()['idempotency-key']);
     });
-    const session = await limitSending(page, 256 * 1024);
+    await sendSlowly(page);
     await button(page, 'Store the file and preview').click();
     await page.getByText(/^[\d.]+ MB of/).waitFor();
-    await limitSending(page, 0, session);
+    line.cut();
 
     const alert = page.getByRole('alert');
     await alert.getByText(/^The connection was lost after [\d.]+ MB of 2\.\d MB/).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
-    await limitSending(page, -1, session);
+    line.mend();
     await button(page, 'Try again').click();
 
     await page.getByRole('region', { name: 'What a run would change' }).waitFor();
