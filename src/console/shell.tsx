@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { root } from './api';
 import { removeDraft } from './data/draft';
@@ -59,13 +59,20 @@ export function Shell() {
 function Header() {
   const [path] = useLocation();
   const shown = useSeesAllPartners() ? [...links, ...linksOfAll] : links;
+  const nav = useRef<HTMLElement>(null);
+  // On a phone, the links are wider than the screen.
+  useEffect(() => {
+    nav.current
+      ?.querySelector('[aria-current]')
+      ?.scrollIntoView({ block: 'nearest', inline: 'center', behavior: 'instant' });
+  }, [path, shown.length]);
   const isCurrent = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
   return (
     <header className="bar">
       <Link href="/" className="brand">
         {texts.name}
       </Link>
-      <nav aria-label={texts.nav.label}>
+      <nav ref={nav} aria-label={texts.nav.label}>
         {shown.map(([to, text]) => (
           <Link key={to} href={to} aria-current={isCurrent(to) ? 'page' : undefined}>
             {text}

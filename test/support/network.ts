@@ -158,7 +158,10 @@ export async function lineTo(port: number): Promise<Line> {
   const sockets = new Set<Socket>();
   let isCut = false;
   const server = createServer((near) => {
-    if (isCut) return near.destroy();
+    if (isCut) {
+      near.destroy();
+      return;
+    }
     const far = connect(port, '127.0.0.1');
     for (const [from, to] of [
       [near, far],

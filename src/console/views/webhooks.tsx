@@ -172,7 +172,7 @@ function Deliveries({ webhookId }: { webhookId: string }) {
               {delivery.event_type}
               <div className="muted digest">{delivery.message_id}</div>
             </th>
-            <td>{time(delivery.happened_at)}</td>
+            <td className="time">{time(delivery.happened_at)}</td>
             <td>
               <Outcome delivery={delivery} />
             </td>
@@ -180,7 +180,7 @@ function Deliveries({ webhookId }: { webhookId: string }) {
             <td>
               <Value>{delivery.last_result}</Value>
             </td>
-            <td>{time(delivery.ended_at)}</td>
+            <td className="time">{time(delivery.ended_at)}</td>
           </tr>
         ))}
       </Table>
