@@ -135,6 +135,7 @@ async function operatorsWalk(page: Page, url: string, take: Take): Promise<void>
 
 /** Writes what is in view; for a review, all of the page. */
 async function takePicture(page: Page, file: string): Promise<void> {
+  await page.waitForLoadState('networkidle');
   if (isForReview) {
     await page.screenshot({ path: file, fullPage: true });
     return;
