@@ -27,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes fuzz schemathesis mock bench bench-release bench-peers week load profile audit backup restore clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes fuzz schemathesis mock bench bench-release bench-peers pictures week load profile audit backup restore clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,9 @@ bench-release: node_modules/.installed-all dist/.built dist/last-release/.built 
 
 bench-peers: node_modules/.installed-all dist/.built $(peers)/dist/.built ## measure the service beside fastify with Drizzle and NestJS with TypeORM (QUICK=1, ROWS=n, ROUNDS=n)
 	$(BIN)/tsx scripts/bench/main.ts --only=peers $(if $(QUICK),--quick) $(if $(ROWS),--products=$(ROWS)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+
+pictures: node_modules/.installed-all dist/.built ## take the pictures of the console in the documentation (TO=folder: every view in three widths)
+	$(BIN)/tsx scripts/console-pictures.ts $(TO)
 
 week: node_modules/.installed-all dist/.built ## show what the catalog remembers of a week of feeds (FEED=feed.csv)
 	$(BIN)/tsx scripts/week-of-feeds.ts $(FEED)

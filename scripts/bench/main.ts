@@ -12,6 +12,7 @@ import { binaries } from '../../src/embedded-postgres/files';
 import { measureAnalytics } from './analytics';
 import { measureCatalog } from './catalog';
 import { measureChanges } from './changes';
+import { measureConsole } from './console';
 import { measureEtl } from './etl';
 import { measureFormats } from './formats';
 import { measureGrowth } from './growth';
@@ -39,9 +40,9 @@ import { measureWorkers } from './workers';
 const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products=n]
 
   --quick     a tenth of the size and less, to see that everything works; its figures are no proof
-  --only      only these parts of ${parts.join(', ')}; all but release, indexes and peers by default
+  --only      only these parts of ${parts.join(', ')}; all but console, release, indexes and peers by default
   --rounds    how often each thing is measured; 3 by default
-  --products  products of the part indexes, rows of the part peers; 1,000,000 by default`;
+  --products  products of the parts console and indexes, rows of the part peers; 1,000,000 by default`;
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
@@ -55,13 +56,14 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   workers: measureWorkers,
   growth: measureGrowth,
   retention: measureRetention,
+  console: measureConsole,
   release: measureLastRelease,
   indexes: measureIndexes,
   peers: measurePeers,
 };
 
 /** They take long, or need more than the project's packages. */
-const onlyOnRequest: readonly Part[] = ['release', 'indexes', 'peers'];
+const onlyOnRequest: readonly Part[] = ['console', 'release', 'indexes', 'peers'];
 
 const resultFolder = join(__dirname, '..', '..', 'bench-results');
 

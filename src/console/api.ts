@@ -10,7 +10,9 @@ export const root = new URL('../../', import.meta.url);
 /** The path of the console, without a slash at its end. */
 export const consolePath = new URL('console', root).pathname;
 
-export const client = createClient<paths>({ baseUrl: root.href.replace(/\/$/, '') });
+export const serviceUrl = root.href.replace(/\/$/, '');
+
+export const client = createClient<paths>({ baseUrl: serviceUrl });
 client.use({
   onRequest({ request }) {
     const key = apiKey();

@@ -3,6 +3,11 @@ const locale = navigator.languages;
 
 const counts = new Intl.NumberFormat(locale);
 const percents = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+const megabytes = new Intl.NumberFormat(locale, {
+  style: 'unit',
+  unit: 'megabyte',
+  maximumFractionDigits: 1,
+});
 const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
 
 const slots = new Intl.DateTimeFormat(locale, {
@@ -32,6 +37,23 @@ export function amount(value: number | string, currency: string | null | undefin
   const number = Number(value);
   if (!currency) return count(number);
   return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(number);
+}
+
+export const megabyte = (bytes: number) => megabytes.format(bytes / 1e6);
+
+const units = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** Formats how long something has lasted, in the largest unit that fits. @param milliseconds - less than 0 is 0 */
+export function duration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  const [unit, size] = units.find(([, each]) => seconds >= each) ?? units[3];
+  const format = new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' });
+  return format.format(Math.floor(seconds / size));
 }
 
 const daySeconds = 86_400;

@@ -1,8 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { root } from './api';
 import { removeDraft } from './data/draft';
+import { useSeesAllPartners } from './data/queries';
 import { Action } from './parts/action';
 import { Page } from './parts/page';
 import { signOut, useApiKey } from './session';
@@ -16,6 +17,7 @@ import { HomeView } from './views/home';
 import { OrdersView } from './views/orders';
 import { PartnerView, PartnersView } from './views/partners';
 import { ProductView } from './views/product';
+import { QueueView } from './views/queue';
 import { SalesView } from './views/sales';
 import { SendView } from './views/send';
 import { SignInView } from './views/sign-in';
@@ -23,6 +25,7 @@ import { SourceView } from './views/source';
 import { EditSourceView, NewSourceView } from './views/source-form';
 import { SourceTestView } from './views/source-test';
 import { SourcesView } from './views/sources';
+import { DeliveriesView, WebhooksView } from './views/webhooks';
 
 const links = [
   ['/', texts.nav.home],
@@ -33,7 +36,10 @@ const links = [
   ['/catalog', texts.nav.catalog],
   ['/orders', texts.nav.orders],
   ['/sales', texts.nav.sales],
+  ['/webhooks', texts.nav.webhooks],
 ] as const;
+/** For keys that are not limited to a partner. */
+const linksOfAll = [['/queue', texts.nav.queue]] as const;
 
 /** The frame of every view: navigation, and the view of the address. */
 export function Shell() {
@@ -58,6 +64,14 @@ export function Shell() {
 
 function Header() {
   const [path] = useLocation();
+  const shown = useSeesAllPartners() ? [...links, ...linksOfAll] : links;
+  const nav = useRef<HTMLElement>(null);
+  // On a phone, the links are wider than the screen.
+  useEffect(() => {
+    nav.current
+      ?.querySelector('[aria-current]')
+      ?.scrollIntoView({ block: 'nearest', inline: 'center', behavior: 'instant' });
+  }, [path, shown.length]);
   // Sources are below partners, as in the API.
   const place = path.replace(/^\/partners\/[^/]+(?=\/sources\/)/, '');
   const isCurrent = (to: string) => (to === '/' ? path === '/' : place === to || place.startsWith(`${to}/`));
@@ -66,8 +80,8 @@ function Header() {
       <Link href="/" className="brand">
         {texts.name}
       </Link>
-      <nav aria-label={texts.nav.label}>
-        {links.map(([to, text]) => (
+      <nav ref={nav} aria-label={texts.nav.label}>
+        {shown.map(([to, text]) => (
           <Link key={to} href={to} aria-current={isCurrent(to) ? 'page' : undefined}>
             {text}
           </Link>
@@ -112,6 +126,9 @@ function Views() {
       <Route path="/products/:productId">{({ productId }) => <ProductView productId={productId} />}</Route>
       <Route path="/orders" component={OrdersView} />
       <Route path="/sales" component={SalesView} />
+      <Route path="/queue" component={QueueView} />
+      <Route path="/webhooks" component={WebhooksView} />
+      <Route path="/webhooks/:webhookId">{({ webhookId }) => <DeliveriesView webhookId={webhookId} />}</Route>
       <Route>
         <Page title={texts.failure.unknownView}>
           <p>{texts.failure.unknownViewWay}</p>

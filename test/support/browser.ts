@@ -1,23 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../../scripts/chromium';
 import { afterFile } from './harness';
-
-/** As root, and with no way to the internet; and so that what the page asks for is all that is asked for. */
-const quietly = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 /** Starts Chromium, until the file ends. */
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = process.env.CHROMIUM;
-  if (!executablePath) throw new Error('There is no Chromium: install it, or name it in CHROMIUM.');
-  const browser = await chromium.launch({ executablePath, args: quietly });
+  const browser = await launchChromium();
   afterFile(() => browser.close());
   return browser;
 }

@@ -1,5 +1,5 @@
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Server, type Socket, isIPv4 } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket, isIPv4 } from 'node:net';
 import { afterFile } from './harness';
 import { createSocket } from 'node:dgram';
 import dns from 'node:dns/promises';
@@ -145,3 +145,47 @@ zWK6BS8yG/0/mpSqHWcNiFVufORQ
 -----END CERTIFICATE-----
 `,
 };
+
+/** A line to a local port that a test cuts. */
+export interface Line {
+  port: number;
+  /** Cuts all connections, and new ones until `mend`. */
+  cut: () => void;
+  mend: () => void;
+}
+
+export async function lineTo(port: number): Promise<Line> {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    if (isCut) {
+      near.destroy();
+      return;
+    }
+    const far = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => undefined).on('close', () => to.destroy());
+      from.pipe(to);
+    }
+  });
+  const destroy = () => sockets.forEach((socket) => socket.destroy());
+  const own = await listen(server);
+  afterFile(() => {
+    destroy();
+    server.close();
+  });
+  return {
+    port: own,
+    cut() {
+      isCut = true;
+      destroy();
+    },
+    mend() {
+      isCut = false;
+    },
+  };
+}

@@ -42,13 +42,11 @@ export function withSource(definition: Definition, column: Column, source: Sourc
 }
 
 const sampledBytes = 65_536;
-const sampledRows = 5;
+
+export type Row = Partial<Record<Column, string>>;
 
 /** Reads the first rows of a file by a definition, without cleaning. @returns the values by column */
-export async function sampleOf(
-  file: File,
-  definition: Definition,
-): Promise<Partial<Record<Column, string>>[]> {
+export async function rowsOf(file: File, definition: Definition, rowsMax: number): Promise<Row[]> {
   const head = await file.slice(0, sampledBytes).arrayBuffer();
   const text = new TextDecoder(definition.encoding).decode(head);
   const records = parse(text, {
@@ -58,13 +56,15 @@ export async function sampleOf(
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
-    to: sampledRows + 1,
+    // The last record may be cut.
+    skip_records_with_error: true,
+    to: rowsMax + 1,
   });
   const hasHeader = definition.header !== false;
   const names = hasHeader ? records[0]!.map(plain) : [];
-  const rows = records.slice(hasHeader ? 1 : 0, sampledRows + (hasHeader ? 1 : 0));
+  const rows = records.slice(hasHeader ? 1 : 0, rowsMax + (hasHeader ? 1 : 0));
   return rows.map((row) => {
-    const cell = (header: string) => row[names.indexOf(plain(header))] ?? '';
+    const cell = (header: string) => row[names.indexOf(plain(header))];
     const used = columns.filter((column) => definition.columns[column]);
     return Object.fromEntries(
       used.map((column) => [column, valueOf(definition.columns[column]!, row, cell)]),
@@ -73,15 +73,16 @@ export async function sampleOf(
 }
 
 /** Headers are compared trimmed and without case. */
-const plain = (header: string) => header.trim().toLowerCase();
+export const plain = (header: string) => header.trim().toLowerCase();
 
-function valueOf(source: Source, row: string[], cell: (header: string) => string): string {
+function valueOf(source: Source, row: string[], cell: (header: string) => string | undefined): string {
   if (source.value !== undefined) return source.value;
   if (source.position !== undefined) return row[source.position - 1] ?? '';
-  if (source.join)
-    return source.join
-      .map((header) => cell(header).trim())
-      .filter(Boolean)
-      .join(source.with ?? ' ');
-  return cell(source.from?.[0] ?? '');
+  if (source.join) {
+    const [first, ...others] = source.join.map((header) => (cell(header) ?? '').trim());
+    const between = source.with ?? '';
+    const joined = others.filter(Boolean).join(between);
+    return [first, joined].filter(Boolean).join(source.first_with ?? between);
+  }
+  return source.from?.map(cell).find((value) => value !== undefined) ?? '';
 }

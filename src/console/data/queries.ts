@@ -6,11 +6,16 @@ interface Page {
   next_cursor?: string;
 }
 
-/** Reads a list by its cursors. @param fetchPage - fetches the page at the cursor, the first without one */
+/**
+ * Reads a list by its cursors.
+ * @param fetchPage - fetches the page at the cursor, the first without one
+ * @param everyMilliseconds - how often the pages are read again while the tab is visible; absent or false: not
+ */
 export function usePages<P extends Page>(
   key: unknown[],
   fetchPage: (cursor: string | undefined) => Promise<P>,
   isEnabled = true,
+  everyMilliseconds?: (pages: P[]) => number | false,
 ) {
   return useInfiniteQuery({
     queryKey: key,
@@ -18,6 +23,7 @@ export function usePages<P extends Page>(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor,
     enabled: isEnabled,
+    refetchInterval: ({ state }) => everyMilliseconds?.(state.data?.pages ?? []) ?? false,
   });
 }
 
@@ -43,6 +49,17 @@ export const useProfile = () =>
     queryFn: () => bodyOf(client.GET('/feeds/profile')),
     staleTime: Infinity,
   });
+
+/** Whether the key sees all partners: the queue is refused to one that is limited to a partner. */
+export const useSeesAllPartners = () =>
+  useQuery({
+    queryKey: ['sees-all-partners'],
+    queryFn: async () => {
+      const { response } = await client.GET('/queue', { params: { query: { limit: 1 } } });
+      return response.ok;
+    },
+    staleTime: Infinity,
+  }).data ?? false;
 
 export const useFeeds = (query: {
   partner_name?: string;

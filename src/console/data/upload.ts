@@ -1,5 +1,6 @@
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { sendForm, type Transfer } from './send-form';
 
 interface Upload {
   partner: string;
@@ -9,33 +10,32 @@ interface Upload {
   collection?: string;
 }
 
-/** Stores a file as a feed; nothing is loaded. */
-export function uploadFeed({
-  partner,
-  file,
-  format,
-  mode,
-  collection,
-}: Upload): Promise<Schemas['FeedReceipt']> {
+/** Stores a file as a feed; nothing is loaded. @param idempotencyKey - the same for each attempt */
+export function uploadFeed(
+  { partner, file, format, mode, collection }: Upload,
+  idempotencyKey: string,
+  transfer: Transfer = {},
+): Promise<Schemas['FeedReceipt']> {
   const fields = {
     partner_name: partner,
     ...(format && { format }),
     ...(mode && { mode }),
     ...(collection && { collection }),
   };
-  return bodyOf(
-    client.POST('/feeds/upload', {
-      body: { ...fields, file: '' },
-      bodySerializer: () => formOf(fields, file),
-    }),
-  );
+  return sendForm('/feeds/upload', formOf(fields, file), { 'Idempotency-Key': idempotencyKey }, transfer);
 }
 
+/** More than an inspection looks at, so that the service sees that there is more. */
+const inspectedBytes = 1_048_576;
+
 export function inspectFeed(partner: string, file: File): Promise<Schemas['FeedInspection']> {
+  // A part of a gzip file cannot be unpacked to its end.
+  const isPacked = file.name.toLowerCase().endsWith('.gz');
+  const beginning = isPacked ? file : new File([file.slice(0, inspectedBytes)], file.name, file);
   return bodyOf(
     client.POST('/feeds/inspect', {
       body: { partner_name: partner, file: '' },
-      bodySerializer: () => formOf({ partner_name: partner }, file),
+      bodySerializer: () => formOf({ partner_name: partner }, beginning),
     }),
   );
 }

@@ -15,6 +15,7 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }) 
           <Value>{line}</Value>
         </p>
       ))}
+      {isRequest && error.status === 413 && <p>{texts.failure.tooLarge}</p>}
       {isReadOnly && <p>{texts.failure.readOnly}</p>}
       {isRequest && error.requestId && <p className="muted">{texts.failure.requestId(error.requestId)}</p>}
       {retry && <Action onPress={retry}>{texts.again}</Action>}

@@ -5,6 +5,7 @@ import { saveFile } from '../api';
 import { useFilters } from '../data/address';
 import { fetchRejects, mendedFile, useEdits, useRejects, type Rejects } from '../data/rejects';
 import { runJob, uploadFeed } from '../data/upload';
+import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
@@ -28,12 +29,14 @@ export function MendTable({ feed, issues, code }: Options) {
   const [read, write] = useFilters();
   const [edits, keepEdits] = useEdits(feed.feed_id);
   const rejects = useRejects(feed, true);
+  const transfer = useTransfer();
   const send = useMutation({
     mutationFn: async (rows: Rejects) => {
       const { partner_name: partner, collection, format_name } = feed;
       const file = mendedFile(feed.feed_id, rows, edits);
       // The format that a partner has saved as its default since would read the rows in another way.
-      const receipt = await uploadFeed({ partner, collection, file, format: format_name ?? 'standard' });
+      const mended = { partner, collection, file, format: format_name ?? 'standard' };
+      const receipt = await uploadFeed(mended, transfer.keyFor(edits));
       await runJob(receipt.validation_job_id);
       keepEdits({});
       return receipt;

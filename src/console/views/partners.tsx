@@ -73,7 +73,7 @@ function PartnerRow({ partner }: { partner: Schemas['Partner'] }) {
       <td className="number">{count(products)}</td>
       <td>{last_completed_at ? time(last_completed_at) : texts.partners.never}</td>
       <td>
-        <Health share={shares.at(-1)} />
+        {feeds.isPending ? <span className="muted">{texts.none}</span> : <Health share={shares.at(-1)} />}
       </td>
       <td>
         {shares.length > 1 && (

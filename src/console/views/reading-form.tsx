@@ -6,11 +6,14 @@ import { bodyOf, client } from '../api';
 import { removeDraft, type Draft } from '../data/draft';
 import { fetchFormats } from '../data/formats';
 import type { Definition } from '../data/mapping';
+import { Cancelled } from '../data/send-form';
 import { uploadFeed } from '../data/upload';
+import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { Card } from '../parts/page';
+import { Sending } from '../parts/sending';
 import { texts } from '../texts';
 import { Faults } from './faults';
 import { Mapping } from './mapping-table';
@@ -37,6 +40,7 @@ export function ReadingForm({ draft, inspection }: Options) {
     queryFn: () => fetchFormats(draft.partner),
   });
   const known = formats.data ?? [];
+  const transfer = useTransfer();
   const upload = useMutation({
     mutationFn: async () => {
       if (reading === byMapping && definition) {
@@ -51,7 +55,14 @@ export function ReadingForm({ draft, inspection }: Options) {
       // Without a format, the default one of the partner would apply.
       const standard = known.some(({ format_name }) => format_name === 'default') ? 'standard' : '';
       const format = reading === byMapping ? name : reading || standard;
-      const receipt = await uploadFeed({ ...draft, mode, format: format || undefined });
+      const feed = { ...draft, mode, format: format || undefined };
+      const key = transfer.keyFor([
+        draft.file.lastModified,
+        mode,
+        format,
+        reading === byMapping && definition,
+      ]);
+      const receipt = await uploadFeed(feed, key, transfer.begin());
       await removeDraft();
       return receipt;
     },
@@ -83,7 +94,7 @@ export function ReadingForm({ draft, inspection }: Options) {
       </Card>
       {[asItIs, byMapping].includes(reading) && (
         <Sample
-          file={draft.file}
+          draft={draft}
           inspection={inspection}
           definition={reading === byMapping ? definition : null}
         />
@@ -101,11 +112,19 @@ export function ReadingForm({ draft, inspection }: Options) {
           options={modes}
           onChange={(value) => setMode(value as Schemas['LoadMode'])}
         />
-        {upload.error && <Failure error={upload.error} />}
+        {upload.error instanceof Cancelled ? (
+          <p role="status">{texts.transfer.cancelled}</p>
+        ) : (
+          upload.error && <Failure error={upload.error} />
+        )}
         {isIncomplete && <p className="field-error">{texts.check.needsSku}</p>}
-        <Action kind="primary" isDisabled={upload.isPending || isIncomplete} onPress={() => upload.mutate()}>
-          {upload.isPending ? texts.check.uploading : texts.check.upload}
-        </Action>
+        {upload.isPending ? (
+          <Sending progress={transfer.progress} onCancel={transfer.cancel} />
+        ) : (
+          <Action kind="primary" isDisabled={isIncomplete} onPress={() => upload.mutate()}>
+            {upload.error ? texts.again : texts.check.upload}
+          </Action>
+        )}
       </Card>
     </>
   );

@@ -71,7 +71,7 @@ describe("the partner's walk", () => {
 
     // Its mapping, changed: the brand is another column.
     await page.getByRole('combobox', { name: 'Description' }).selectOption('Marke');
-    await page.getByRole('heading', { name: 'First rows by your choice' }).waitFor();
+    await sample.locator('tbody tr').first().getByText('Nordwind').nth(1).waitFor();
     await page.getByLabel('Save as format').fill('artikel');
     await button(page, 'Store the file and preview').click();
 

@@ -1,0 +1,193 @@
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from '../chromium';
+import { connectTo, median, startServiceProcess } from '../service-process';
+import { fillCatalog } from './catalog-data';
+import { ask, quantile } from './measure';
+import { untilIndexed } from './neighbors';
+import type { BenchContext, Measurement } from './report';
+
+const key = 'key-of-the-benchmark';
+const leastRounds = 5;
+/** The console waits for the end of a word. */
+const pauseMilliseconds = 250;
+const scrolledRows = 200;
+
+/** Limits of a person's patience: a view is there at once, or within a second. */
+const within = (value: number) => ({ target: { kind: 'at most', value } as const });
+
+const patienceMilliseconds = 30_000;
+
+/** Facts about a page, as expressions in it. */
+const shown = {
+  rows: (least: number) => `document.querySelectorAll('tbody tr').length >= ${least}`,
+  /** Rows of a table that was not there when the old one was marked. */
+  newRows: `document.querySelector('tbody:not([data-old]) tr') !== null`,
+};
+
+/** Waits for a fact, frame by frame. @returns the time of the page, which begins with its navigation, in milliseconds */
+const untilShown = (page: Page, fact: string) =>
+  page.evaluate<number>(`new Promise((resolve, reject) => {
+    const look = () => {
+      if (${fact}) resolve(performance.now());
+      else if (performance.now() > ${patienceMilliseconds}) reject(new Error('not shown: ' + ${JSON.stringify(fact)}));
+      else requestAnimationFrame(look);
+    };
+    look();
+  })`);
+
+/** Measures the console in Chromium as a person sees it: until the rows are there, and while they are scrolled. */
+export async function measureConsole(context: BenchContext): Promise<Measurement[]> {
+  const { quick, folder, log } = context;
+  const rounds = Math.max(context.rounds, leastRounds);
+  const products = context.products ?? (quick ? 100_000 : 1_000_000);
+  const dataDir = join(folder, 'data');
+  const service = await startServiceProcess(dataDir, { API_KEYS: key });
+  const browser = await launchChromium();
+  try {
+    const database = await connectTo(dataDir);
+    await fillCatalog(products, (sql) => database.query(sql));
+    await untilIndexed(database);
+    await database.end();
+    await loadFeed(service.url);
+    log(`${products.toLocaleString('en')} products`);
+    const bytes = await compressedBytes(service.url);
+    const values: Record<string, number[]> = {};
+    for (let round = 0; round < rounds; round++) {
+      const measured = await measureRound(browser, service.url, round);
+      for (const [name, value] of Object.entries(measured)) (values[name] ??= []).push(value);
+    }
+    for (const [name, each] of Object.entries(values)) log(`${name}: ${median(each).toFixed(1)}`);
+    return [
+      ...describe(values, `${products.toLocaleString('en')} products`),
+      measurement('first view: page, script and styles, compressed', 'kB', [bytes / 1000], within(300)),
+    ];
+  } finally {
+    await browser.close();
+    await service.stop();
+  }
+}
+
+/** Loads one product: the overview is about feeds with runs, which the filled catalog lacks. */
+async function loadFeed(url: string): Promise<void> {
+  const form = new FormData();
+  form.append('partner_name', 'One product');
+  form.append('file', new Blob(['sku,product_name\nA-1,Tent\n'], { type: 'text/csv' }), 'feed.csv');
+  const post = (path: string, body?: FormData) =>
+    fetch(url + path, { method: 'POST', headers: { 'x-api-key': key }, body });
+  const receipt = await (await post('/feeds/upload', form)).json();
+  await post(`/jobs/${receipt.validation_job_id}/run`);
+}
+
+async function measureRound(browser: Browser, url: string, round: number): Promise<Record<string, number>> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const emptyFrames = await framesOf(page, 60, '');
+  await page.addInitScript(`sessionStorage.setItem('api-key', '${key}')`);
+  const open = async (path: string, fact: string) => {
+    await page.goto(`${url}/console${path}`, { waitUntil: 'commit' });
+    return untilShown(page, fact);
+  };
+  const first = await open('', shown.rows(1));
+  const paint = await page.evaluate<number>(
+    `performance.getEntriesByName('first-contentful-paint')[0].startTime`,
+  );
+  const again = await open('', shown.rows(1));
+  const catalog = await open('/catalog', shown.rows(50));
+  const search = async (text: string) => {
+    const typed = await page.evaluate<number>(
+      `document.querySelector('tbody').dataset.old = 'yes', performance.now()`,
+    );
+    const found = untilShown(page, shown.newRows);
+    await page.getByLabel('Name, brand or SKU').fill(text);
+    return (await found) - typed;
+  };
+  const brand = `Brand ${round % 8}`;
+  const sku = `SKU-${String(1_000 + 2 * round).padStart(8, '0')}`;
+  const frequent = await search(brand);
+  const rare = await search(sku);
+  await open('/catalog', shown.rows(50));
+  while ((await page.locator('tbody tr').count()) < scrolledRows) await showMore(page);
+  const frames = await framesOf(page, 120, 'scrollBy(0, innerHeight / 8)');
+  await context.close();
+  return {
+    paint,
+    first,
+    again,
+    catalog,
+    frequent,
+    frequentAlone: pauseMilliseconds + (await timeOf(url, brand)),
+    rare,
+    rareAlone: pauseMilliseconds + (await timeOf(url, sku)),
+    frames: quantile(frames, 0.95),
+    emptyFrames: quantile(emptyFrames, 0.95),
+  };
+}
+
+async function showMore(page: Page): Promise<void> {
+  const rows = await page.locator('tbody tr').count();
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await untilShown(page, shown.rows(rows + 1));
+}
+
+/** Milliseconds between frames. @param step - done in each of them */
+const framesOf = (page: Page, count: number, step: string) =>
+  page.evaluate<number[]>(`new Promise((resolve) => {
+    const times = [];
+    const next = (at) => {
+      times.push(at);
+      ${step};
+      if (times.length <= ${count}) requestAnimationFrame(next);
+      else resolve(times.slice(1).map((time, before) => time - times[before]));
+    };
+    requestAnimationFrame(next);
+  })`);
+
+/** Milliseconds of the search itself, without a browser. */
+async function timeOf(url: string, text: string): Promise<number> {
+  const startedAt = performance.now();
+  const path = `/products?${new URLSearchParams({ q: text, limit: '50' }).toString()}`;
+  const { status, body } = await ask(url + path, { headers: { 'x-api-key': key } });
+  if (status !== 200) throw new Error(`GET ${path}: ${status} ${body}`);
+  return performance.now() - startedAt;
+}
+
+async function compressedBytes(url: string): Promise<number> {
+  const page = await (await fetch(`${url}/console`)).text();
+  const files = Array.from(page.matchAll(/(?:src|href)="([^":]+)"/g), ([, path]) => path!);
+  const contents = await Promise.all(
+    files.map(async (path) => (await fetch(new URL(path, `${url}/`))).text()),
+  );
+  return [page, ...contents].reduce((sum, content) => sum + gzipSync(content).length, 0);
+}
+
+const measurement = (
+  name: string,
+  unit: string,
+  values: number[],
+  more: Pick<Measurement, 'limit' | 'target'> = {},
+): Measurement => ({ part: 'console', name, unit, values, ...more });
+
+function describe(of: Record<string, number[]>, products: string): Measurement[] {
+  const limit = (name: string, values: number[] | undefined) => ({ limit: { name, values: values! } });
+  const alone = `the pause of ${pauseMilliseconds} ms, and the request without a browser`;
+  return [
+    measurement('first view: first contentful paint', 'ms', of.paint!, within(1_000)),
+    measurement('first view: rows of the overview', 'ms', of.first!, within(1_000)),
+    measurement('the same with files from the cache', 'ms', of.again!, within(500)),
+    measurement(`catalog of ${products}: 50 rows`, 'ms', of.catalog!, within(500)),
+    measurement(`search with many results, ${products}`, 'ms', of.frequent!, {
+      ...limit(alone, of.frequentAlone),
+      ...within(1.5),
+    }),
+    measurement(`search with one result, ${products}`, 'ms', of.rare!, {
+      ...limit(alone, of.rareAlone),
+      ...within(1.5),
+    }),
+    measurement(`frame while ${scrolledRows} rows are scrolled, p95`, 'ms', of.frames!, {
+      ...limit('an empty page', of.emptyFrames),
+      ...within(1.5),
+    }),
+  ];
+}

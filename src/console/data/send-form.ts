@@ -1,0 +1,59 @@
+import { RequestError, serviceUrl } from '../api';
+import { megabyte } from '../locale';
+import { apiKey, refuseKey } from '../session';
+import { texts } from '../texts';
+
+/** Bytes of a form that have been sent. */
+export interface Progress {
+  sent: number;
+  total: number;
+}
+
+/** How a request is watched, and cancelled. */
+export interface Transfer {
+  onProgress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
+/** The reader has cancelled the request. */
+export class Cancelled extends Error {}
+
+/**
+ * Sends a form, with its progress, which `fetch` does not report.
+ * @throws RequestError; Cancelled; Error when the connection is lost
+ */
+export function sendForm<Body>(
+  path: string,
+  form: FormData,
+  headers: Record<string, string>,
+  { onProgress, signal }: Transfer,
+): Promise<Body> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    let progress: Progress = { sent: 0, total: 0 };
+    request.open('POST', serviceUrl + path);
+    request.responseType = 'json';
+    const key = apiKey();
+    for (const [name, value] of Object.entries({ ...headers, ...(key && { 'x-api-key': key }) }))
+      request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => {
+      progress = { sent: loaded, total };
+      onProgress?.(progress);
+    };
+    request.onload = () => {
+      const { status } = request;
+      const body: unknown = request.response;
+      if (status === 401) refuseKey();
+      if (status >= 200 && status < 300) resolve(body as Body);
+      else reject(new RequestError(status, body, request.getResponseHeader('x-request-id')));
+    };
+    request.onerror = () => reject(new Error(lossOf(progress)));
+    request.onabort = () => reject(new Cancelled());
+    signal?.addEventListener('abort', () => request.abort());
+    request.send(form);
+  });
+}
+
+function lossOf({ sent, total }: Progress): string {
+  return sent === 0 ? texts.failure.offline : texts.transfer.lost(megabyte(sent), megabyte(total));
+}

@@ -1,0 +1,31 @@
+import { useEffect, useRef, useState } from 'react';
+import type { Progress, Transfer } from './send-form';
+
+/** A transfer of this view: its progress, and its end by the reader, or when the view is left. */
+export function useTransfer() {
+  const [progress, setProgress] = useState<Progress>();
+  const running = useRef<AbortController>(null);
+  const attempt = useRef({ content: '', key: '' });
+  useEffect(() => () => running.current?.abort(), []);
+  return {
+    progress,
+    begin(): Transfer {
+      setProgress(undefined);
+      running.current = new AbortController();
+      return { onProgress: setProgress, signal: running.current.signal };
+    },
+    cancel: () => running.current?.abort(),
+    /** Returns the idempotency key of what is sent: another attempt has no further effect. @param content - what it is sent with */
+    keyFor(content: unknown): string {
+      const text = JSON.stringify(content);
+      if (text !== attempt.current.content) attempt.current = { content: text, key: randomKey() };
+      return attempt.current.key;
+    },
+  };
+}
+
+/** Returns 128 random bits. `crypto.randomUUID` is for pages by HTTPS only. */
+const randomKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  );

@@ -1,0 +1,98 @@
+import { Link } from 'wouter';
+import { bodyOf, client, RequestError, type Schemas } from '../api';
+import { usePages } from '../data/queries';
+import { count, duration } from '../locale';
+import { Failure } from '../parts/failure';
+import { More } from '../parts/more';
+import { Card, Loading, Page } from '../parts/page';
+import { Table } from '../parts/table';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+
+const everyMilliseconds = 5_000;
+
+/** The runs that wait and are in progress, by partner; kept up to date. */
+export function QueueView() {
+  return (
+    <Page title={texts.queue.title}>
+      <Queue />
+    </Page>
+  );
+}
+
+function Queue() {
+  const queue = usePages(
+    ['queue'],
+    (cursor) => bodyOf(client.GET('/queue', { params: { query: { cursor, limit: 100 } } })),
+    true,
+    () => everyMilliseconds,
+  );
+  if (queue.error instanceof RequestError && queue.error.status === 403)
+    return (
+      <div role="alert" className="notice">
+        <h2>{texts.queue.limited}</h2>
+        <p>{texts.queue.limitedWay}</p>
+        <Link className="button" href="/feeds">
+          {texts.nav.feeds}
+        </Link>
+      </div>
+    );
+  if (queue.error) return <Failure error={queue.error} retry={() => void queue.refetch()} />;
+  if (queue.isPending) return <Loading />;
+  const [{ waiting, running, oldest_requested_at }] = queue.data.pages as [Schemas['Queue']];
+  const partners = queue.data.pages.flatMap(({ items }) => items);
+  const age = (since: string | null) =>
+    since === null ? texts.none : duration(queue.dataUpdatedAt - Date.parse(since));
+  const { oldest } = texts.queue;
+  return (
+    <>
+      <Card>
+        <dl className="counts">
+          {[
+            [texts.queue.waiting, count(waiting)],
+            [texts.queue.running, count(running)],
+            [oldest, age(oldest_requested_at)],
+          ].map(([title, value]) => (
+            <div key={title} className="count">
+              <dt>{title}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+        <p className="muted">{texts.queue.refreshed}</p>
+      </Card>
+      <Card>
+        {partners.length === 0 ? (
+          <>
+            <p>{texts.queue.none}</p>
+            <p className="muted">{texts.queue.noneWay}</p>
+          </>
+        ) : (
+          <Table
+            label={texts.queue.title}
+            columns={[
+              { title: texts.partners.name },
+              { title: texts.queue.waiting, isNumber: true },
+              { title: texts.queue.running, isNumber: true },
+              { title: oldest, isNumber: true },
+            ]}
+          >
+            {partners.map((partner) => (
+              <tr key={partner.partner_name}>
+                <th scope="row">
+                  <Link href={`/partners/${encodeURIComponent(partner.partner_name)}`}>
+                    <Value>{partner.partner_name}</Value>
+                  </Link>
+                </th>
+                <td className="number">{count(partner.waiting)}</td>
+                <td className="number">{count(partner.running)}</td>
+                <td className="number">{age(partner.oldest_requested_at)}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+        <More list={queue} />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,172 @@
+import type { Browser } from 'playwright-core';
+import { accessibilityViolations, startBrowser } from '../../support/browser';
+import { openConsole } from '../../support/console';
+import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
+import { sendTo } from '../../support/webhooks';
+
+let service: TestService;
+let empty: TestService;
+let browser: Browser;
+let webhookId: number;
+let failingId: number;
+beforeAll(async () => {
+  browser = await startBrowser();
+  [service, empty] = await Promise.all([startTestService(), startTestService()]);
+  for (const partner of ['Acme', 'Birch & Sons', 'Acme']) await leaveWaiting(partner);
+  const earlier = "now() - interval '3 hours 20 minutes'";
+  await service.db.raw(
+    `update validation_jobs set run_requested_at = ${earlier} where job_id = (select min(job_id) from validation_jobs)`,
+  );
+  webhookId = await sendTo(service.db, 'https://acme.example.org/events', { partner_name: 'Acme' });
+  failingId = await sendTo(
+    service.db,
+    'https://shop.example.org/a-long-path/of-events?from=the-catalog-of-the-partner',
+  );
+  await service
+    .db('webhook_endpoints')
+    .where({ webhook_endpoint_id: failingId })
+    .update({ failures_in_a_row: 7, failed_at: new Date(), failure_reason: 'connect ECONNREFUSED' });
+  await insertEvents();
+});
+
+/** Requests a run of a new feed; the service has no worker. */
+async function leaveWaiting(partner: string): Promise<void> {
+  const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', partner);
+  await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+}
+
+async function insertEvents(): Promise<void> {
+  const event = (name: string) => ({
+    webhook_endpoint_id: webhookId,
+    message_id: `msg_${name}`,
+    event_type: 'job.completed',
+    happened_at: new Date(),
+    content: '{}',
+  });
+  const next = { attempts: 2, last_result: 'HTTP 503', next_attempt_at: new Date(Date.now() + 3_600_000) };
+  await service.db('webhook_deliveries').insert({ ...event('waits'), ...next });
+  const ended = { attempts: 1, ended_at: new Date() };
+  const outcome = (name: string, last_result: string) => ({
+    ...event(name),
+    ...ended,
+    outcome: name,
+    last_result,
+  });
+  await service
+    .db('webhook_outcomes')
+    .insert([outcome('delivered', 'HTTP 204'), outcome('discarded', '<b>HTTP 500</b>')]);
+}
+
+const open = (path: string, options = {}, of = service, key = testKey) =>
+  openConsole(browser, { url: of.url, key }, path, options);
+
+describe.each([
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 390],
+] as const)('queue and webhooks in %s colors, %i pixels wide', (colorScheme, width) => {
+  it('follow the rules of accessibility, and are no wider than the screen, with and without entries', async () => {
+    const found: Record<string, unknown> = {};
+    for (const of of [service, empty]) {
+      const { page } = await open('/', { colorScheme, viewport: { width, height: 900 } }, of);
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      for (const path of ['/queue', '/webhooks', `/webhooks/${webhookId}`, `/webhooks/${failingId}`]) {
+        await page.goto(`${of.url}/console${path}`);
+        await page.locator('main .card p, main [role=alert]').last().waitFor();
+        await page.getByText('Loading…').waitFor({ state: 'detached' });
+        const violations = await accessibilityViolations(page);
+        if (violations.length > 0) found[path] = violations;
+        if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width)
+          found[path] = 'too wide';
+      }
+    }
+    expect(found).toEqual({});
+  });
+});
+
+describe('the queue', () => {
+  it('counts runs by partner, says how long the oldest waits, and is kept up to date', async () => {
+    const { page, complaints } = await open('/');
+    await page.getByRole('link', { name: 'Queue' }).click();
+    const row = (partner: string) => page.getByRole('row').filter({ hasText: partner });
+    await row('Acme').waitFor();
+
+    expect(await row('Acme').innerText()).toMatch(/^Acme\s+2\s+0\s+3 hours$/);
+    expect(await row('Birch & Sons').innerText()).toMatch(/^Birch & Sons\s+1\s+0\s+\d+ (second|minute)s?$/);
+    expect(await page.locator('.counts').innerText()).toMatch(
+      /Waiting\s+3\s+In progress\s+0\s+Waiting longest\s+3 hours/,
+    );
+
+    await leaveWaiting('Cedar');
+    await row('Cedar').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that nothing waits, and how a run would come here', async () => {
+    const { page } = await open('/queue', {}, empty);
+
+    await page.getByText('No run waits, and none is in progress.').waitFor();
+    await page.getByText('Runs come here when').waitFor();
+  });
+
+  it('has no link for a key that is limited to a partner, and its address says why', async () => {
+    const { key } = await withStoredKey(service, 'Acme', 'queue');
+    const { page } = await open('/queue', {}, service, key);
+    await page.getByText('Your key is limited to one partner.').waitFor();
+
+    expect(await page.getByRole('link', { name: 'Queue' }).count()).toBe(0);
+    expect(await page.getByText('That did not work').count()).toBe(0);
+    await page.getByRole('main').getByRole('link', { name: 'Feeds' }).click();
+    await page.getByRole('heading', { name: 'Feeds', exact: true }).waitFor();
+  });
+
+  it('says what to do when it cannot be read, and then reads it', async () => {
+    const { page } = await open('/');
+    await page.getByRole('link', { name: 'Queue' }).waitFor();
+    await page.route('**/queue?*', (route) =>
+      route.fulfill({ status: 500, json: { detail: 'Internal error.' } }),
+    );
+    await page.getByRole('link', { name: 'Queue' }).click();
+    await page.getByRole('alert').getByText('Internal error.').waitFor();
+
+    await page.unroute('**/queue?*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('row').filter({ hasText: 'Acme' }).waitFor();
+  });
+});
+
+describe('webhooks', () => {
+  it('shows each with its state, and its deliveries at an address of their own', async () => {
+    const { page, complaints } = await open('/webhooks');
+    const row = (text: string) => page.getByRole('row').filter({ hasText: text });
+    await row('7 failures in a row').getByText('connect ECONNREFUSED').waitFor();
+    expect(await row('acme.example.org').innerText()).toContain('In use');
+    await page.getByRole('link', { name: `Webhook ${webhookId}` }).click();
+
+    await page.waitForURL(`**/console/webhooks/${webhookId}`);
+    await row('msg_waits').getByText('next attempt').waitFor();
+    expect(await row('msg_delivered').innerText()).toContain('Delivered');
+    // A result is a text of another host.
+    await row('msg_discarded').getByText('<b>HTTP 500</b>').waitFor();
+    await page.reload();
+    await row('msg_waits').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows a key of one partner its own only', async () => {
+    const { key } = await withStoredKey(service, 'Acme', 'webhooks');
+    const { page } = await open('/webhooks', {}, service, key);
+    await page.getByText('acme.example.org').waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+
+    await page.goto(`${service.url}/console/webhooks/${failingId}`);
+    await page.getByRole('alert').getByText('Webhook not found.').waitFor();
+  });
+
+  it('says that there is none, and who creates one', async () => {
+    const { page } = await open('/webhooks', {}, empty);
+
+    await page.getByText('There is no webhook.').waitFor();
+    await page.getByText('The operator creates one with').waitFor();
+  });
+});
