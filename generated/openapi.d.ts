@@ -1957,6 +1957,12 @@ export interface components {
              * @example true
              */
             enabled: boolean;
+            /**
+             * @description Days without a completed run of a feed after which the partner is stale, and `partner.stale` is sent. Of several enabled sources of a partner the smallest number counts. Null in all of them: the operator's, if there is one.
+             * @default null
+             * @example 7
+             */
+            stale_after_days: number | null;
         };
         /**
          * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a change of clocks skips counts as the next minute that exists, one that occurs
@@ -2108,7 +2114,8 @@ export interface components {
              *             "username": "acme",
              *             "password": "********"
              *           },
-             *           "enabled": true
+             *           "enabled": true,
+             *           "stale_after_days": null
              *         },
              *         "state": "active",
              *         "failures_in_a_row": 0,
@@ -4767,6 +4774,22 @@ export interface components {
              */
             timestamp: string;
             data: components["schemas"]["Source"];
+        };
+        /** @description A partner has had no completed feed for days. */
+        PartnerStaleEvent: {
+            /**
+             * @description Always `partner.stale`.
+             * @example partner.stale
+             * @enum {string}
+             */
+            type: "partner.stale";
+            /**
+             * Format: date-time
+             * @description Time of the event, UTC.
+             * @example 2026-03-08T09:31:20.104Z
+             */
+            timestamp: string;
+            data: components["schemas"]["Partner"];
         };
         /** @description An order was created. */
         OrderCreatedEvent: {
@@ -8208,7 +8231,8 @@ export interface operations {
                      *           "username": "acme",
                      *           "password": "********"
                      *         },
-                     *         "enabled": true
+                     *         "enabled": true,
+                     *         "stale_after_days": null
                      *       },
                      *       "state": "active",
                      *       "failures_in_a_row": 0,
@@ -8318,7 +8342,8 @@ export interface operations {
                      *           "username": "acme",
                      *           "password": "********"
                      *         },
-                     *         "enabled": true
+                     *         "enabled": true,
+                     *         "stale_after_days": null
                      *       },
                      *       "state": "active",
                      *       "failures_in_a_row": 0,
@@ -8440,7 +8465,8 @@ export interface operations {
                      *           "username": "acme",
                      *           "password": "********"
                      *         },
-                     *         "enabled": true
+                     *         "enabled": true,
+                     *         "stale_after_days": null
                      *       },
                      *       "state": "active",
                      *       "failures_in_a_row": 0,

@@ -413,6 +413,16 @@ create table sources (
 );
 CREATE INDEX sources_due ON public.sources USING btree (next_slot_at);
 CREATE INDEX sources_scheduled ON public.sources USING btree (scheduled_at);
+CREATE INDEX sources_stale_after ON public.sources USING btree (partner_id) WHERE ((definition ->> 'stale_after_days'::text) IS NOT NULL);
+
+create table stale_partners (
+  partner_id bigint not null,
+  completed_at timestamp with time zone not null,
+  is_stale boolean not null,
+  constraint stale_partners_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id) ON DELETE CASCADE,
+  constraint stale_partners_pkey PRIMARY KEY (partner_id)
+);
+CREATE INDEX stale_partners_stale ON public.stale_partners USING btree (partner_id) WHERE is_stale;
 
 create table submission_jobs (
   job_id bigint not null generated always as identity,

@@ -64,6 +64,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     worksOnQueue: values.QUEUE_WORKER === 'on',
     webhookPrivateAddresses: values.WEBHOOK_PRIVATE_ADDRESSES === 'on',
     sourcePrivateAddresses: values.SOURCE_PRIVATE_ADDRESSES === 'on',
+    partnerStaleDays: values.PARTNER_STALE_DAYS,
     retention: {
       rowIssueDays: values.ROW_ISSUE_RETENTION_DAYS,
       rawFileDays: values.RAW_FILE_RETENTION_DAYS,

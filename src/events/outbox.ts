@@ -7,6 +7,7 @@ export type EventBody =
   | components['schemas']['JobFailedEvent']
   | components['schemas']['JobRevertedEvent']
   | components['schemas']['SourceFailedEvent']
+  | components['schemas']['PartnerStaleEvent']
   | components['schemas']['OrderCreatedEvent']
   | components['schemas']['WebhookPingEvent'];
 

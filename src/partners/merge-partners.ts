@@ -66,6 +66,8 @@ const steps: Record<string, string> = {
   digests: 'delete from digest_blocks where partner_id in (:fromId, :intoId)',
   earlierDigests: 'delete from record_digests where partner_id in (:fromId, :intoId)',
   manualChanges: 'delete from manual_changes where partner_id = :fromId',
+  // The other partner is judged by the latest run of both.
+  staleness: 'delete from stale_partners where partner_id = :fromId',
   // Of two formats with one name, the other partner's stays.
   formats: `
     update partner_formats as moved set partner_id = :intoId

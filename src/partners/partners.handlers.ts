@@ -1,9 +1,8 @@
-import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
-import { formatId } from '../shared/ids';
 import { requireNameCursor } from '../shared/pagination';
-import { getPartner, listPartners, type PartnerRow } from './partners.repository';
+import { partnerBody } from './partners.body';
+import { getPartner, listPartners } from './partners.repository';
 
 /** Handles the operations that read partners. */
 export function partnerHandlers(db: Database): Pick<Handlers, 'listPartners' | 'getPartner'> {
@@ -33,13 +32,3 @@ export const partnerChecks = {
     requireNameCursor(cursor);
   },
 } satisfies Checks;
-
-function partnerBody(partner: PartnerRow): components['schemas']['Partner'] {
-  return {
-    partner_name: partner.partner_name,
-    products: partner.products,
-    feeds: partner.feeds,
-    last_feed_id: partner.last_feed_id === null ? null : formatId('FD', partner.last_feed_id),
-    last_completed_at: partner.last_completed_at?.toISOString() ?? null,
-  };
-}

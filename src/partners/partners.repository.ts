@@ -75,23 +75,25 @@ export async function listPartners(db: Database, listing: PartnerListing): Promi
       [prefix],
     );
   }
-  const { rows } = await db.raw<{ rows: PartnerRow[] }>(
-    `select partner_id, partner_name, products, feeds, last_feed_id, last_completed_at
-     from (?) as page
-     cross join lateral (
-       select cast(coalesce(sum(products), 0) as bigint) as products, cast(coalesce(sum(feeds), 0) as bigint) as feeds,
-         max(last_completed_at) as last_completed_at
-       from partner_counts where partner_counts.partner_id = page.partner_id
-     ) as numbers
-     left join lateral (
-       select feed_id as last_feed_id from feeds where feeds.partner_id = page.partner_id
-       order by uploaded_at desc, feed_id desc limit 1
-     ) as last_feed on true
-     order by partner_name`,
-    [page],
-  );
+  const { rows } = await db.raw<{ rows: PartnerRow[] }>(`${withNumbersSql('(?)')} order by partner_name`, [
+    page,
+  ]);
   return toPage(rows, limit, ({ partner_name }) => partner_name);
 }
+
+/** Returns a query for partners as `PartnerRow`. @param page - a relation with the columns `partner_id` and `partner_name` */
+export const withNumbersSql = (page: string) => `
+  select partner_id, partner_name, products, feeds, last_feed_id, last_completed_at
+  from ${page} as page
+  cross join lateral (
+    select cast(coalesce(sum(products), 0) as bigint) as products, cast(coalesce(sum(feeds), 0) as bigint) as feeds,
+      max(last_completed_at) as last_completed_at
+    from partner_counts where partner_counts.partner_id = page.partner_id
+  ) as numbers
+  left join lateral (
+    select feed_id as last_feed_id from feeds where feeds.partner_id = page.partner_id
+    order by uploaded_at desc, feed_id desc limit 1
+  ) as last_feed on true`;
 
 /** Finds or creates a partner, and locks its row against removal. Safe to call concurrently. */
 export async function getOrInsertPartner(db: Database, partnerName: string): Promise<number> {

@@ -4,6 +4,7 @@ import type { Log } from '../shared/log';
 import { measureQueue } from '../runs/queue-state.repository';
 import { measureSearchLag } from '../products/search-index';
 import { countFailing } from '../sources/sources.repository';
+import { countStalePartners } from '../sources/stale-partners.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';
 import { countDeliveries } from '../webhooks/deliveries.repository';
@@ -17,6 +18,7 @@ export async function measureBacklog(db: Database): Promise<Backlog> {
     webhookDeliveries: await countDeliveries(db),
     salesLagSeconds: await measureSalesLag(db),
     failingSources: await countFailing(db),
+    stalePartners: await countStalePartners(db),
     searchLagSeconds: await measureSearchLag(db),
   };
 }

@@ -155,7 +155,7 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
         privateAddresses: config.sourcePrivateAddresses,
         observe: metrics?.observeFetch,
       },
-      { shutdownSeconds },
+      { shutdownSeconds, partnerStaleDays: config.partnerStaleDays },
     );
   const stopWork = async () => {
     await Promise.all([worker.stopClaiming(shutdownSeconds * 1000), webhooks?.stop(), sources?.stop()]);

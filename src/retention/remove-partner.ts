@@ -192,6 +192,7 @@ const otherTables = [
   'partner_counts',
   'partner_formats',
   'sources',
+  'stale_partners',
   'catalog_versions',
 ];
 

@@ -231,6 +231,12 @@ const behavior = {
     description: 'With `on`, feeds may be fetched from private addresses, for closed networks.',
     page: 'how-to/fetch-feeds.md',
   },
+  PARTNER_STALE_DAYS: {
+    ...integer(1, 36_500),
+    unset: 'only `stale_after_days` of sources counts',
+    description: 'Days without a completed feed after which a partner is stale.',
+    page: 'how-to/fetch-feeds.md',
+  },
 } as const satisfies Settings;
 
 const observability = {

@@ -119,6 +119,7 @@ export function withDefaults(
     headers: sent.headers ?? {},
     basic_auth: sent.basic_auth ?? null,
     enabled: sent.enabled ?? true,
+    stale_after_days: sent.stale_after_days ?? null,
   };
 }
 

@@ -5,6 +5,7 @@ import { claimFetches, leaseMilliseconds, renewLease, type ClaimedFetch } from '
 import { fetchSource, type FetchContext } from './fetch-source';
 import { removeOldFetches } from './fetches.repository';
 import { scheduleDue } from './scheduler';
+import { noticeStalePartners } from './stale-partners.repository';
 
 /** Concurrent fetches of a process. */
 export const concurrentFetches = 4;
@@ -17,15 +18,26 @@ const pollMilliseconds = 500;
 const failurePauseMilliseconds = 2_000;
 const removalMilliseconds = 60_000;
 
+/** Interval of looking for stale partners, of which each process reads all. */
+const staleMilliseconds = 60_000;
+
 interface SourceWorker {
   /** Drains: claims nothing more, and waits for fetches in progress for some seconds. Safe to call again. */
   stop(): Promise<void>;
 }
 
-/** Starts to schedule and to fetch sources. Several processes share the work. */
+interface SourceWorkerOptions {
+  shutdownSeconds: number;
+  /** Seconds over which starts are spread. */
+  spread?: number;
+  /** Days without a completed feed after which a partner is stale; default: as its sources say. */
+  partnerStaleDays?: number;
+}
+
+/** Starts to schedule and to fetch sources, and to notice stale partners. Several processes share the work. */
 export function startSourceWorker(
   context: FetchContext,
-  { shutdownSeconds, spread }: { shutdownSeconds: number; spread?: number },
+  { shutdownSeconds, spread, partnerStaleDays }: SourceWorkerOptions,
 ): SourceWorker {
   const { db, log } = context;
   const stopping = new AbortController();
@@ -58,11 +70,20 @@ export function startSourceWorker(
     },
   });
 
+  const staleness = startPeriodicTask({
+    milliseconds: staleMilliseconds,
+    onError: (error) => log.warn({ err: error }, 'failed to look for stale partners'),
+    async run() {
+      const partners = await noticeStalePartners(db, partnerStaleDays);
+      if (partners > 0) log.warn({ partners }, 'partners are stale');
+    },
+  });
+
   const ended = async (milliseconds: number) => {
     await Promise.race([Promise.all(fetching), sleep(milliseconds, undefined, { ref: false })]);
   };
   const end = async () => {
-    await task.stop();
+    await Promise.all([task.stop(), staleness.stop()]);
     await ended(Math.min(fetchStopMilliseconds, shutdownSeconds * 1000));
     stopping.abort();
     // A fetch that is not released by then is repeated when its lease has expired.

@@ -29,6 +29,7 @@ export interface Backlog {
   salesLagSeconds: number;
   searchLagSeconds: number;
   failingSources: number;
+  stalePartners: number;
 }
 
 /** The metrics of a process, in a form that can be cloned. */
@@ -99,6 +100,11 @@ export const serviceMetrics = {
     type: 'gauge',
     labels: {},
     help: 'Sources whose last five attempts to fetch have failed, of all processes on the database.',
+  },
+  catalog_partners_stale: {
+    type: 'gauge',
+    labels: {},
+    help: 'Partners without a completed feed for the days that a source of theirs, or PARTNER_STALE_DAYS, says.',
   },
   catalog_source_fetches_total: {
     type: 'counter',
@@ -217,6 +223,7 @@ export class Metrics implements MetricsPage {
     addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue.oldestSeconds);
     addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries);
     addGauge('catalog_sources_failing', ({ failingSources }) => failingSources);
+    addGauge('catalog_partners_stale', ({ stalePartners }) => stalePartners);
     addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);
     addGauge('catalog_search_lag_seconds', ({ searchLagSeconds }) => searchLagSeconds);
   }

@@ -8,6 +8,8 @@ import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
 import type { EventBody } from '../events/outbox';
+import { partnerBody } from '../partners/partners.body';
+import type { PartnerRow } from '../partners/partners.repository';
 import { sourceBody } from '../sources/sources.body';
 import type { SourceRow } from '../sources/sources.repository';
 import type { ClaimedDelivery } from './deliveries.repository';
@@ -19,6 +21,7 @@ interface EventContent {
   'job.failed': InJson<ValidationJobRow>;
   'job.reverted': InJson<JobRunRow>;
   'source.failed': InJson<SourceRow>;
+  'partner.stale': InJson<PartnerRow>;
   'order.created': { order_id: number };
   'webhook.ping': Record<string, never>;
 }
@@ -90,6 +93,11 @@ export async function describeEvent(
         updated_at: new Date(row.updated_at),
       });
       return { type, timestamp: happenedAt, data: source };
+    }
+    case 'partner.stale': {
+      const row = content as EventContent[typeof type];
+      const partner = partnerBody({ ...row, last_completed_at: timeOf(row.last_completed_at) });
+      return { type, timestamp: happenedAt, data: partner };
     }
     case 'order.created': {
       // Read at delivery: orders can be large, and nothing of them changes but a reference that is erased.

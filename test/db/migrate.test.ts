@@ -48,6 +48,7 @@ const catalogTables = [
   'source_digests',
   'source_fetches',
   'sources',
+  'stale_partners',
   'submission_jobs',
   'validation_jobs',
   'webhook_deliveries',

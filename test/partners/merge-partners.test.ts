@@ -267,6 +267,7 @@ describe('merging partners', () => {
       'sales_changes.partner_name',
       'search_backlog.partner_id',
       'sources.partner_id',
+      'stale_partners.partner_id',
       'validation_jobs.run_partner_id',
       'webhook_endpoints.partner_name',
     ]);

@@ -79,7 +79,7 @@ export async function startTestService(
     /** How many queued runs it works on at a time; absent: none. */
     queuedRuns?: number;
     /** How it fetches sources, over which starts are spread in seconds; absent: it does not. */
-    sources?: { privateAddresses: boolean; spread?: number };
+    sources?: { privateAddresses: boolean; spread?: number; partnerStaleDays?: number };
     /** Null: no source can have secrets. */
     secretBox?: SecretBox | null;
     /** Whether it sends webhooks, and to which addresses; absent: it does not. */
@@ -131,10 +131,10 @@ export async function startTestService(
     verifyResponses: true,
   });
   if (options.sources) {
-    const { privateAddresses, spread } = options.sources;
+    const { privateAddresses, ...times } = options.sources;
     const uploadBytesMax = options.uploadBytesMax ?? 64 * 1024 * 1024;
     const fetching = { db, objectStore, log, uploadBytesMax, secretBox, privateAddresses };
-    const worker = startSourceWorker(fetching, { shutdownSeconds: 0, spread });
+    const worker = startSourceWorker(fetching, { shutdownSeconds: 0, ...times });
     afterFile(() => worker.stop());
   }
   if (options.webhooks !== undefined) {

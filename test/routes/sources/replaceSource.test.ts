@@ -22,6 +22,7 @@ const defaults = {
   headers: {},
   basic_auth: null,
   enabled: true,
+  stale_after_days: null,
 };
 
 describe('PUT /partners/{partner_name}/sources/{source_name}', () => {

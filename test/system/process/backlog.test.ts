@@ -23,6 +23,7 @@ describe('the backlog', () => {
       webhookDeliveries: 0,
       salesLagSeconds: 0,
       failingSources: 0,
+      stalePartners: 0,
       searchLagSeconds: 0,
     });
   });

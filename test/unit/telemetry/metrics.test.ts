@@ -31,6 +31,7 @@ describe('gauges of the backlog', () => {
       webhookDeliveries: 5,
       salesLagSeconds: 0,
       failingSources: 0,
+      stalePartners: 0,
       searchLagSeconds: 0,
     };
     let latest: typeof backlog | undefined = backlog;

@@ -1,0 +1,95 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
+import { publishEventsSql } from '../events/outbox';
+import { withNumbersSql } from '../partners/partners.repository';
+
+/** Partners that one transaction notices. */
+const partnersPerBatch = 500;
+
+/**
+ * Partners without a completed feed for the days that their enabled sources say, the fewest, or else `:days`. Before their first
+ * completed feed, the days count from the first feed or source.
+ */
+const staleSql = `
+  stale as materialized (
+    select partner_id, coalesce(completed_at, '-infinity') as completed_at
+    from (
+      select partner_id, coalesce(expected.days, cast(:days as integer)) as days
+      from partners left join (
+        select partner_id, min(cast(definition ->> 'stale_after_days' as integer)) as days
+        from sources
+        where definition ->> 'stale_after_days' is not null and definition ->> 'enabled' = 'true'
+        group by partner_id
+      ) as expected using (partner_id)
+      where expected.days is not null or cast(:days as integer) is not null
+    ) as partner
+    cross join lateral (
+      select max(last_completed_at) as completed_at from partner_counts
+      where partner_counts.partner_id = partner.partner_id
+    ) as last
+    where now() - make_interval(hours => 24 * days) > coalesce(completed_at, least(
+      (select min(uploaded_at) from feeds where feeds.partner_id = partner.partner_id),
+      (select min(created_at) from sources where sources.partner_id = partner.partner_id)
+    ))
+  )`;
+
+/** A run that completed later ends the staleness of its time; other days end it for their time only. */
+const updateKnownSql = `
+  with ${staleSql}
+  update stale_partners set is_stale = not is_stale
+  where is_stale <> exists (select from stale where stale.partner_id = stale_partners.partner_id)`;
+
+/** A partner that is stale for the first time since its last completed run. */
+const insertNewSql = `
+  with ${staleSql}
+  insert into stale_partners as known (partner_id, completed_at, is_stale)
+  select partner_id, completed_at, true
+  from stale
+  where not exists (
+    select from stale_partners as noticed
+    where noticed.partner_id = stale.partner_id and noticed.completed_at >= stale.completed_at
+  )
+  order by partner_id limit :max
+  on conflict (partner_id) do update set completed_at = excluded.completed_at, is_stale = true
+  returning partner_id`;
+
+const publishStaleSql = publishEventsSql(`
+  select 'partner.stale' as event_type, partner_name, to_json(partner) as content
+  from (${withNumbersSql('(select partner_id, partner_name from partners where partner_id = any (?))')}) as partner
+`);
+
+/**
+ * Finds the stale partners, and publishes partner.stale once for each completed feed that was the last for too long. Safe
+ * concurrently: one process does it at a time.
+ * @param days - undefined: only those of sources count
+ * @returns the number of partners that became stale
+ */
+export async function noticeStalePartners(db: Database, days: number | undefined): Promise<number> {
+  let noticed = 0;
+  for (let batch = partnersPerBatch; batch === partnersPerBatch; noticed += batch) {
+    batch = await inTransaction(db, 'request', (trx) => noticeBatch(trx, days ?? null));
+  }
+  return noticed;
+}
+
+async function noticeBatch(trx: Knex.Transaction, days: number | null): Promise<number> {
+  const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
+    `select pg_try_advisory_xact_lock(hashtextextended('notice stale partners', 0)) as "isLocked"`,
+  );
+  if (!locks[0].isLocked) return 0;
+  await trx.raw(updateKnownSql, { days } as never);
+  const { rows } = await trx.raw<{ rows: { partner_id: number }[] }>(insertNewSql, {
+    days,
+    max: partnersPerBatch,
+  } as never);
+  if (rows.length > 0) await trx.raw(publishStaleSql, [rows.map(({ partner_id }) => partner_id)]);
+  return rows.length;
+}
+
+export async function countStalePartners(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ count: number }] }>(
+    'select cast(count(*) as integer) as count from stale_partners where is_stale',
+  );
+  return rows[0].count;
+}
