@@ -396,6 +396,8 @@ export const texts = {
       'Of the active products of the collection. Empty: the usual limit, 20 percent or 10 products.',
     usualLimit: 'The usual limit',
     collectionHint: 'The part of the catalog that the file describes. Most partners have only main.',
+    stale: 'Report the partner after days without a loaded feed',
+    staleHint: 'By the webhook partner.stale. Empty: as the service is set up.',
     after: 'After a fetch',
     run: 'Run each feed at once',
     runHint: 'Otherwise it is only stored, and waits to be run.',

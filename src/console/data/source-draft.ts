@@ -20,6 +20,8 @@ export interface SourceDraft {
   isScheduled: boolean;
   cron: string;
   timeZone: string;
+  /** Days; empty: as the service is set up. */
+  staleDays: string;
   headers: { name: string; value: string }[];
   /** Empty: no authentication. */
   username: string;
@@ -42,6 +44,7 @@ export function draftOf(partner: string, source?: Schemas['Source']): SourceDraf
     isScheduled: source === undefined || Boolean(schedule),
     cron: schedule?.cron ?? '30 5 * * *',
     timeZone: schedule?.time_zone ?? readerTimeZone,
+    staleDays: definition?.stale_after_days?.toString() ?? '',
     headers: Object.entries(definition?.headers ?? {}).map(([name, value]) => ({ name, value })),
     username: auth?.username ?? '',
     password: auth?.password ?? '',
@@ -70,6 +73,7 @@ export function definitionOf(
     max_withdrawn_percent: mode === 'replace' && percent.trim() !== '' ? Number(percent) : null,
     run,
     schedule: draft.isScheduled ? { cron: cron.trim(), time_zone: timeZone.trim() } : null,
+    stale_after_days: draft.staleDays.trim() === '' ? null : Number(draft.staleDays),
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.trim(), value])),
     basic_auth: username ? { username, password } : null,
     enabled: draft.isEnabled,

@@ -55,7 +55,7 @@ function Inspected({ feed }: { feed: Schemas['Feed'] }) {
           {texts.sources.plan}
         </Link>
       </Card>
-      <Sample file={file} inspection={inspection} definition={null} />
+      <Sample partner={feed.partner_name} file={file} inspection={inspection} definition={null} />
     </>
   );
 }

@@ -94,7 +94,8 @@ export function ReadingForm({ draft, inspection }: Options) {
       </Card>
       {[asItIs, byMapping].includes(reading) && (
         <Sample
-          draft={draft}
+          partner={draft.partner}
+          file={draft.file}
           inspection={inspection}
           definition={reading === byMapping ? definition : null}
         />

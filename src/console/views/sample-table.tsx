@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
-import type { Draft } from '../data/draft';
 import { columns, type Definition } from '../data/mapping';
 import { sampleOf, type Sample as Sampled } from '../data/sample';
 import { Card } from '../parts/page';
@@ -10,15 +9,15 @@ import { Value } from '../parts/value';
 import { texts } from '../texts';
 
 interface Options {
-  draft: Draft;
+  partner: string;
+  file: File;
   inspection: Schemas['FeedInspection'];
   /** How the reader wants the file read; null: as it is. */
   definition: Definition | null;
 }
 
 /** Shows five rows as products, by the suggested format or by the mapping as it is now. */
-export function Sample({ draft, inspection, definition }: Options) {
-  const { partner, file } = draft;
+export function Sample({ partner, file, inspection, definition }: Options) {
   const settled = useDeferred(definition);
   const isChanged = definition !== null && definition !== inspection.suggested_format;
   const changed = useQuery({

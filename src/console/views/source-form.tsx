@@ -225,6 +225,14 @@ function LoadFields({ draft, faults, onChange }: PartOptions & { faults: Record<
           onChange={(collection) => onChange({ collection })}
         />
       </div>
+      <Field
+        label={texts.sources.stale}
+        hint={texts.sources.staleHint}
+        error={faults['/stale_after_days']}
+        inputMode="numeric"
+        value={draft.staleDays}
+        onChange={(staleDays) => onChange({ staleDays })}
+      />
       <Check
         label={texts.sources.run}
         hint={texts.sources.runHint}
