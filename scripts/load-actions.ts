@@ -74,7 +74,7 @@ function feedOf(rows: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A feed of some 25 MB whose rows have 40 columns that no product has, and a long description. */
+/** A feed of some 23 MB whose rows have 40 columns that no product has, and a long description. */
 function wideFeedOf(rows: number): string {
   const own = Array.from({ length: 40 }, (_, column) => `own_${column}`);
   const values = own.map((name) => `${name} of this product`.repeat(8));
