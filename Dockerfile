@@ -33,11 +33,11 @@ COPY package.json ./
 COPY spec/openapi.yaml spec/openapi.yaml
 # Metrics and probes stay within the container unless METRICS_HOST says otherwise. Where there is no S3 store, raw files are
 # kept in /data. Memory of chunks returns to the system at once, as with npm start.
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464 DATA_DIR=/data MALLOC_MMAP_THRESHOLD_=131072
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464 DATA_DIR=/data MALLOC_MMAP_THRESHOLD_=131072 MALLOC_ARENA_MAX=2
 # The account `node` of the base image, by number: Kubernetes cannot tell otherwise that it is not root.
 USER 1000:1000
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.METRICS_PORT + '/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node is the first process and gets the signals. Arguments: none for the API, `worker`, or `migrate`.
-ENTRYPOINT ["node", "--max-semi-space-size=4", "dist/src/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--max-old-space-size=256", "dist/src/main.js"]

@@ -74,6 +74,19 @@ function feedOf(rows: number): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** A feed of some 23 MB whose rows have 40 columns that no product has, and a long description. */
+function wideFeedOf(rows: number): string {
+  const own = Array.from({ length: 40 }, (_, column) => `own_${column}`);
+  const values = own.map((name) => `${name} of this product`.repeat(8));
+  const lines = [`sku,product_name,price,currency,description,${own.join(',')}`];
+  const description = 'Oak, oiled. '.repeat(400);
+  for (let row = 0; row < rows; row++) {
+    const price = row % 50 === 0 ? 'NA' : `${1 + below(1000)}.90`;
+    lines.push(`WIDE-${row},Product ${row},${price},EUR,"${description}",${values.join(',')}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
 function formOf(csv: string): FormData {
   const form = new FormData();
   form.set('partner_name', pick(partners)!);
@@ -81,10 +94,11 @@ function formOf(csv: string): FormData {
   return form;
 }
 
-async function loadFeed(load: Load, rows: number): Promise<void> {
+async function loadFeed(load: Load, rows: number, csv = feedOf(rows)): Promise<void> {
   const { tally } = load;
-  const body = formOf(feedOf(rows));
-  const upload = await send(load, 'uploadFeed', '/feeds/upload', [201], { method: 'POST', body });
+  const body = formOf(csv);
+  // 408: it made room for a partner without an upload in progress.
+  const upload = await send(load, 'uploadFeed', '/feeds/upload', [201, 408], { method: 'POST', body });
   if (upload.status !== 201) return;
   tally.feedsAccepted++;
   const { validation_job_id: jobId } = JSON.parse(upload.text) as { validation_job_id: string };
@@ -167,6 +181,23 @@ const jobAction =
     if (jobId !== undefined) await send(load, operation, `/jobs/${jobId}${suffix}`, [200, 409], { method });
   };
 
+/** What an open console asks for again and again, and the views that a person opens meanwhile. */
+async function pollAsConsole(load: Load): Promise<void> {
+  await send(load, 'getQueue', '/queue', [200]);
+  await send(load, 'listFeeds', '/feeds?limit=20', [200]);
+  await send(load, 'listPartners', '/partners?limit=20', [200]);
+  const jobId = pick(load.tally.jobIds);
+  if (jobId !== undefined) {
+    await send(load, 'listJobRuns', `/jobs/${jobId}/runs`, [200]);
+    await send(load, 'listRunChanges', `/jobs/${jobId}/changes?run=1&limit=50`, [200]);
+  }
+  const productId = pick(load.tally.productIds);
+  if (productId !== undefined) {
+    await send(load, 'listProductHistory', `/products/${productId}/history`, [200]);
+    await send(load, 'getProductPrices', `/products/${productId}/prices`, [200]);
+  }
+}
+
 const read = (operation: string, path: string, expected: number[], headers: Record<string, string> = {}) => {
   return async (load: Load): Promise<unknown> => send(load, operation, path, expected, { headers });
 };
@@ -186,6 +217,8 @@ export const actions: [weight: number, action: (load: Load) => Promise<unknown>]
   [1, read('getRevenueShare', '/analytics/revenue-share', [200])],
   [4, (load) => loadFeed(load, 50 + below(450))],
   [0.1, (load) => loadFeed(load, 20_000)],
+  [0.1, (load) => loadFeed(load, 2_000, wideFeedOf(2_000))],
+  [5, pollAsConsole],
   [
     2,
     (load) =>

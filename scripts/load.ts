@@ -1,6 +1,7 @@
 /**
- * Sends a mixture of all requests to the service (embedded PostgreSQL, local files) for a while. Fails on an
- * undocumented response, lost or duplicated data, leftovers, or growth of memory, file handles or connections.
+ * Sends a mixture of all requests to the service and a worker (embedded PostgreSQL, S3 server) for a while: small and wide
+ * feeds, orders, reads, and an open console. Fails on an undocumented response, lost or duplicated data, leftovers, or growth
+ * of memory, file handles or connections.
  *
  * usage: load [minutes] [clients]      default 30 minutes, 12 clients
  */
@@ -9,20 +10,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
+import S3rver from 's3rver';
 import { actions, Tally, type Load } from './load-actions';
-import { connectTo, median, startServiceProcess } from './service-process';
+import { connectTo, median, startServiceProcess, startWorkerProcess } from './service-process';
 
 const minutes = Number(process.argv[2] ?? 30);
 const clients = Number(process.argv[3] ?? 12);
 const key = 'key-of-the-load-test';
+const bucket = 'load';
 const sampleMilliseconds = Math.min(5_000, (minutes * 60_000) / 60);
 /** Allowed growth: 20 %, plus a constant for a few requests. */
-const growthMax = { rss: [1.2, 20], handles: [1.2, 10], connections: [1.2, 5] } as const;
+const growthMax = {
+  rss: [1.2, 20],
+  workerRss: [1.2, 20],
+  handles: [1.2, 10],
+  connections: [1.2, 5],
+} as const;
 const rssMax = 200;
 
 interface Sample {
   /** Megabytes of resident memory. */
   rss: number;
+  /** The same, of the worker. */
+  workerRss: number;
   handles: number;
   connections: number;
 }
@@ -32,7 +42,23 @@ async function main(): Promise<void> {
   // As root, PostgreSQL runs under another account, which needs access.
   chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
-  const service = await startServiceProcess(dataDir, { API_KEYS: key });
+  const objectsFolder = join(folder, 'objects');
+  const s3 = new S3rver({
+    address: '127.0.0.1',
+    port: 0,
+    directory: objectsFolder,
+    silent: true,
+    configureBuckets: [{ name: bucket, configs: [] }],
+  });
+  const { port } = await s3.run();
+  const settings = {
+    S3_BUCKET: bucket,
+    S3_ENDPOINT: `http://127.0.0.1:${port}`,
+    AWS_ACCESS_KEY_ID: 'S3RVER',
+    AWS_SECRET_ACCESS_KEY: 'S3RVER',
+  };
+  const service = await startServiceProcess(dataDir, { API_KEYS: key, ...settings });
+  const worker = await startWorkerProcess(dataDir, settings);
   const database = await connectTo(dataDir);
   const tally = new Tally();
   const load: Load = { url: service.url, key, tally };
@@ -42,19 +68,22 @@ async function main(): Promise<void> {
     const sampling = (async () => {
       while (Date.now() < endsAt) {
         await sleep(sampleMilliseconds);
-        samples.push(await sample(service.pid, database));
+        samples.push(await sample(service.pid, worker.pid, database));
       }
     })();
     const startedAt = performance.now();
     await Promise.all([sampling, ...Array.from({ length: clients }, () => actUntil(endsAt, load))]);
     const seconds = (performance.now() - startedAt) / 1000;
-    await checkResult(database, dataDir, tally);
+    await checkResult(database, objectsFolder, tally);
     report(tally, samples, seconds);
     await database.end();
+    await worker.end('SIGTERM');
     const code = await service.stop();
     if (code !== 0) tally.violate(`the service ended with ${code}`);
   } finally {
+    await worker.end('SIGTERM');
     await service.stop();
+    await s3.close();
     rmSync(folder, { recursive: true, force: true });
   }
   for (const violation of tally.violations.slice(0, 20)) console.log(`VIOLATION  ${violation}`);
@@ -76,26 +105,29 @@ async function actUntil(endsAt: number, load: Load): Promise<void> {
   }
 }
 
-async function sample(pid: number, database: Client): Promise<Sample> {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+const residentMegabytes = (pid: number) =>
+  (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024) / 1e6;
+
+async function sample(pid: number, workerPid: number, database: Client): Promise<Sample> {
   const { rows } = await database.query<{ count: string }>(
     `select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
   );
   return {
-    rss: (Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024) / 1e6,
+    rss: residentMegabytes(pid),
+    workerRss: residentMegabytes(workerPid),
     handles: readdirSync(`/proc/${pid}/fd`).length,
     connections: Number(rows[0]!.count),
   };
 }
 
 /** Checks that all acknowledged data exist exactly once, and nothing else. */
-async function checkResult(database: Client, dataDir: string, tally: Tally): Promise<void> {
+async function checkResult(database: Client, objectsFolder: string, tally: Tally): Promise<void> {
   // Clean-up after disconnected clients may be in progress.
   await sleep(2_000);
   const count = async (sql: string) => Number((await database.query<{ count: string }>(sql)).rows[0]!.count);
-  const objects = readdirSync(join(dataDir, 'objects'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath }) => parentPath);
+  const objects = readdirSync(objectsFolder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('._S3rver_object'),
+  );
   const feeds = await count('select count(*) from feeds');
   const expectations: [what: string, found: number, expected: number][] = [
     ['feeds', feeds, tally.feedsAccepted],
@@ -125,19 +157,19 @@ function report(tally: Tally, samples: Sample[], seconds: number): void {
   );
   // The first quarter fills caches and pools.
   const quarter = Math.floor(samples.length / 4);
-  for (const name of ['rss', 'handles', 'connections'] as const) {
+  for (const name of ['rss', 'workerRss', 'handles', 'connections'] as const) {
     const values = samples.map((each) => each[name]);
     const before = median(values.slice(quarter, 2 * quarter));
     const after = median(values.slice(-quarter));
     const [factor, allowance] = growthMax[name];
-    const unit = name === 'rss' ? ' MB' : '';
+    const unit = name.toLowerCase().endsWith('rss') ? ' MB' : '';
     console.log(
       `${name.padEnd(12)}second quarter ${before.toFixed(0)}${unit}, last quarter ${after.toFixed(0)}${unit}, ` +
         `highest ${Math.max(...values).toFixed(0)}${unit}`,
     );
     if (after > before * factor + allowance) tally.violate(`${name} grows: ${before} to ${after}`);
   }
-  const highest = Math.max(...samples.map(({ rss }) => rss));
+  const highest = Math.max(...samples.flatMap(({ rss, workerRss }) => [rss, workerRss]));
   if (highest > rssMax) tally.violate(`${highest.toFixed(0)} MB of memory`);
 }
 

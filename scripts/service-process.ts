@@ -67,14 +67,21 @@ export async function startServiceProcess(
 }
 
 export interface WorkerProcess {
+  pid: number;
   /** The address of its metrics. */
   operatorUrl: string;
   /** Sends a signal and waits for the end. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<unknown>;
 }
 
-/** Starts a worker on the data folder of a running service, and waits until it is ready. */
-export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess> {
+/**
+ * Starts a worker on the data folder of a running service, and waits until it is ready.
+ * @param settings - of its environment, in addition to what finds the database
+ */
+export async function startWorkerProcess(
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<WorkerProcess> {
   const { entry, nodeFlags, environment } = thisBuild;
   const host = encodeURIComponent(socketFolder(dataDir));
   const child = spawn(process.execPath, [...nodeFlags, entry, 'worker'], {
@@ -84,6 +91,7 @@ export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess
       DATA_DIR: dataDir,
       DATABASE_URL: `postgresql://postgres@/partner_catalog?host=${host}`,
       METRICS_PORT: '0',
+      ...settings,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -98,6 +106,7 @@ export async function startWorkerProcess(dataDir: string): Promise<WorkerProcess
     });
   });
   return {
+    pid: child.pid!,
     operatorUrl,
     end(signal) {
       child.kill(signal);

@@ -76,8 +76,8 @@ export async function startEmbeddedPostgres(
   const account = await serverAccount(link);
   const bin = await binaries(account);
   const cluster = await ensureCluster(bin, link, account);
-  // This variable is for Node.js only.
-  const { MALLOC_MMAP_THRESHOLD_: _, ...env } = process.env;
+  // These variables are for Node.js only.
+  const { MALLOC_MMAP_THRESHOLD_: _, MALLOC_ARENA_MAX: __, ...env } = process.env;
   const pgCtl = (...args: string[]) =>
     run(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/', env });
   const server: Server = { cluster, account, pgCtl };

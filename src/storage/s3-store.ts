@@ -45,6 +45,7 @@ export const s3Attempts = 3;
 /** Part size of a multipart upload, the minimum of S3. */
 const s3PartBytes = 5 * 1024 * 1024;
 
+/** Parts in flight of an upload that is alone. Each of several has one: together they are as fast, in half of the memory. */
 const s3PartsInFlight = 2;
 
 // Suppresses the SDK's notice about Node 20 at every start.
@@ -68,6 +69,7 @@ export interface S3Config {
 export class S3Store implements ObjectStore {
   readonly bucket: string;
   readonly client: S3Client;
+  private uploads = 0;
 
   constructor(config: S3Config) {
     this.bucket = config.bucket;
@@ -147,10 +149,11 @@ export class S3Store implements ObjectStore {
         ContentType: contentType,
       },
       partSize: s3PartBytes,
-      queueSize: s3PartsInFlight,
+      queueSize: this.uploads > 0 ? 1 : s3PartsInFlight,
       // The SDK would remove the parts without a timeout.
       leavePartsOnError: true,
     });
+    this.uploads++;
     try {
       try {
         await upload.done();
@@ -161,6 +164,8 @@ export class S3Store implements ObjectStore {
       await this.verify(key, bytes);
     } catch (error) {
       throw bodyError ?? failed(`store ${key}`, error);
+    } finally {
+      this.uploads--;
     }
   }
 

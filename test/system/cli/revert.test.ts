@@ -77,7 +77,7 @@ describe('npm run feed -- revert', () => {
     const refused = await feed('revert', jobId, '--run', '1');
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringMatching(/1 product was changed since run 1\.[^]* with --skip-conflicts\.\n/),
+      expect.stringMatching(/1 product was changed since run 1\.[^]* with --skip-conflicts\./),
     ]);
 
     const undone = await feed('revert', jobId, '--run', '1', '--skip-conflicts');

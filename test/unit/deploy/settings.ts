@@ -7,6 +7,7 @@ const others = [
   'AWS_REGION',
   'NODE_ENV',
   'MALLOC_MMAP_THRESHOLD_',
+  'MALLOC_ARENA_MAX',
 ];
 
 /**
