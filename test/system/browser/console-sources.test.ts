@@ -181,6 +181,24 @@ describe('a source', () => {
     expect(await faultsOf(page)).toEqual([]);
   });
 
+  it('is not replaced by a new one of its name, and has a limit that is a number', async () => {
+    await putSource(service.api, partner, 'taken', { url: `${server.url}/a.csv` });
+    const { page } = await openConsole('/sources/new');
+    await describeSource(page, 'taken', `${server.url}/b.csv`);
+    await page.getByText('This partner has a source of this name.').waitFor();
+    expect(await button(page, 'Save').isDisabled()).toBe(true);
+
+    await field(page, 'Name of the source').fill('free');
+    await choice(page, 'What to do with it').selectOption('replace');
+    await field(page, 'Products that a run may withdraw, in percent').fill('many');
+    await page.getByText('Enter a number from 0 to 100.').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    expect(await button(page, 'Save').isDisabled()).toBe(true);
+    await field(page, 'Products that a run may withdraw, in percent').fill('35');
+    await button(page, 'Save').click();
+    await page.getByText('35%').waitFor();
+  });
+
   it('is deleted after a question, by the keyboard', async () => {
     await putSource(service.api, partner, 'unused', { url: `${server.url}/a.csv` });
     const { page } = await openConsole(`/partners/${encodeURIComponent(partner)}/sources/unused`);
