@@ -101,6 +101,7 @@ describe('a source', () => {
     await page.getByText('Run at once').waitFor();
     await page.getByText('x-feed-token, password of acme').waitFor();
     expect(await page.locator('.times li').count()).toBe(5);
+    await historyOf(page).first().waitFor();
     expect(await historyOf(page).count()).toBe(1);
     await button(page, 'Fetch now').click();
     await historyOf(page).nth(1).waitFor();
