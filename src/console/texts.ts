@@ -384,6 +384,7 @@ export const texts = {
     when: 'When to fetch it',
     nameField: 'Name of the source',
     nameHint: 'Lower-case letters, digits and hyphens, for example daily-export.',
+    nameTaken: 'This partner has a source of this name. Choose another, or open that one to change it.',
     url: 'Address of the file',
     urlHint: 'Begins with https:// or http://. User name and password have fields of their own.',
     format: 'Format',
@@ -394,6 +395,7 @@ export const texts = {
     percentField: 'Products that a run may withdraw, in percent',
     percentHint:
       'Of the active products of the collection. Empty: the usual limit, 20 percent or 10 products.',
+    percentFault: 'Enter a number from 0 to 100.',
     usualLimit: 'The usual limit',
     collectionHint: 'The part of the catalog that the file describes. Most partners have only main.',
     stale: 'Report the partner after days without a loaded feed',

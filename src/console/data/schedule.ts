@@ -18,15 +18,17 @@ export function wordsOf(cron: string): string | undefined {
   }
 }
 
-/** Lists the next times of a schedule; empty where it cannot be read. */
+/**
+ * Lists the next times of a schedule; empty where it cannot be read. Those of the service can differ in the night of a change
+ * of clocks: a preview is not worth a second computation of local times that are skipped.
+ */
 export function nextTimes({ cron, time_zone: timeZone }: Schedule, howMany: number): Date[] {
   try {
     const local = new Intl.DateTimeFormat('en', { timeZone, dateStyle: 'short', timeStyle: 'short' });
     const times = new Cron(cron, { mode: '5-part', timezone: timeZone, paused: true }).nextRuns(2 * howMany);
     // Of a local time that occurs twice, the service takes the first.
-    const once = times.filter(
-      (at, index) => index === 0 || local.format(at) !== local.format(times[index - 1]),
-    );
+    const byLocal = new Map(times.toReversed().map((at) => [local.format(at), at]));
+    const once = times.filter((at) => byLocal.get(local.format(at)) === at);
     return once.slice(0, howMany);
   } catch {
     return [];

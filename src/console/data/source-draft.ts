@@ -80,6 +80,10 @@ export function definitionOf(
   };
 }
 
+/** Whether the limit of withdrawals is empty or a percentage: what is no number cannot be sent. */
+export const isPercentage = ({ percent }: SourceDraft) =>
+  percent.trim() === '' || (Number(percent) >= 0 && Number(percent) <= 100);
+
 /** Whether stored secrets are lost: they belong to the origin of the address, which has changed. */
 export function losesSecrets(draft: SourceDraft, stored?: Schemas['SourceDefinition']): boolean {
   const isKept = draft.password === mask || draft.headers.some(({ value }) => value === mask);

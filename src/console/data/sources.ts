@@ -22,6 +22,18 @@ export const useSources = (partner: string) =>
     bodyOf(client.GET('/sources', { params: { query: { partner_name: partner || undefined, cursor } } })),
   );
 
+/** The names that the sources of a partner have: no more than 100. */
+export const useSourceNames = (partner: string) =>
+  useQuery({
+    queryKey: ['sources', partner, 'names'],
+    queryFn: async () => {
+      const query = { partner_name: partner, limit: 100 };
+      const { items } = await bodyOf(client.GET('/sources', { params: { query } }));
+      return items.map(({ source_name }) => source_name);
+    },
+    enabled: partner !== '',
+  });
+
 export const useSource = (path: SourcePath) =>
   useQuery({
     queryKey: ['source', ...keyOf(path)],
@@ -36,12 +48,15 @@ const fetchesOf = (path: SourcePath, query: { limit?: number; cursor?: string })
 
 const idleMilliseconds = 15_000;
 
-/** Follows the last fetch of a source: asks each second while it is queued or running. @returns null before the first */
-export const useLastFetch = (path: SourcePath) =>
+/**
+ * Follows the last fetch of a source: asks each second while it is queued or running. null: there is none yet.
+ * @param isWatched - whether to notice one that begins later
+ */
+export const useLastFetch = (path: SourcePath, isWatched = true) =>
   useQuery({
     queryKey: ['fetches', ...keyOf(path), 'last'],
     queryFn: async () => (await fetchesOf(path, { limit: 1 })).items[0] ?? null,
-    refetchInterval: ({ state }) => (isInProgress(state.data) ? 1_000 : idleMilliseconds),
+    refetchInterval: ({ state }) => (isInProgress(state.data) ? 1_000 : isWatched && idleMilliseconds),
   });
 
 /** Every fetch of a source, newest first. They are read again when the last one changes. */

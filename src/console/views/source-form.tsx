@@ -1,20 +1,33 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { useFilters } from '../data/address';
-import { fetchFormats } from '../data/formats';
 import { usePartners } from '../data/queries';
-import { definitionOf, draftOf, faultsByPointer, pathOf, type SourceDraft } from '../data/source-draft';
-import { sourceAddress, useFetchNow, useSaveSource, useSource, type SourcePath } from '../data/sources';
+import {
+  definitionOf,
+  draftOf,
+  faultsByPointer,
+  isPercentage,
+  pathOf,
+  type SourceDraft,
+} from '../data/source-draft';
+import {
+  sourceAddress,
+  useFetchNow,
+  useSaveSource,
+  useSource,
+  useSourceNames,
+  type SourcePath,
+} from '../data/sources';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
 import { Failure } from '../parts/failure';
-import { Choice, Field } from '../parts/field';
+import { Field } from '../parts/field';
 import { Card, Loading, Page } from '../parts/page';
 import { useDeferred } from '../parts/use-deferred';
 import { texts } from '../texts';
+import { LoadFields } from './source-loading';
 import { ScheduleFields } from './source-schedule';
 import { SecretFields } from './source-secrets';
 
@@ -53,10 +66,10 @@ interface Options {
   source?: Schemas['Source'];
 }
 
-function SourceForm({ partner, known, source }: Options) {
+function SourceForm({ partner: given, known, source }: Options) {
   const [, navigate] = useLocation();
   const [read] = useFilters();
-  const [draft, setDraft] = useState(() => withWishes(draftOf(partner, source), read));
+  const [draft, setDraft] = useState(() => withWishes(draftOf(given, source), read));
   const change = (changes: Partial<SourceDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const stored = source?.definition;
 
@@ -68,7 +81,11 @@ function SourceForm({ partner, known, source }: Options) {
   };
   const save = useSaveSource();
   const faults = faultsByPointer(save.error);
+  const partner = useDeferred(draft.partner.trim());
+  const names = useSourceNames(source ? '' : partner);
+  const isTaken = names.data?.includes(draft.name.trim()) ?? false;
   const isIncomplete = !draft.partner.trim() || !draft.name.trim() || !draft.url.trim();
+  const isFaulty = isIncomplete || isTaken || (draft.mode === 'replace' && !isPercentage(draft));
   const send = (isTest: boolean) => {
     const definition = definitionOf(draft, stored);
     // A test stores the file, and loads nothing.
@@ -89,11 +106,11 @@ function SourceForm({ partner, known, source }: Options) {
       validationBehavior="aria"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isIncomplete) send(false);
+        if (!isFaulty) send(false);
       }}
     >
       <Card title={texts.sources.where}>
-        {!source && <Owner draft={draft} known={known} onChange={change} />}
+        {!source && <Owner draft={draft} known={known} isTaken={isTaken} onChange={change} />}
         <div className="pair">
           <Field
             label={texts.sources.url}
@@ -125,10 +142,10 @@ function SourceForm({ partner, known, source }: Options) {
         {isIncomplete && <p className="muted">{texts.sources.incomplete}</p>}
         <p className="muted">{texts.sources.testLead}</p>
         <div className="actions">
-          <Action kind="primary" isDisabled={isIncomplete || save.isPending} onPress={() => send(true)}>
+          <Action kind="primary" isDisabled={isFaulty || save.isPending} onPress={() => send(true)}>
             {texts.sources.test}
           </Action>
-          <Action type="submit" isDisabled={isIncomplete || save.isPending}>
+          <Action type="submit" isDisabled={isFaulty || save.isPending}>
             {texts.sources.save}
           </Action>
           <Link className="button" href={source ? sourceAddress(source) : '/sources'}>
@@ -152,7 +169,7 @@ interface PartOptions {
 }
 
 /** Whose source it is, and its name: both are fixed once it is stored. */
-function Owner({ draft, known, onChange }: PartOptions & { known: string[] }) {
+function Owner({ draft, known, isTaken, onChange }: PartOptions & { known: string[]; isTaken: boolean }) {
   return (
     <div className="pair">
       <Field
@@ -165,80 +182,11 @@ function Owner({ draft, known, onChange }: PartOptions & { known: string[] }) {
       <Field
         label={texts.sources.nameField}
         hint={texts.sources.nameHint}
+        error={isTaken ? texts.sources.nameTaken : undefined}
         spellCheck="false"
         value={draft.name}
         onChange={(name) => onChange({ name })}
       />
     </div>
-  );
-}
-
-function LoadFields({ draft, faults, onChange }: PartOptions & { faults: Record<string, string> }) {
-  const partner = useDeferred(draft.partner.trim());
-  const formats = useQuery({
-    queryKey: ['formats', partner],
-    queryFn: () => fetchFormats(partner),
-    enabled: partner !== '',
-  });
-  const names = (formats.data ?? []).map(({ format_name, partner_name }): [string, string] => [
-    format_name,
-    partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
-  ]);
-  const offered: [string, string][] = [['', texts.sources.defaultFormat], ...names];
-  // A stored one is shown before the list has come.
-  if (!offered.some(([name]) => name === draft.format)) offered.push([draft.format, draft.format]);
-  return (
-    <>
-      {formats.error && <Failure error={formats.error} retry={() => void formats.refetch()} />}
-      <div className="pair">
-        <Choice
-          label={texts.sources.format}
-          value={draft.format}
-          options={offered}
-          onChange={(format) => onChange({ format })}
-        />
-        <Choice
-          label={texts.check.mode}
-          value={draft.mode}
-          options={Object.entries(texts.check.modes)}
-          onChange={(mode) => onChange({ mode: mode as SourceDraft['mode'] })}
-        />
-      </div>
-      {faults['/format'] && <p className="field-error">{faults['/format']}</p>}
-      <div className="pair">
-        {draft.mode === 'replace' && (
-          <Field
-            label={texts.sources.percentField}
-            hint={texts.sources.percentHint}
-            error={faults['/max_withdrawn_percent']}
-            inputMode="decimal"
-            value={draft.percent}
-            onChange={(percent) => onChange({ percent })}
-          />
-        )}
-        <Field
-          label={texts.feed.collection}
-          hint={texts.sources.collectionHint}
-          error={faults['/collection']}
-          spellCheck="false"
-          value={draft.collection}
-          onChange={(collection) => onChange({ collection })}
-        />
-      </div>
-      <Field
-        label={texts.sources.stale}
-        hint={texts.sources.staleHint}
-        error={faults['/stale_after_days']}
-        inputMode="numeric"
-        value={draft.staleDays}
-        onChange={(staleDays) => onChange({ staleDays })}
-      />
-      <Check
-        label={texts.sources.run}
-        hint={texts.sources.runHint}
-        isChecked={draft.run}
-        onChange={(run) => onChange({ run })}
-      />
-    </>
   );
 }

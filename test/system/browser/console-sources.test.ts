@@ -101,6 +101,7 @@ describe('a source', () => {
     await page.getByText('Run at once').waitFor();
     await page.getByText('x-feed-token, password of acme').waitFor();
     expect(await page.locator('.times li').count()).toBe(5);
+    await historyOf(page).first().waitFor();
     expect(await historyOf(page).count()).toBe(1);
     await button(page, 'Fetch now').click();
     await historyOf(page).nth(1).waitFor();
@@ -179,6 +180,24 @@ describe('a source', () => {
     expect(await address.getAttribute('aria-invalid')).toBe('true');
     expect(await field(page, 'Time zone of these times').getAttribute('aria-invalid')).toBe('true');
     expect(await faultsOf(page)).toEqual([]);
+  });
+
+  it('is not replaced by a new one of its name, and has a limit that is a number', async () => {
+    await putSource(service.api, partner, 'taken', { url: `${server.url}/a.csv` });
+    const { page } = await openConsole('/sources/new');
+    await describeSource(page, 'taken', `${server.url}/b.csv`);
+    await page.getByText('This partner has a source of this name.').waitFor();
+    expect(await button(page, 'Save').isDisabled()).toBe(true);
+
+    await field(page, 'Name of the source').fill('free');
+    await choice(page, 'What to do with it').selectOption('replace');
+    await field(page, 'Products that a run may withdraw, in percent').fill('many');
+    await page.getByText('Enter a number from 0 to 100.').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    expect(await button(page, 'Save').isDisabled()).toBe(true);
+    await field(page, 'Products that a run may withdraw, in percent').fill('35');
+    await button(page, 'Save').click();
+    await page.getByText('35%').waitFor();
   });
 
   it('is deleted after a question, by the keyboard', async () => {
