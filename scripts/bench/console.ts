@@ -76,7 +76,7 @@ async function loadFeed(url: string): Promise<void> {
   form.append('file', new Blob(['sku,product_name\nA-1,Tent\n'], { type: 'text/csv' }), 'feed.csv');
   const post = (path: string, body?: FormData) =>
     fetch(url + path, { method: 'POST', headers: { 'x-api-key': key }, body });
-  const receipt = await (await post('/feeds/upload', form)).json();
+  const receipt = (await (await post('/feeds/upload', form)).json()) as { validation_job_id: string };
   await post(`/jobs/${receipt.validation_job_id}/run`);
 }
 
