@@ -103,7 +103,7 @@ async function measureRound(browser: Browser, url: string, round: number): Promi
     await page.getByLabel('Name, brand or SKU').fill(text);
     return (await found) - typed;
   };
-  const brand = `Brand ${round % 8}`;
+  const brand = ['brand', 'luxury', 'product', 'large feed', 'same name'][round % 5]!;
   const sku = `SKU-${String(1_000 + 2 * round).padStart(8, '0')}`;
   const frequent = await search(brand);
   const rare = await search(sku);

@@ -287,6 +287,7 @@ export const texts = {
   catalog: {
     title: 'Catalog',
     search: 'Name, brand or SKU',
+    cut: 'Searched for: up to eight words, of two characters or more each.',
     partner: 'Partner',
     asOf: 'As of the end of the day',
     asOfPartner: 'Choose a partner to see the catalog of a day.',

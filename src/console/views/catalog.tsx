@@ -3,6 +3,7 @@ import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
 import { usePages, usePartners } from '../data/queries';
+import { isSearchCut, searchOf } from '../data/search';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
@@ -28,6 +29,7 @@ export function CatalogView() {
             <Field
               label={texts.catalog.search}
               type="search"
+              hint={isSearchCut(read('q')) ? texts.catalog.cut : undefined}
               value={read('q')}
               onChange={(q) => write({ q })}
             />
@@ -98,7 +100,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
       partner_name: read('partner') || undefined,
       ...Object.fromEntries(facetFields.map((field) => [field, read(field) || undefined])),
       include_withdrawn: read('withdrawn') === 'yes' || undefined,
-      ...(asOf ? { as_of: asOf } : { q: read('q') || undefined, ...(sort_by && { sort_by, order }) }),
+      ...(asOf ? { as_of: asOf } : { q: searchOf(read('q')), ...(sort_by && { sort_by, order }) }),
     }),
   );
   const products = usePages(['products', query], (cursor) =>

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
+import { searchOf } from '../data/search';
 import { count } from '../locale';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -30,7 +31,7 @@ function Facet({ field }: { field: FacetField }) {
     JSON.stringify({
       field,
       partner_name: read('partner') || undefined,
-      q: read('q') || undefined,
+      q: searchOf(read('q')),
       include_withdrawn: read('withdrawn') === 'yes' || undefined,
       ...Object.fromEntries(facetFields.map((other) => [other, read(other) || undefined])),
     }),

@@ -138,7 +138,9 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
     <Table label={texts.issues.mend} columns={titles.map((title) => ({ title }))}>
       {rows.map(({ at, line, reasons }) => (
         <tr key={at}>
-          <th scope="row">{line}</th>
+          <th scope="row" className="line">
+            {line}
+          </th>
           <td className="reason">
             {reasons.map(({ message }, reason) => (
               <p key={reason}>

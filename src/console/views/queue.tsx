@@ -73,8 +73,8 @@ function Queue() {
             columns={[
               { title: texts.partners.name },
               { title: texts.queue.waiting, isNumber: true },
-              { title: texts.queue.running, isNumber: true },
               { title: oldest, isNumber: true },
+              { title: texts.queue.running, isNumber: true },
             ]}
           >
             {partners.map((partner) => (
@@ -85,8 +85,8 @@ function Queue() {
                   </Link>
                 </th>
                 <td className="number">{count(partner.waiting)}</td>
-                <td className="number">{count(partner.running)}</td>
                 <td className="number">{age(partner.oldest_requested_at)}</td>
+                <td className="number">{count(partner.running)}</td>
               </tr>
             ))}
           </Table>

@@ -161,7 +161,7 @@ function Deliveries({ webhookId }: { webhookId: string }) {
       <Table
         label={texts.webhooks.deliveries}
         columns={[
-          ...[event, happened, outcome].map((title) => ({ title })),
+          ...[event, outcome, happened].map((title) => ({ title })),
           { title: attempts, isNumber: true },
           ...[result, ended].map((title) => ({ title })),
         ]}
@@ -172,10 +172,10 @@ function Deliveries({ webhookId }: { webhookId: string }) {
               {delivery.event_type}
               <div className="muted digest">{delivery.message_id}</div>
             </th>
-            <td className="time">{time(delivery.happened_at)}</td>
             <td>
               <Outcome delivery={delivery} />
             </td>
+            <td className="time">{time(delivery.happened_at)}</td>
             <td className="number">{count(delivery.attempts)}</td>
             <td>
               <Value>{delivery.last_result}</Value>

@@ -17,7 +17,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const open = (options = {}, url = service.url) =>
   openConsole(browser, { url, key: testKey }, '/send', options);
 
-/** A feed of about so many bytes. */
+/** A feed of at least this size. */
 function feedOf(bytes: number): string {
   const row = (at: number) => `S-${at},Product ${at} of a feed that takes its time\n`;
   const rows = Math.ceil(bytes / row(10_000).length);

@@ -150,6 +150,18 @@ describe('the catalog', () => {
     expect(await page.locator('tbody tr').count()).toBe(1);
   });
 
+  it('searches while a word is begun, and says what it leaves out', async () => {
+    const page = await openViews('light', 1280);
+    await page.goto(`${service.url!}/console/catalog?partner=Views`);
+    await page.getByRole('link', { name: 'Mat', exact: true }).waitFor();
+    await page.getByLabel('Name, brand or SKU').fill('Tent n');
+    await page.getByRole('link', { name: 'Mat', exact: true }).waitFor({ state: 'detached' });
+
+    await page.getByRole('link', { name: 'Tent', exact: true }).waitFor();
+    await page.getByText('up to eight words, of two characters or more').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
   it('asks for the products of a partner at the end of a day, and says where history begins', async () => {
     const page = await openViews('light', 1280);
     const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
