@@ -13,6 +13,7 @@ export const parts = [
   'workers',
   'growth',
   'retention',
+  'sources',
   'release',
   'indexes',
   'peers',
@@ -38,7 +39,7 @@ export interface BenchContext {
   /** Small sizes: a smoke test with rough figures. */
   quick: boolean;
   rounds: number;
-  /** Products of the part `indexes`, rows of the part `peers`; absent: their usual size. */
+  /** Products of the parts `indexes` and `sources`, rows of the part `peers`; absent: their usual size. */
   products?: number;
   /** A temporary folder. */
   folder: string;
