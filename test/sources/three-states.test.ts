@@ -12,10 +12,10 @@ it('fetches a source on its schedule while its file is new, unchanged and broken
   });
   const sendsFile =
     (content: string, etag: string): FeedServer['respond'] =>
-    ({ headers }, response) =>
-      void (headers['if-none-match'] === etag
-        ? response.writeHead(304).end()
-        : response.writeHead(200, { etag }).end(content));
+    ({ headers }, response) => {
+      if (headers['if-none-match'] === etag) response.writeHead(304).end();
+      else response.writeHead(200, { etag }).end(content);
+    };
   const feeds = await startFeedServer(sendsFile(csv, '"monday"'));
   await putSource(service.api, partner, 'daily-export', {
     url: `${feeds.url}/products.csv`,
