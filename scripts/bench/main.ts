@@ -35,6 +35,7 @@ import {
   type Setting,
 } from './report';
 import { measureRetention } from './retention';
+import { measureSources } from './sources';
 import { measureWorkers } from './workers';
 
 const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products=n]
@@ -42,7 +43,7 @@ const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products
   --quick     a tenth of the size and less, to see that everything works; its figures are no proof
   --only      only these parts of ${parts.join(', ')}; all but console, release, indexes and peers by default
   --rounds    how often each thing is measured; 3 by default
-  --products  products of the parts console and indexes, rows of the part peers; 1,000,000 by default`;
+  --products  products of the parts console, indexes and sources, rows of the part peers; 1,000,000 by default`;
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
@@ -57,6 +58,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   growth: measureGrowth,
   retention: measureRetention,
   console: measureConsole,
+  sources: measureSources,
   release: measureLastRelease,
   indexes: measureIndexes,
   peers: measurePeers,

@@ -76,11 +76,13 @@ export function envExample(): string {
   ]);
   return `# Generated from src/shared/setting-groups.ts by \`make generate\`; edit that instead.
 
-# compose.yaml asks for these three. docs/how-to/deploy.md has the command that makes a .env with random values.
+# compose.yaml asks for these four. docs/how-to/deploy.md has the command that makes a .env with random values.
 # This one becomes part of an address: letters and digits only.
 POSTGRES_PASSWORD=
 S3_SECRET_KEY=
 API_KEYS=
+# 32 bytes in Base64.
+SECRETS_KEY=
 
 # All settings of the service. compose.yaml sets what it needs. For another process:
 #   set -a; . ./.env; set +a; make run

@@ -37,22 +37,27 @@ const bindingsOf = ({ source_id: sourceId, fetch_number: fetch, attempts }: Fetc
   attempts,
 });
 
+/** Due fetches that a claim looks at: more than a partner can have sources, so that those of several partners are among them. */
+const candidatesMax = 1_000;
+
 /**
  * Claims fetches that are due, `max` at most, until their lease expires: those that wait for the longest, a few of each partner.
  * Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no longer due.
  */
 export async function claimFetches(db: Database, max: number): Promise<ClaimedFetch[]> {
   const { rows } = await db.raw<{ rows: ClaimedFetch[] }>(
-    `with due as materialized (
-       select source_id, source_fetches.fetch_number, next_attempt_at,
-         row_number() over (partition by partner_id order by next_attempt_at) + (
-           select count(*) from source_fetches as running join sources as other using (source_id)
-           where other.partner_id = sources.partner_id and running.status = 'running' and running.next_attempt_at > now()
-         ) as place
-       from source_fetches join sources using (source_id)
-       where status in ('queued', 'running') and next_attempt_at <= now()
+    `with busy as materialized (
+       select partner_id, count(*) as running from source_fetches join sources using (source_id)
+       where status = 'running' and next_attempt_at > now() group by partner_id
+     ), due as materialized (
+       select source_id, source_fetches.fetch_number, next_attempt_at, partner_id, coalesce(running, 0) as running
+       from source_fetches join sources using (source_id) left join busy using (partner_id)
+       where status in ('queued', 'running') and next_attempt_at <= now() and coalesce(running, 0) < :perPartner
+       order by next_attempt_at limit :candidatesMax
+     ), placed as (
+       select *, running + row_number() over (partition by partner_id order by next_attempt_at) as place from due
      ), chosen as (
-       select source_id, due.fetch_number from due where place <= :perPartner order by next_attempt_at limit :max
+       select source_id, fetch_number from placed where place <= :perPartner order by next_attempt_at limit :max
      )
      update source_fetches as claimed
      set status = 'running', attempts = claimed.attempts + 1, started_at = now(),
@@ -62,7 +67,7 @@ export async function claimFetches(db: Database, max: number): Promise<ClaimedFe
        and claimed.status in ('queued', 'running') and claimed.next_attempt_at <= now()
      returning claimed.source_id, claimed.fetch_number, claimed.attempts, partner_id, partner_name, source_name, definition,
        secrets, etag, last_modified, last_feed_id`,
-    { max, perPartner: fetchesPerPartner, leaseMilliseconds },
+    { max, candidatesMax, perPartner: fetchesPerPartner, leaseMilliseconds },
   );
   return rows;
 }

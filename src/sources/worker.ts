@@ -7,8 +7,8 @@ import { removeOldFetches } from './fetches.repository';
 import { scheduleDue } from './scheduler';
 import { noticeStalePartners } from './stale-partners.repository';
 
-/** Concurrent fetches of a process. */
-export const concurrentFetches = 4;
+/** Concurrent fetches of a process: they mostly wait for servers. */
+export const concurrentFetches = 8;
 
 /** At shutdown, fetches in progress may take this long; then they are aborted, and another worker repeats them. */
 const fetchStopMilliseconds = 5_000;
@@ -43,6 +43,7 @@ export function startSourceWorker(
   const stopping = new AbortController();
   const fetching = new Set<Promise<void>>();
   let removeAt = 0;
+  let scheduleAt = 0;
 
   const task = startPeriodicTask({
     milliseconds: pollMilliseconds,
@@ -53,7 +54,11 @@ export function startSourceWorker(
         await removeOldFetches(db);
         removeAt = performance.now() + removalMilliseconds;
       }
-      await scheduleDue(db, { spread });
+      // The end of each fetch wakes the task.
+      if (performance.now() >= scheduleAt) {
+        await scheduleDue(db, { spread });
+        scheduleAt = performance.now() + pollMilliseconds;
+      }
       const free = concurrentFetches - fetching.size;
       if (free === 0) return;
       for (const claim of await claimFetches(db, free)) {

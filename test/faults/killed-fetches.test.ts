@@ -34,7 +34,7 @@ async function holdFetch(hold: () => Promise<void>): Promise<{ partner: string; 
   expect((await putSource(api, partner, source, { url: `${feeds.url}/a.csv` })).status).toBe(200);
   let begin!: () => void;
   const requested = new Promise<void>((resolve) => (begin = resolve));
-  const isLook = says('with due as materialized', 'queue');
+  const isLook = says('with busy as materialized', 'queue');
   world.proxy.onCall = async (call): Promise<Fate> => {
     if (isLook(call)) await requested;
     return 'pass';
@@ -101,7 +101,7 @@ function holdDownload(): Promise<void> {
 
 describe('the process is killed during a fetch', () => {
   it.each<[string, { hold: () => Promise<void>; feedsThen: number; attempts: number }]>([
-    ['after its claim', { hold: hold('with due as materialized', 'answer'), feedsThen: 0, attempts: 2 }],
+    ['after its claim', { hold: hold('with busy as materialized', 'answer'), feedsThen: 0, attempts: 2 }],
     ['during the download', { hold: holdDownload, feedsThen: 0, attempts: 2 }],
     ['when the raw file is stored', { hold: hold('insert into "feeds"', 'call'), feedsThen: 0, attempts: 2 }],
     ['after the row of the feed', { hold: hold('insert into "feeds"', 'answer'), feedsThen: 0, attempts: 2 }],

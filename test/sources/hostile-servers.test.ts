@@ -34,7 +34,7 @@ beforeAll(async () => {
   afterFile(() => void raw.close());
   rawUrl = `http://127.0.0.1:${(raw.address() as { port: number }).port}`;
   jest.replaceProperty(openUrlModule, 'idleMilliseconds', 500 as never);
-  jest.replaceProperty(fetchSourceModule, 'fetchMilliseconds', 3_000 as never);
+  jest.replaceProperty(fetchSourceModule, 'fetchMilliseconds', 3_000);
 });
 afterAll(() => jest.restoreAllMocks());
 

