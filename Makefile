@@ -27,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes fuzz schemathesis mock bench bench-release bench-peers pictures week load profile audit backup restore clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures week load profile audit backup restore clean-objects clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer
 
 test-partitioned: node_modules/.installed-all dist/.built ## run routes, ETL and concurrency with products in four partitions (FILES=…)
 	TEST_PARTITIONS=4 $(BIN)/jest --selectProjects api system --testPathPatterns 'test/($(or $(FILES),routes|etl|runs|faults))/'
+
+test-citus: node_modules/.installed-all ## run routes, ETL and runs on the coordinator of Citus that CITUS_URL names, with local tables (FILES=…)
+	@test -n "$$CITUS_URL" || { echo 'Set CITUS_URL to a coordinator of Citus, for example postgresql://postgres@127.0.0.1:5432/postgres.' >&2; exit 1; }
+	$(BIN)/jest --selectProjects api --testPathPatterns 'test/($(or $(FILES),routes|etl|runs))/'
 
 # Tests start processes by the path of their own Node.js: all of them have its version.
 test-nodes: node_modules/.installed-all dist/.built $(patsubst %,dist/node-%/.installed,$(or $(NODES),$(node_versions))) ## run tests on each supported version of Node.js (NODES='20 24', FILES='unit routes')

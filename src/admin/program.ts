@@ -5,6 +5,7 @@ import { addKeys } from './keys';
 import { addObjects } from './objects';
 import { addOrders } from './orders';
 import { addPartners } from './partners';
+import { addProducts } from './products';
 import { addPrune } from './prune';
 import { addSales } from './sales';
 import { addWebhooks } from './webhooks';
@@ -22,6 +23,7 @@ export function adminProgram(): CommandLine {
   addObjects(program);
   addOrders(program);
   addPartners(program);
+  addProducts(program);
   addPrune(program);
   addSales(program);
   return program;

@@ -42,7 +42,7 @@ export async function reportProgress(db: Database, at: RunNumber, progress: RunP
 
 /** Cancels the running statement of a run. `backend` is the server process, also behind a pooler. */
 export async function cancelStatementOf(db: Database, backend: number): Promise<void> {
-  await db.raw('select pg_cancel_backend(?)', [backend]);
+  await db.raw('select pg_cancel_backend(cast(? as integer))', [backend]);
 }
 
 /** Gets the versions of validation jobs by number, without missing ones. */

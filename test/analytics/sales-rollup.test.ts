@@ -239,7 +239,7 @@ describe('a roll-up', () => {
     // Another one finds it at work, and does not wait.
     expect((await rollUpSales(db)).wrote).toBe(false);
     await expectExact();
-    await db.raw('select pg_terminate_backend(?)', [pid]);
+    await db.raw('select pg_terminate_backend(cast(? as integer))', [pid]);
 
     expect(await killed).toMatch(/terminat/);
     await holder.rollback();

@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+import { recordChangedProducts } from '../../src/partners/changed-products';
+import { indexBacklog } from '../../src/products/search-index';
 import type { UploadedFeed } from '../support/api-client';
 import { casesFor, fuzzTimeout } from '../support/arbitrary';
 import { startTestService, type TestService } from '../support/service';
@@ -332,16 +334,29 @@ describe('other ways to change products', () => {
     expect(await pricesOf(partner)).toMatchObject({ A: 1 });
   });
 
-  it('changes made with disabled triggers are detected once they are logged', async () => {
+  it('changes made with disabled triggers are compared, indexed and counted once they are recorded', async () => {
     const partner = await loadPartner();
+    const found = async (q: string) => {
+      await indexBacklog(service.db);
+      const query = new URLSearchParams({ q, partner_name: partner.partnerName });
+      return (await service.api.get(`/products?${query.toString()}`)).body.count as number;
+    };
+    const counted = async () =>
+      (await service.api.get(`/partners/${encodeURIComponent(partner.partnerName)}`)).body.products as number;
+    expect(await found('renamed')).toBe(0);
     await service.db.raw(
-      `begin; set local session_replication_role = replica; ${changePrice(partner, 'A')}; commit`,
+      `begin; set local session_replication_role = replica; ${changePrice(partner, 'A')};
+       update products set product_name = 'Renamed' where sku = 'B' and partner_id = ${partner.partnerId};
+       delete from products where sku = 'C' and partner_id = ${partner.partnerId}; commit`,
     );
     expect(await run(partner.feed)).toMatchObject({ updated: 0, unchanged: 4 });
+    expect([await counted(), await found('renamed')]).toEqual([4, 0]);
 
-    await service.db.raw('insert into manual_changes (partner_id) select partner_id from partners');
+    await service.db.transaction((trx) => recordChangedProducts(trx, partner.partnerId));
 
-    expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
+    expect([await counted(), await found('renamed')]).toEqual([3, 1]);
+    expect(await run(partner.feed)).toMatchObject({ inserted: 1, updated: 2, unchanged: 1 });
+    expect([await counted(), await found('renamed')]).toEqual([4, 0]);
   });
 });
 

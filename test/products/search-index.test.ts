@@ -141,7 +141,7 @@ describe('the indexer', () => {
     });
     await indexBacklog(service.db);
     expect(await indexed()).toEqual({ 1: 'a' });
-    await service.db.raw('select pg_terminate_backend(?)', [pid]);
+    await service.db.raw('select pg_terminate_backend(cast(? as integer))', [pid]);
     await killed;
     await holder.rollback();
     await indexBacklog(service.db);

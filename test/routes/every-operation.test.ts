@@ -695,7 +695,7 @@ describe('every operation', () => {
         await eventually('it waits', async () => {
           const { rows } = await service.db.raw<{ rows: { pid: number }[] }>(waits, [database]);
           expect(rows).toHaveLength(1);
-          await service.db.raw('select pg_terminate_backend(?)', [rows[0]!.pid]);
+          await service.db.raw('select pg_terminate_backend(cast(? as integer))', [rows[0]!.pid]);
         });
         return waiting;
       });

@@ -251,7 +251,7 @@ describe('a run that fails', () => {
       );
       return rows[0]?.pid ?? false;
     });
-    await service.db.raw('select pg_terminate_backend(?)', [waiting]);
+    await service.db.raw('select pg_terminate_backend(cast(? as integer))', [waiting]);
     const { body } = await running;
     await blocker.rollback();
 

@@ -8,6 +8,7 @@ import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded
 import { migrateToLatest } from '../../src/db/migrate';
 import { partitionProducts } from '../../src/db/partitions/partition';
 import { createLog } from '../../src/shared/log';
+import { takeCitus } from './citus';
 import { templateDatabase, type Shared } from './databases';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { startS3Server, type S3Server } from './s3';
@@ -15,7 +16,7 @@ import { startS3Server, type S3Server } from './s3';
 /** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
 export interface Global {
   folder: string;
-  postgres: EmbeddedPostgres;
+  postgres: Pick<EmbeddedPostgres, 'stop'>;
   pooler?: PgBouncer;
   s3: S3Server;
   proxyMaker?: Prism.Stoppable;
@@ -25,19 +26,21 @@ export default async function setUp(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-test-'));
   // As root, PostgreSQL runs under another account, which must be able to get here.
   chmodSync(folder, 0o755);
-  const postgres = await startEmbeddedPostgres(folder, {
-    fsync: 'off',
-    full_page_writes: 'off',
-    max_connections: '200',
-  });
+  const { CITUS_URL } = process.env;
+  const citus = CITUS_URL ? await takeCitus(CITUS_URL, templateDatabase) : undefined;
+  const postgres =
+    citus ??
+    (await startEmbeddedPostgres(folder, { fsync: 'off', full_page_writes: 'off', max_connections: '200' }));
   const template = { ...postgres.address, database: templateDatabase };
   const admin = openDatabase(postgres.address, { applicationName: 'set-up', connectionsMax: 1 });
-  await admin.raw(`create database ${templateDatabase}`);
+  await admin.raw(`create database ${templateDatabase} template template0 encoding 'UTF8' locale 'C'`);
   await admin.destroy();
   const db = openDatabase(template, { applicationName: 'set-up', connectionsMax: 2 });
+  await citus?.prepare(db);
   await migrateToLatest(db);
   await partitionTemplate(db);
   await db.destroy();
+  await citus?.release(templateDatabase);
 
   const s3 = await startS3Server(join(folder, 's3'));
   // Every service of the tests then reaches PostgreSQL through it (`make test-pooled`).

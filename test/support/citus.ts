@@ -1,0 +1,41 @@
+import { Client } from 'pg';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+
+/** The coordinator of Citus that CITUS_URL names, in place of a PostgreSQL of the test run (`make test-citus`). */
+export interface Citus {
+  address: DatabaseAddress;
+  /** Makes a database one of Citus, with local tables. */
+  prepare(db: Database): Promise<void>;
+  /** Closes the connection of Citus' daemon to a database: one that is in use cannot be copied. */
+  release(database: string): Promise<void>;
+  /** Drops the template. */
+  stop(): Promise<void>;
+}
+
+/** Takes the server of a connection string. A template that an interrupted test run has left is dropped. */
+export async function takeCitus(url: string, template: string): Promise<Citus> {
+  const { host, port, user, database } = new Client(url);
+  const address = { host, port, user, database };
+  const administer = async (...statements: string[]) => {
+    const admin = openDatabase(address, { applicationName: 'set-up', connectionsMax: 1 });
+    try {
+      for (const statement of statements) await admin.raw(statement);
+    } finally {
+      await admin.destroy();
+    }
+  };
+  const stop = () => administer(`drop database if exists ${template}`);
+  await stop();
+  return {
+    address,
+    async prepare(db) {
+      await db.raw('create extension citus');
+    },
+    release: (name) =>
+      administer(
+        `alter database ${name} allow_connections false`,
+        `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}'`,
+      ),
+    stop,
+  };
+}
