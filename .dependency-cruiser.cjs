@@ -50,7 +50,7 @@ const rooms = {
   retention: ['shared', 'db', 'storage', 'partners', 'etl', 'provenance'],
   health: ['shared', 'db', 'http'],
   docs: ['http'],
-  webhooks: ['shared', 'db', 'events', 'http', 'feeds', 'jobs', 'orders', 'sources'],
+  webhooks: ['shared', 'db', 'events', 'http', 'feeds', 'jobs', 'orders', 'partners', 'sources'],
   telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'sources', 'webhooks'],
   cli: ['shared', 'feed-format'],
 };
