@@ -9,6 +9,8 @@ export interface ProductLayout {
   table: string;
   /** The empty local table that a working copy is made like; null if `products` is not distributed. */
   localTable: string | null;
+  /** Columns of the table. */
+  columns: readonly string[];
   /** Statements that create the triggers of a working copy. */
   triggers: readonly string[];
 }
@@ -19,6 +21,10 @@ export const localProducts = 'products_local';
 /** The distributed table, what a working copy is like, and the triggers of that, for `pg_temp.products`. */
 const layoutSql = `
   select quote_ident(nspname) || '.products' as table, quote_ident(nspname) || '.' || quote_ident(relname) as "localTable",
+    (
+      select json_agg(quote_ident(attname) order by attnum) from pg_attribute
+      where attrelid = pg_class.oid and attnum > 0 and not attisdropped
+    ) as columns,
     (
       select coalesce(json_agg(replace(
         pg_get_triggerdef(pg_trigger.oid),
@@ -31,7 +37,13 @@ const layoutSql = `
   from pg_class join pg_namespace on pg_namespace.oid = relnamespace
   where pg_class.oid = to_regclass('${localProducts}')`;
 
-const plain: ProductLayout = { isDistributed: false, table: 'products', localTable: null, triggers: [] };
+const plain: ProductLayout = {
+  isDistributed: false,
+  table: 'products',
+  localTable: null,
+  columns: [],
+  triggers: [],
+};
 
 /** By the settings of a pool, which its transactions share. */
 const layouts = new WeakMap<object, Promise<ProductLayout>>();
@@ -56,4 +68,9 @@ async function readLayout(db: Database): Promise<ProductLayout> {
   } finally {
     await (db.client as Knex.Client).releaseConnection(connection);
   }
+}
+
+/** Tells whether Citus distributes `products`. @param db - a pool, or a transaction */
+export async function isDistributed(db: Database): Promise<boolean> {
+  return (await productLayout(db)).isDistributed;
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import type { ProductLayout } from '../db/layout';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 
 /*
@@ -32,6 +33,17 @@ const touchedSql = (andInPage: string) => `
   union
   select product_id from products
   where partner_id = :partnerId and feed_id = :feedId and run_id = :runId ${andInPage}`;
+
+/** The products that the change wrote, read from the table of the layout at once: for statements that join them. */
+export const writtenProductsSql = ({ table }: ProductLayout) => `
+  select * from ${table} as stored
+  where partner_id = :partnerId and (
+    feed_id = :feedId and run_id = :runId or product_id in (
+      select product_id from product_versions where until_run_id = :runId and partner_id = :partnerId
+      union
+      select product_id from product_versions where run_id = :runId and partner_id = :partnerId
+    )
+  )`;
 
 /** The products of a page that is known. */
 const namedSql = 'select unnest(cast(:productIds as bigint[])) as product_id';
@@ -99,12 +111,14 @@ const effectsSql = (columns: string, { touched, joins }: { touched: string; join
 /**
  * Effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs it (`is_needed`) and is as
  * the change left it (`not is_changed_since`), in its row version `seen_version`. Bindings: a `RunChange`.
+ * @param version - the version of a row of products, named `now`
  */
-export const revertEffectsSql = effectsSql(
-  `now.partner_id, now.xmin as seen_version, now.withdrawn_at is not null as was_withdrawn,
+export const revertEffectsSql = (version: 'now.xmin' | 'null') =>
+  effectsSql(
+    `now.partner_id, ${version} as seen_version, now.withdrawn_at is not null as was_withdrawn,
    ${writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`).join(', ')}`,
-  { touched: touchedSql(''), joins: joinsSql },
-);
+    { touched: touchedSql(''), joins: joinsSql },
+  );
 
 /** The assignments of a revert, from a relation with the columns of `revertEffectsSql`. */
 export const assignmentsSql = (from: string) =>

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { productLayout } from '../db/layout';
+import { copyByKey, copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { waitForPartner } from './partner-lock';
 
 export interface PartnerMerge {
@@ -36,7 +38,8 @@ const duplicates = `
   products as kept join products as removed using (sku) where kept.partner_id = :intoId and removed.partner_id = :fromId
 `;
 
-const steps: Record<string, string> = {
+/** Steps that change products, or read them. */
+const productSteps: Record<string, string> = {
   replaced: `
     update products as kept set ${values.map((column) => `${column} = removed.${column}`).join(', ')}
     from products as removed
@@ -56,6 +59,12 @@ const steps: Record<string, string> = {
     where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
   products: 'update products set partner_id = :intoId where partner_id = :fromId',
   withVersions: 'set local partner_catalog.change to default',
+};
+
+/** The numbers of the products stay theirs. */
+const blocksSql = 'update product_blocks set partner_id = :intoId where partner_id = :fromId';
+
+const steps: Record<string, string> = {
   productVersions: 'update product_versions set partner_id = :intoId where partner_id = :fromId',
   catalogVersions: 'update catalog_versions set partner_id = :intoId where partner_id = :fromId',
   feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
@@ -121,7 +130,17 @@ export async function mergePartners(
     await run('update partners set partner_name = :into where partner_id = :fromId', { into, fromId });
   } else if (fromId !== undefined) {
     const counts: Record<string, number> = {};
-    for (const [step, sql] of Object.entries(steps)) counts[step] = await run(sql, { fromId, intoId });
+    const runSteps = async (some: Record<string, string>) => {
+      for (const [step, sql] of Object.entries(some)) counts[step] = await run(sql, { fromId, intoId });
+    };
+    await takeWorkingCopy(trx, [
+      copyWhere(fromId, 'true'),
+      copyByKey(intoId, 'sku', `select sku from pg_temp.products where partner_id = ${fromId}`),
+    ]);
+    await runSteps(productSteps);
+    if ((await productLayout(trx)).isDistributed) await run(blocksSql, { fromId, intoId });
+    await writeBack(trx, [fromId, intoId]);
+    await runSteps(steps);
     const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
     Object.assign(merge, { feeds, products, duplicates, replaced });
   }

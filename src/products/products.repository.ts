@@ -1,5 +1,7 @@
 import { queryRows, type Database } from '../db/database';
-import { raw, sql } from '../db/sql';
+import { isDistributed } from '../db/layout';
+import { findPartnersOfProducts } from '../db/product-blocks';
+import { raw, sql, type Sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 
 /** `price` is an exact decimal text. */
@@ -91,14 +93,25 @@ async function findProduct(
   return row;
 }
 
+/** The condition of one shard: the number of the partner that the product belongs to, for its caller. */
+async function partnerOf(trx: Database, { productId, scope }: AskedProduct): Promise<Sql> {
+  const [partnerId] = await findPartnersOfProducts(trx, [productId]);
+  if (partnerId === undefined) return raw('false');
+  const { sql: statement, bindings } = sql`
+    select from partners where partner_id = ${partnerId} and ${isWithin(scope)}`;
+  const isVisible = (await queryRows(trx, statement, bindings)).length > 0;
+  return isVisible ? sql`partner_id = ${partnerId}` : raw('false');
+}
+
 /** Locks an active product. @returns its partner; undefined when there is no such product */
 export async function lockActiveProduct(
   trx: Database,
   { productId, scope }: AskedProduct,
 ): Promise<number | undefined> {
+  const ofPartner = (await isDistributed(trx)) ? await partnerOf(trx, { productId, scope }) : isWithin(scope);
   const { sql: statement, bindings } = sql`
     select partner_id from products
-    where product_id = ${productId} and withdrawn_at is null and ${isWithin(scope)}
+    where product_id = ${productId} and withdrawn_at is null and ${ofPartner}
     for no key update`;
   const [active] = await queryRows<{ partner_id: number }>(trx, statement, bindings);
   return active?.partner_id;

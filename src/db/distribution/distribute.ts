@@ -73,13 +73,17 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
       }),
     ].join(';\n'),
   );
-  await trx.raw("select create_distributed_table('products', 'partner_id', colocate_with => 'none', shard_count => ?)", [
-    shards,
-  ]);
+  await trx.raw(
+    "select create_distributed_table('products', 'partner_id', colocate_with => 'none', shard_count => ?)",
+    [shards],
+  );
   await trx.raw(createObjectsSql);
   await trx.raw(`insert into products select * from ${localProducts}`);
   await withoutTriggers(trx, () => trx.raw(`truncate ${localProducts}`));
-  await trx.raw("select create_distributed_table('product_words', 'partner_id', colocate_with => 'products')");
+  await trx.raw("select create_distributed_function('search_words(text)')");
+  await trx.raw(
+    "select create_distributed_table('product_words', 'partner_id', colocate_with => 'products')",
+  );
   await trx.raw("select truncate_local_data_after_distributing_table('product_words')");
 }
 
@@ -133,7 +137,10 @@ async function requireCitus(trx: Knex.Transaction): Promise<void> {
   );
 }
 
-async function requirePlainTable(trx: Knex.Transaction, { partitions, owner }: TableDefinition): Promise<void> {
+async function requirePlainTable(
+  trx: Knex.Transaction,
+  { partitions, owner }: TableDefinition,
+): Promise<void> {
   if (partitions > 0 || (await readCopyState(trx))) {
     throw new ConfigError('The products have partitions, or a copy into some: use --partition 0 first.');
   }

@@ -1,5 +1,8 @@
 import { blockNumbers } from '../product-blocks';
 
+/** Insertions from before the distribution that are kept. */
+const insertionsMax = 10_000;
+
 /** Local objects that a distributed `products` needs besides; `products_local` is there, with all products. */
 export const createObjectsSql = `
   -- Ranges of product numbers, each of one partner. next_id is the first number that is not drawn yet.
@@ -21,6 +24,13 @@ export const createObjectsSql = `
   ) as numbered
   group by partner_id, run;
   create index product_blocks_partner_id on product_blocks (partner_id, first_id);
+
+  -- When products of a partner were inserted: which partners have the newest products.
+  create table product_insertions (created_at timestamptz not null, partner_id bigint not null, products bigint not null);
+  insert into product_insertions
+  select created_at, partner_id, count(*) from products_local group by created_at, partner_id
+  order by created_at desc limit ${insertionsMax};
+  create index product_insertions_created_at on product_insertions (created_at, partner_id);
 
   create sequence product_block_numbers minvalue 0 start 0;
   -- Numbers that were drawn before belong to no new block.
@@ -78,7 +88,7 @@ export const createObjectsSql = `
 
 /** Drops what `createObjectsSql` creates. */
 export const dropObjectsSql = `
-  drop table product_blocks;
+  drop table product_blocks, product_insertions;
   drop sequence product_block_numbers;
   drop function draw_product_numbers(bigint, bigint);
   drop function note_working_change();
