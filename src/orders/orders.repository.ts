@@ -1,9 +1,12 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
+import { isDistributed } from '../db/layout';
 import { orderNotFound } from '../shared/errors';
 import { formatId, parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { toPage, type Page } from '../shared/pagination';
+import type { Settled } from '../shared/batcher';
+import { readByNumber, type Owner } from '../db/products-by-number';
 import { publishEventsSql } from '../events/outbox';
 
 /** Amounts are exact decimal texts. */
@@ -49,15 +52,23 @@ export interface OrderableRow {
   record_offset: number | null;
 }
 
-/** Finds products by number; unknown numbers are omitted. */
-export async function findProductsToOrder(db: Database, productIds: number[]): Promise<OrderableRow[]> {
-  const sql = `
-    select product_id, partner_name, sku, product_name, price, currency, availability,
-      withdrawn_at is not null as is_withdrawn, run_id, feed_id, record_offset
-    from products join partners using (partner_id)
-    where product_id = any (?)
-  `;
-  return queryRows<OrderableRow>(db, sql, [productIds], true);
+const orderableColumns = `
+  product_id, sku, product_name, price, currency, availability, withdrawn_at is not null as is_withdrawn, run_id, feed_id,
+  record_offset`;
+
+/** Finds products by number; unknown numbers are omitted. One on a lost node of Citus has an error. */
+export async function findProductsToOrder(
+  db: Database,
+  productIds: number[],
+): Promise<ReadonlyMap<number, Settled<OrderableRow>>> {
+  if (await isDistributed(db)) return readByNumber<OrderableRow & Owner>(db, `partner_id, ${orderableColumns}`, productIds);
+  const rows = await queryRows<OrderableRow>(
+    db,
+    `select partner_name, ${orderableColumns} from products join partners using (partner_id) where product_id = any (?)`,
+    [productIds],
+    true,
+  );
+  return new Map(rows.map((row) => [row.product_id, { result: row }]));
 }
 
 /** `unit_price` is a decimal text; `source` leads to the record that the values come from. */

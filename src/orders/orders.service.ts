@@ -1,6 +1,7 @@
 import type { components } from '../../generated/openapi';
 import { isOrderableAvailability } from '../feed-format/availability';
 import { isDatabaseUnavailable, type Database } from '../db/database';
+import { isDistributed } from '../db/layout';
 import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
@@ -64,8 +65,12 @@ export function createKeyedOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest & KeyedRequest) => Promise<Outcome<Order>> {
-  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(db, batchLimits, (trx, requests) =>
-    createOrders(trx, requests, defaultCurrency, insertAll),
+  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(
+    db,
+    batchLimits,
+    async (trx, requests) =>
+      // A lost node would abort the transaction of all orders of the batch.
+      createOrders(trx, requests, defaultCurrency, insertAll, (await isDistributed(db)) ? db : trx),
   );
 }
 
@@ -74,12 +79,11 @@ async function createOrders(
   requests: OrderRequest[],
   defaultCurrency: string,
   insert: (db: Database, orders: NewOrder[]) => Promise<Inserted[]>,
+  productsDb = db,
 ): Promise<Settled<Order>[]> {
   const productIds = requests.flatMap(({ items }) => items.map((item) => parseId('PR', item.productId)));
   const known = [...new Set(productIds.filter((productId) => productId !== undefined))];
-  const products = new Map(
-    (await findProductsToOrder(db, known)).map((product) => [product.product_id, product]),
-  );
+  const products = await findProductsToOrder(productsDb, known);
   const checked = requests.map((request): Settled<NewOrder> => {
     try {
       return { result: priceOrder(request, products, defaultCurrency) };
@@ -92,7 +96,7 @@ async function createOrders(
   let next = 0;
   const inserted = checked.map((one) => ('error' in one ? one : created[next++]!));
   const again = requests.filter((_, at) => inserted[at] === 'withdrawn');
-  const repeated = again.length > 0 ? await createOrders(db, again, defaultCurrency, insert) : [];
+  const repeated = again.length > 0 ? await createOrders(db, again, defaultCurrency, insert, productsDb) : [];
   return inserted.map((one) => {
     if (one === 'withdrawn') return repeated.shift()!;
     return 'result' in one ? { result: orderBody(one.result) } : one;
@@ -124,12 +128,14 @@ async function insertEach(db: Database, orders: NewOrder[]): Promise<Inserted[]>
 /** @throws as `createOrderBatcher` says */
 function priceOrder(
   { partnerName, customerReference, items, scope }: OrderRequest,
-  products: ReadonlyMap<number, OrderableRow>,
+  products: ReadonlyMap<number, Settled<OrderableRow>>,
   defaultCurrency: string,
 ): NewOrder {
   const currencies = new Set<string>();
   const priced = items.map(({ productId: id, quantity }): NewOrderItem => {
-    const product = products.get(parseId('PR', id) ?? 0);
+    const found = products.get(parseId('PR', id) ?? 0);
+    if (found && 'error' in found) throw found.error;
+    const product = found?.result;
     if (!product || (scope !== null && scope !== product.partner_name)) throw orderedProductNotFound(id);
     if (!isOrderable(product)) throw productNotAvailable(id);
     currencies.add(product.currency ?? defaultCurrency);

@@ -1,8 +1,9 @@
 import { queryRows, type Database } from '../db/database';
 import { isDistributed } from '../db/layout';
-import { findPartnersOfProducts } from '../db/product-blocks';
 import { raw, sql, type Sql } from '../db/sql';
+import type { Settled } from '../shared/batcher';
 import type { PartnerScope } from '../shared/caller';
+import { findOwner, readByNumber, type Owner } from '../db/products-by-number';
 
 /** `price` is an exact decimal text. */
 export interface ProductRow {
@@ -50,12 +51,15 @@ export interface ProductListing {
 /** Page sizes, plus one row: the default and the maximum. Their statements are prepared. */
 export const usualLimits: readonly number[] = [11, 101];
 
+/** The columns of a `ProductRow` that a product has itself. */
+export const ownColumns = `
+  product_id, feed_id, sku, product_name, description, brand, category, price, currency, availability, created_at,
+  withdrawn_at
+`;
+
 /** The columns of a `ProductRow`, from a table or query named `products`. */
 export const productColumns = `
-  product_id, feed_id,
-  (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name,
-  sku, product_name, description, brand, category, price, currency, availability, created_at,
-  withdrawn_at
+  (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name, ${ownColumns}
 `;
 
 /** A product that a caller asks for. */
@@ -64,12 +68,16 @@ export interface AskedProduct {
   scope: PartnerScope;
 }
 
-/** Finds products by number, in one statement. @returns undefined for those that do not exist for their caller */
+/**
+ * Finds products by number.
+ * @returns undefined for those that do not exist for their caller; an error for those on a lost node of Citus
+ */
 export async function findProducts(
   db: Database,
   asked: readonly AskedProduct[],
-): Promise<(ProductRow | undefined)[]> {
-  if (asked.length === 1) return [await findProduct(db, asked[0]!)];
+): Promise<Settled<ProductRow | undefined>[]> {
+  if (await isDistributed(db)) return findOnShards(db, asked);
+  if (asked.length === 1) return [{ result: await findProduct(db, asked[0]!) }];
   const rows = await queryRows<ProductRow & { place: number }>(
     db,
     `select place, ${productColumns}
@@ -78,9 +86,22 @@ export async function findProducts(
      where scope is null or partner_id = (select partner_id from partners where partner_name = scope)`,
     [asked.map(({ productId }) => productId), asked.map(({ scope }) => scope) as string[]],
   );
-  const found = new Array<ProductRow | undefined>(asked.length).fill(undefined);
-  for (const { place, ...row } of rows) found[place - 1] = row;
+  const found = asked.map((): { result: ProductRow | undefined } => ({ result: undefined }));
+  for (const { place, ...row } of rows) found[place - 1]!.result = row;
   return found;
+}
+
+async function findOnShards(
+  db: Database,
+  asked: readonly AskedProduct[],
+): Promise<Settled<ProductRow | undefined>[]> {
+  const productIds = [...new Set(asked.map(({ productId }) => productId))];
+  const found = await readByNumber<ProductRow & Owner>(db, `partner_id, ${ownColumns}`, productIds);
+  return asked.map(({ productId, scope }) => {
+    const one = found.get(productId);
+    const isVisible = one && ('error' in one || scope === null || scope === one.result.partner_name);
+    return isVisible ? one : { result: undefined };
+  });
 }
 
 async function findProduct(
@@ -93,14 +114,11 @@ async function findProduct(
   return row;
 }
 
-/** The condition of one shard: the number of the partner that the product belongs to, for its caller. */
-async function partnerOf(trx: Database, { productId, scope }: AskedProduct): Promise<Sql> {
-  const [partnerId] = await findPartnersOfProducts(trx, [productId]);
-  if (partnerId === undefined) return raw('false');
-  const { sql: statement, bindings } = sql`
-    select from partners where partner_id = ${partnerId} and ${isWithin(scope)}`;
-  const isVisible = (await queryRows(trx, statement, bindings)).length > 0;
-  return isVisible ? sql`partner_id = ${partnerId}` : raw('false');
+/** The condition that a product is of the caller's; where products are distributed, it names the partner by number. */
+async function ofOwner(db: Database, { productId, scope }: AskedProduct): Promise<Sql> {
+  if (!(await isDistributed(db))) return isWithin(scope);
+  const owner = await findOwner(db, productId, scope);
+  return owner ? sql`partner_id = ${owner.partner_id}` : raw('false');
 }
 
 /** Locks an active product. @returns its partner; undefined when there is no such product */
@@ -108,10 +126,9 @@ export async function lockActiveProduct(
   trx: Database,
   { productId, scope }: AskedProduct,
 ): Promise<number | undefined> {
-  const ofPartner = (await isDistributed(trx)) ? await partnerOf(trx, { productId, scope }) : isWithin(scope);
   const { sql: statement, bindings } = sql`
     select partner_id from products
-    where product_id = ${productId} and withdrawn_at is null and ${ofPartner}
+    where product_id = ${productId} and withdrawn_at is null and ${await ofOwner(trx, { productId, scope })}
     for no key update`;
   const [active] = await queryRows<{ partner_id: number }>(trx, statement, bindings);
   return active?.partner_id;
@@ -132,7 +149,7 @@ export async function markWithdrawn(
 
 export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
   const { sql: statement, bindings } = sql`
-    select from products where product_id = ${productId} and ${isWithin(scope)}`;
+    select from products where product_id = ${productId} and ${await ofOwner(db, { productId, scope })}`;
   return (await queryRows(db, statement, bindings, true)).length > 0;
 }
 

@@ -23,8 +23,9 @@ export async function withdrawProduct(db: Database, id: string, scope: PartnerSc
       await writeBack(trx, [partnerId]);
       await endChange(trx, change, true);
     }
-    const [product] = await findProducts(trx, [{ productId, scope }]);
-    if (!product) throw productNotFound(id);
-    return product;
+    const [found] = await findProducts(trx, [{ productId, scope }]);
+    if ('error' in found!) throw found.error;
+    if (!found!.result) throw productNotFound(id);
+    return found!.result;
   });
 }
