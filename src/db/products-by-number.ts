@@ -99,20 +99,37 @@ async function readOfPartners<Row>(
   return queryRows<Row>(db, statement.sql, statement.bindings, productIds.length === 1);
 }
 
+/** Products of a partner for a statement that joins them with local tables. */
+export interface ProductSource {
+  /** An item of a `from`: the table itself or, where it is distributed, rows that were read before. */
+  as(alias: string): Sql;
+  /** The last number of the rows, if there may be further ones. */
+  lastId?: number;
+}
+
 /**
- * Returns the products of a partner for a statement that joins them with local tables: the table itself or, where it is
- * distributed, the rows that satisfy a condition, read before.
- * @returns an item of a `from`, with an alias
+ * Reads the products of a partner that satisfy a condition where `products` is distributed: its joins with local tables are then of
+ * the coordinator alone.
+ * @param first - reads the first ones by number
  */
 export async function productsFor(
   db: Database,
   partnerId: number,
   condition: Sql,
-): Promise<(alias: string) => Sql> {
-  if (!(await isDistributed(db))) return (alias) => raw(`products as ${alias}`);
+  first?: number,
+): Promise<ProductSource> {
+  if (!(await isDistributed(db))) return { as: (alias) => raw(`products as ${alias}`) };
   const { sql: text, bindings } = sql`
-    select cast(coalesce(json_agg(products), '[]') as text) as rows from products
-    where partner_id = ${partnerId} and ${condition}`;
-  const [row] = await queryRows<{ rows: string }>(db, text, bindings);
-  return (alias) => sql`json_populate_recordset(cast(null as products), cast(${row!.rows} as json)) as ${raw(alias)}`;
+    select cast(json_agg(products) as text) as rows, count(*) as count, max(product_id) as "lastId"
+    from (
+      select * from products where partner_id = ${partnerId} and ${condition}
+      ${raw(first === undefined ? '' : `order by product_id limit ${first}`)}
+    ) as products`;
+  type Read = { rows: string | null; count: number; lastId: number | null };
+  const [read] = await queryRows<Read>(db, text, bindings);
+  const { rows, count, lastId } = read!;
+  return {
+    as: (alias) => sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
+    ...(count === first && { lastId: lastId! }),
+  };
 }
