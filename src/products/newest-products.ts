@@ -1,0 +1,65 @@
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
+import { ownColumns } from './products.repository';
+import type { ShardRow } from './shard-rows';
+
+/*
+ * The newest products of all partners where Citus distributes `products`. A local table says when which partner got how many
+ * products, so that mostly one partner, and one shard, is read.
+ */
+
+/** Insertions that are considered, the newest ones. */
+const insertionsMax = 50;
+
+interface Insertion {
+  partner_id: number;
+  created_at: Date;
+  products: number;
+}
+
+/**
+ * Reads the newest products up to a moment, if those that were inserted last fill the page.
+ * @param until - a timestamp of PostgreSQL
+ * @returns undefined if all shards must be read
+ */
+export async function readNewest(
+  db: Database,
+  until: string,
+  condition: Sql,
+  limit: number,
+): Promise<ShardRow[] | undefined> {
+  const insertions = await queryRows<Insertion>(
+    db,
+    `select partner_id, created_at, products from product_insertions where created_at <= cast(? as timestamptz)
+     order by created_at desc limit ${insertionsMax}`,
+    [until],
+    true,
+  );
+  const { partnerIds, next } = choosePartners(insertions, limit);
+  // A page that reaches the moment of the next insertion may have products of it.
+  const isFilled = (createdAt: Date | undefined) => next && createdAt && createdAt.getTime() > next.getTime();
+  if (!isFilled(insertions[0]?.created_at)) return undefined;
+  const [first, ...others] = partnerIds;
+  const ofPartners = others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
+  const statement = sql`
+    select partner_id, ${raw(ownColumns)} from products
+    where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${condition}
+    order by created_at desc, product_id desc limit ${raw(limit)}`;
+  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings);
+  return rows.length === limit && isFilled(rows.at(-1)!.created_at) ? rows : undefined;
+}
+
+/** Chooses the partners that got enough products last. `next`: when another one got some, or the last known insertion. */
+function choosePartners(
+  insertions: readonly Insertion[],
+  limit: number,
+): { partnerIds: number[]; next: Date | undefined } {
+  const chosen = new Set<number>();
+  let count = 0;
+  for (const { partner_id, created_at, products } of insertions) {
+    if (count >= limit && !chosen.has(partner_id)) return { partnerIds: [...chosen], next: created_at };
+    chosen.add(partner_id);
+    count += products;
+  }
+  return { partnerIds: [...chosen], next: insertions.at(-1)?.created_at };
+}
