@@ -184,7 +184,10 @@ export async function writeBack(trx: Knex.Transaction, partnerIds: readonly numb
     const firstId = inserted === 0 ? 0 : await drawNumbers(trx, partnerId, inserted);
     // Also without rows: its start has Citus commit in two phases, so that a crash leaves all of the transaction, or nothing.
     await trx.raw(insertSql(layout), { partnerId, firstId });
-    if (inserted + moved > 0) await trx.raw(insertionsSql, { partnerId });
+    if (inserted + moved > 0) {
+      await trx.raw(insertionsSql, { partnerId });
+      await trx.raw(`insert into product_partners (partner_id) values (${partnerId}) on conflict do nothing`);
+    }
   }
   await dropWorkingCopy(trx);
 }

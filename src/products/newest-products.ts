@@ -35,10 +35,11 @@ export async function readNewest(
     [until],
     true,
   );
+  if (insertions.length === 0) return [];
   const { partnerIds, next } = choosePartners(insertions, limit);
   // A page that reaches the moment of the next insertion may have products of it.
-  const isFilled = (createdAt: Date | undefined) => next && createdAt && createdAt.getTime() > next.getTime();
-  if (!isFilled(insertions[0]?.created_at)) return undefined;
+  const isBeforeNext = (createdAt: Date) => next === undefined || createdAt.getTime() > next.getTime();
+  if (!isBeforeNext(insertions[0]!.created_at)) return undefined;
   const [first, ...others] = partnerIds;
   const ofPartners = others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
   const statement = sql`
@@ -46,10 +47,11 @@ export async function readNewest(
     where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${condition}
     order by created_at desc, product_id desc limit ${raw(limit)}`;
   const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings);
-  return rows.length === limit && isFilled(rows.at(-1)!.created_at) ? rows : undefined;
+  if (next === undefined) return rows;
+  return rows.length === limit && isBeforeNext(rows.at(-1)!.created_at) ? rows : undefined;
 }
 
-/** Chooses the partners that got enough products last. `next`: when another one got some, or the last known insertion. */
+/** Chooses the partners that got enough products last. `next`: when another one got some; undefined if all are chosen. */
 function choosePartners(
   insertions: readonly Insertion[],
   limit: number,
@@ -61,5 +63,6 @@ function choosePartners(
     chosen.add(partner_id);
     count += products;
   }
-  return { partnerIds: [...chosen], next: insertions.at(-1)?.created_at };
+  const isWhole = insertions.length < insertionsMax;
+  return { partnerIds: [...chosen], next: isWhole ? undefined : insertions.at(-1)!.created_at };
 }

@@ -40,8 +40,14 @@ export async function listOnShards(db: Database, search: Search): Promise<Produc
     : namePartners(db, rows);
 }
 
+/** Returns the condition of the only partner, if there is one; undefined if it does not exist. */
+export async function partnerOnShards(db: Database, search: Search): Promise<Sql | undefined> {
+  const extent = await findExtent(db, search);
+  return extent && (extent.partner ? ofPartner(extent.partner) : raw('true'));
+}
+
 /** @returns undefined if the only partner does not exist */
-export async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): Promise<Extent | undefined> {
+async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): Promise<Extent | undefined> {
   const horizon = '(select cast(max(created_at) as text) from product_horizons) as horizon';
   const statement = partner
     ? sql`select partner_id, partner_name, ${raw(horizon)} from partners where partner_id = ${partner}`

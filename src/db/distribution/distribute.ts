@@ -68,8 +68,8 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
       ...indexes.flatMap(({ name, is_unique, has_partner, definition, primary_key }) => {
         if (primary_key) return [`alter table products add constraint ${name} ${primary_key}`];
         // Blocks of numbers keep product_id unique, and lead to the partner.
-        if (is_unique && !has_partner) return [];
-        return [`create ${is_unique ? 'unique ' : ''}index ${name} on products ${definition}`];
+        const unique = is_unique && has_partner ? 'unique ' : '';
+        return [`create ${unique}index ${name} on products ${definition}`];
       }),
     ].join(';\n'),
   );
@@ -78,6 +78,10 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
     [shards],
   );
   await trx.raw(createObjectsSql);
+  await trx.raw(
+    "select create_distributed_table('product_partners', 'partner_id', colocate_with => 'products')",
+  );
+  await trx.raw(`insert into product_partners select distinct partner_id from ${localProducts}`);
   await trx.raw(`insert into products select * from ${localProducts}`);
   await withoutTriggers(trx, () => trx.raw(`truncate ${localProducts}`));
   await trx.raw("select create_distributed_function('search_words(text)')");

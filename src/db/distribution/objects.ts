@@ -1,8 +1,5 @@
 import { blockNumbers } from '../product-blocks';
 
-/** Insertions from before the distribution that are kept. */
-const insertionsMax = 10_000;
-
 /** Local objects that a distributed `products` needs besides; `products_local` is there, with all products. */
 export const createObjectsSql = `
   -- Ranges of product numbers, each of one partner. next_id is the first number that is not drawn yet.
@@ -28,9 +25,44 @@ export const createObjectsSql = `
   -- When products of a partner were inserted: which partners have the newest products.
   create table product_insertions (created_at timestamptz not null, partner_id bigint not null, products bigint not null);
   insert into product_insertions
-  select created_at, partner_id, count(*) from products_local group by created_at, partner_id
-  order by created_at desc limit ${insertionsMax};
+  select created_at, partner_id, count(*) from products_local group by created_at, partner_id;
   create index product_insertions_created_at on product_insertions (created_at, partner_id);
+
+  -- Partners with products, beside them: a page of all partners reads the indexes of each one.
+  create table product_partners (partner_id bigint primary key);
+
+  -- As in a local table, but by partner. The nodes commit one after the other: a product may still be as it was before a withdrawal
+  -- that is committed here. Then its version that ended is later than the product, and the product is read again.
+  create or replace function withdrawn_products(among bigint[]) returns setof bigint language plpgsql as $$
+  declare
+    supplier record;
+    found_ids bigint[];
+    found_runs bigint[];
+    withdrawn_ids bigint[];
+  begin
+    for supplier in
+      select block.partner_id, array_agg(asked_id) as asked_ids
+      from unnest(among) as asked_id join lateral (
+        select * from product_blocks where first_id <= asked_id order by first_id desc limit 1
+      ) as block on last_id >= asked_id
+      group by block.partner_id order by block.partner_id
+    loop
+      perform pg_advisory_xact_lock_shared((supplier.partner_id << 8) | 4);
+      for attempt in 1..50 loop
+        execute format(
+          'select array_agg(product_id), array_agg(coalesce(run_id, 0)), array_agg(product_id) filter (where withdrawn_at is not null)
+           from products where partner_id = %s and product_id = any ($1)', supplier.partner_id
+        ) into found_ids, found_runs, withdrawn_ids using supplier.asked_ids;
+        exit when not exists (
+          select from unnest(found_ids, found_runs) as found (id, run) join product_versions as version
+            on (version.partner_id, version.product_id) = (supplier.partner_id, id)
+          where until_run_id > run and until_run_id <> 9223372036854775807
+        );
+        perform pg_sleep(0.001);
+      end loop;
+      return query select unnest(withdrawn_ids);
+    end loop;
+  end $$;
 
   create sequence product_block_numbers minvalue 0 start 0;
   -- Numbers that were drawn before belong to no new block.
@@ -88,7 +120,14 @@ export const createObjectsSql = `
 
 /** Drops what `createObjectsSql` creates. */
 export const dropObjectsSql = `
-  drop table product_blocks, product_insertions;
+  drop table product_blocks, product_insertions, product_partners;
+  create or replace function withdrawn_products(among bigint[]) returns setof bigint language plpgsql as $$
+    begin
+      -- The low byte separates the key from other locks: see src/partners/partner-lock.ts.
+      perform pg_advisory_xact_lock_shared((partner_id << 8) | 4)
+      from (select distinct partner_id from products where product_id = any (among) order by partner_id) as supplier;
+      return query select product_id from products where product_id = any (among) and withdrawn_at is not null;
+    end $$;
   drop sequence product_block_numbers;
   drop function draw_product_numbers(bigint, bigint);
   drop function note_working_change();
