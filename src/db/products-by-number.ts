@@ -129,7 +129,8 @@ export async function productsFor(
   const [read] = await queryRows<Read>(db, text, bindings);
   const { rows, count, lastId } = read!;
   return {
-    as: (alias) => sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
+    as: (alias) =>
+      sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
     ...(count === first && { lastId: lastId! }),
   };
 }

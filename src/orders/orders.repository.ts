@@ -61,7 +61,8 @@ export async function findProductsToOrder(
   db: Database,
   productIds: number[],
 ): Promise<ReadonlyMap<number, Settled<OrderableRow>>> {
-  if (await isDistributed(db)) return readByNumber<OrderableRow & Owner>(db, `partner_id, ${orderableColumns}`, productIds);
+  if (await isDistributed(db))
+    return readByNumber<OrderableRow & Owner>(db, `partner_id, ${orderableColumns}`, productIds);
   const rows = await queryRows<OrderableRow>(
     db,
     `select partner_name, ${orderableColumns} from products join partners using (partner_id) where product_id = any (?)`,

@@ -65,12 +65,9 @@ export function createKeyedOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest & KeyedRequest) => Promise<Outcome<Order>> {
-  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(
-    db,
-    batchLimits,
-    async (trx, requests) =>
-      // A lost node would abort the transaction of all orders of the batch.
-      createOrders(trx, requests, defaultCurrency, insertAll, (await isDistributed(db)) ? db : trx),
+  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(db, batchLimits, async (trx, requests) =>
+    // A lost node would abort the transaction of all orders of the batch.
+    createOrders(trx, requests, defaultCurrency, insertAll, (await isDistributed(db)) ? db : trx),
   );
 }
 

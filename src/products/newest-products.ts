@@ -41,7 +41,8 @@ export async function readNewest(
   const isBeforeNext = (createdAt: Date) => next === undefined || createdAt.getTime() > next.getTime();
   if (!isBeforeNext(insertions[0]!.created_at)) return undefined;
   const [first, ...others] = partnerIds;
-  const ofPartners = others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
+  const ofPartners =
+    others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
   const statement = sql`
     select partner_id, ${raw(ownColumns)} from products
     where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${condition}

@@ -163,12 +163,15 @@ async function split(trx: Knex.Transaction, partnerId: number, row: BacklogRow):
     `select cast(coalesce(array_agg(product_id), '{}') as text) as ids from (${products}) as found`,
     bindings,
   );
-  await trx.raw(insertSql('cast(:loggedAt as timestamptz)', 'select unnest(cast(:ids as bigint[])) as product_id'), {
-    partnerId,
-    batchProducts,
-    loggedAt: replaced.rows[0].loggedAt,
-    ids: found.rows[0].ids,
-  });
+  await trx.raw(
+    insertSql('cast(:loggedAt as timestamptz)', 'select unnest(cast(:ids as bigint[])) as product_id'),
+    {
+      partnerId,
+      batchProducts,
+      loggedAt: replaced.rows[0].loggedAt,
+      ids: found.rows[0].ids,
+    },
+  );
 }
 
 /** Indexes the products that the rows of the backlog name. */

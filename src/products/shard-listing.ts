@@ -10,6 +10,7 @@ import {
   isWholeKey,
   keySql,
   matches,
+  orderOf,
   type KeyedField,
   type Search,
 } from './products.search';
@@ -85,14 +86,15 @@ async function readRows(db: Database, search: Search, { partner, horizon }: Exte
   }
   const place = { search, partner, where: listed };
   if (isKeyed(sort.field)) return includesWithdrawn ? sortAll(db, place) : readKeyed(db, place, sort.field);
-  if (sort.field === 'product_id') return readFlat(db, place, ['product_id'], limit);
+  if (sort.field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
   const isWhole = !words && !partner && filters.length === 0 && !includesWithdrawn;
   if (isWhole && sort.order === 'desc') {
     const newest = await readNewest(db, cursor.createdAt ?? horizon, allOf(listed), limit);
     if (newest) return newest;
   }
   const isVisible = sql`created_at <= ${horizon}`;
-  return readFlat(db, { ...place, where: [...listed, isVisible] }, ['created_at', 'product_id'], limit);
+  const orderBy = by(search, ['created_at', 'product_id']);
+  return readFlat(db, { ...place, where: [...listed, isVisible] }, orderBy, limit);
 }
 
 /** Where the page begins; undefined if there is no product of the cursor. */
@@ -120,26 +122,19 @@ const ofPartner = ({ partner_id: partnerId }: Owner) => sql`partner_id = ${partn
 const columns = raw(`partner_id, ${ownColumns}`);
 
 /** Reads the first products in an order that the shards have an index of, or sort. */
-function readFlat(
-  db: Database,
-  { search, partner, where }: Place,
-  orderBy: readonly string[],
-  limit: number,
-): Promise<ShardRow[]> {
+function readFlat(db: Database, { partner, where }: Place, orderBy: Sql, limit: number): Promise<ShardRow[]> {
   const condition = allOf(partner ? [ofPartner(partner), ...where] : where);
-  const order = orderSql(orderBy, search);
-  const statement = sql`select ${columns} from products where ${condition} order by ${order} limit ${raw(limit)}`;
+  const statement = sql`select ${columns} from products where ${condition} order by ${orderBy} limit ${raw(limit)}`;
   return queryRows<ShardRow>(db, statement.sql, statement.bindings);
 }
 
-const orderSql = (keys: readonly string[], { sort: { order } }: Search) =>
-  raw(keys.map((key) => (key.endsWith(nullsLast) ? key.replace(nullsLast, order + nullsLast) : `${key} ${order}`)).join(', '));
-
-const nullsLast = ' nulls last';
+/** Orders by keys, in the direction of the search. */
+const by = ({ sort: { order } }: Search, keys: readonly string[]) =>
+  raw(keys.map((key) => `${key} ${order}`).join(', '));
 
 /** Sorts all products: for few, or without an index. */
 const sortAll = (db: Database, place: Place) =>
-  readFlat(db, place, [`${place.search.sort.field}${nullsLast}`, 'product_id'], place.search.limit);
+  readFlat(db, place, orderOf(place.search), place.search.limit);
 
 /**
  * Reads the first products in an order that the shards have an index of for each partner. Of all partners, each shard merges the
@@ -148,11 +143,11 @@ const sortAll = (db: Database, place: Place) =>
 function readMerged(
   db: Database,
   place: Place,
-  { where, orderBy, limit }: { where: Sql; orderBy: readonly string[]; limit: number },
+  { where, keys, limit }: { where: Sql; keys: readonly string[]; limit: number },
 ): Promise<ShardRow[]> {
   const conditions = [...place.where, where];
-  if (place.partner) return readFlat(db, { ...place, where: conditions }, orderBy, limit);
-  const order = orderSql(orderBy, place.search);
+  const order = by(place.search, keys);
+  if (place.partner) return readFlat(db, { ...place, where: conditions }, order, limit);
   const statement = sql`
     select page.* from product_partners as partner cross join lateral (
       select ${columns} from products where products.partner_id = partner.partner_id and ${allOf(conditions)}
@@ -170,10 +165,17 @@ async function readKeyed(db: Database, place: Place, field: KeyedField): Promise
   const isOfGroups = field === 'brand' || field === 'category';
   const rows = isOfGroups
     ? await readGroups(db, place, field)
-    : await readMerged(db, place, { where: hasKey, orderBy: keyOrder(field), limit });
+    : await readMerged(db, place, { where: hasKey, keys: keyOrder(field), limit });
   if (rows.length === limit || field === 'product_name') return rows;
   const without = [...place.where, raw(`${key} is null`)];
-  rows.push(...(await readFlat(db, { ...place, where: without }, ['product_id'], limit - rows.length)));
+  rows.push(
+    ...(await readFlat(
+      db,
+      { ...place, where: without },
+      by(place.search, ['product_id']),
+      limit - rows.length,
+    )),
+  );
   return rows;
 }
 
@@ -195,13 +197,14 @@ async function readGroups(db: Database, place: Place, field: KeyedField): Promis
     before === 0
       ? []
       : await readMerged(db, place, {
-          where: keys.length < search.limit ? raw(`${key} is not null`) : sql`${raw(key)} ${isBefore} ${last!}`,
-          orderBy: keyOrder(field),
+          where:
+            keys.length < search.limit ? raw(`${key} is not null`) : sql`${raw(key)} ${isBefore} ${last!}`,
+          keys: keyOrder(field),
           limit: before,
         });
   if (keys.length < search.limit) return rows;
   const ofLast = [...place.where, sql`${raw(key)} = ${last!}`];
-  const orderBy = isWholeKey(field, last) ? ['product_id'] : [field, 'product_id'];
+  const orderBy = by(search, isWholeKey(field, last) ? ['product_id'] : [field, 'product_id']);
   rows.push(...(await readFlat(db, { ...place, where: ofLast }, orderBy, search.limit - rows.length)));
   return rows;
 }
