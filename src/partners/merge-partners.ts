@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { productLayout } from '../db/layout';
+import { isDistributed } from '../db/layout';
 import { copyByKey, copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { waitForPartner } from './partner-lock';
 
@@ -99,6 +99,29 @@ const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
   webhooks: 'update webhook_endpoints set partner_name = :into where partner_name = :from',
 };
 
+/** Merges what belongs to a partner by its number. @returns the number of rows of each step */
+async function mergeData(
+  trx: Knex.Transaction,
+  ids: { fromId: number; intoId: number },
+): Promise<Record<string, number>> {
+  const { fromId, intoId } = ids;
+  const counts: Record<string, number> = {};
+  const runSteps = async (some: Record<string, string>) => {
+    for (const [step, sql] of Object.entries(some)) {
+      counts[step] = (await trx.raw<{ rowCount: number }>(sql, ids)).rowCount;
+    }
+  };
+  await takeWorkingCopy(trx, [
+    copyWhere(fromId, 'true'),
+    copyByKey(intoId, 'sku', `select sku from pg_temp.products where partner_id = ${fromId}`),
+  ]);
+  await runSteps(productSteps);
+  if (await isDistributed(trx)) await trx.raw(blocksSql, ids);
+  await writeBack(trx, [fromId, intoId]);
+  await runSteps(steps);
+  return counts;
+}
+
 /**
  * Merges a partner into another: feeds, products, orders, formats, sources, keys and webhooks. Renames it if there is no other.
  *
@@ -129,18 +152,7 @@ export async function mergePartners(
   if (fromId !== undefined && intoId === undefined) {
     await run('update partners set partner_name = :into where partner_id = :fromId', { into, fromId });
   } else if (fromId !== undefined) {
-    const counts: Record<string, number> = {};
-    const runSteps = async (some: Record<string, string>) => {
-      for (const [step, sql] of Object.entries(some)) counts[step] = await run(sql, { fromId, intoId });
-    };
-    await takeWorkingCopy(trx, [
-      copyWhere(fromId, 'true'),
-      copyByKey(intoId, 'sku', `select sku from pg_temp.products where partner_id = ${fromId}`),
-    ]);
-    await runSteps(productSteps);
-    if ((await productLayout(trx)).isDistributed) await run(blocksSql, { fromId, intoId });
-    await writeBack(trx, [fromId, intoId]);
-    await runSteps(steps);
+    const counts = await mergeData(trx, { fromId, intoId });
     const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
     Object.assign(merge, { feeds, products, duplicates, replaced });
   }
