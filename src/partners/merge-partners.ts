@@ -102,9 +102,10 @@ const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
 /** Merges what belongs to a partner by its number. @returns the number of rows of each step */
 async function mergeData(
   trx: Knex.Transaction,
-  ids: { fromId: number; intoId: number },
+  fromId: number,
+  intoId: number,
 ): Promise<Record<string, number>> {
-  const { fromId, intoId } = ids;
+  const ids = { fromId, intoId };
   const counts: Record<string, number> = {};
   const runSteps = async (some: Record<string, string>) => {
     for (const [step, sql] of Object.entries(some)) {
@@ -151,8 +152,8 @@ export async function mergePartners(
   const merge = { feeds: 0, products: 0, duplicates: 0, replaced: 0, orders: 0, keys: 0, webhooks: 0 };
   if (fromId !== undefined && intoId === undefined) {
     await run('update partners set partner_name = :into where partner_id = :fromId', { into, fromId });
-  } else if (fromId !== undefined) {
-    const counts = await mergeData(trx, { fromId, intoId });
+  } else if (fromId !== undefined && intoId !== undefined) {
+    const counts = await mergeData(trx, fromId, intoId);
     const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
     Object.assign(merge, { feeds, products, duplicates, replaced });
   }

@@ -48,8 +48,8 @@ describe('loading a feed', () => {
     });
     const products = await stored(partner);
     expect(products.map((product) => product.sku)).toEqual(['c', 'a', 'b']);
-    const [first] = products.map((product) => product.product_id);
-    expect(products.map((product) => product.product_id)).toEqual([first, first! + 1, first! + 2]);
+    const first = Number(products[0]!.product_id);
+    expect(products.map((product) => product.product_id)).toEqual([first, first + 1, first + 2]);
     expect(first).toBeGreaterThan(before);
   });
 
@@ -152,7 +152,7 @@ describe('loading a feed over existing products', () => {
       feed_id: parseId('FD', second.feedId),
     });
     expect(products[0]!.feed_id).toBe(parseId('FD', first.feedId));
-    expect(products[2]!.product_id).toBe(b!.product_id + 1);
+    expect(products[2]!.product_id).toBe(Number(b!.product_id) + 1);
   });
 
   it('keeps values without a column in the feed, and clears those with an empty cell', async () => {
