@@ -1,6 +1,6 @@
 import { queryRows, type Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
-import { ownColumns, type ProductRow } from './products.repository';
+import { ownColumns, usualLimits, type ProductRow } from './products.repository';
 import { withNames, type ShardRow } from './shard-rows';
 
 /*
@@ -9,7 +9,7 @@ import { withNames, type ShardRow } from './shard-rows';
  */
 
 /** Insertions that are considered, the newest ones. */
-const insertionsMax = 50;
+const insertionsMax = 16;
 
 interface Insertion {
   partner_id: number;
@@ -52,7 +52,8 @@ export async function readNewest(
     select partner_id, ${raw(ownColumns)} from products
     where ${ofPartners} and created_at <= cast(${until ?? latest.created_text} as timestamptz) and ${condition}
     order by created_at desc, product_id desc limit ${raw(limit)}`;
-  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings);
+  const isUsual = others.length === 0 && usualLimits.includes(limit);
+  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings, isUsual);
   const isWhole = next === undefined || (rows.length === limit && isBeforeNext(rows.at(-1)!.created_at));
   const names = new Map(insertions.map(({ partner_id, partner_name }) => [partner_id, partner_name]));
   return isWhole ? withNames(rows, names) : undefined;
