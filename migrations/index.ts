@@ -36,6 +36,7 @@ import * as fetchFeeds from './20261123160000_fetch_feeds';
 import * as traceRuns from './20261123170000_trace_runs';
 import * as noticeStalePartners from './20261124010000_notice_stale_partners';
 import * as orderByStatement from './20261124090000_order_by_statement';
+import * as claimIdempotencyKeys from './20261124090100_claim_idempotency_keys';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -106,4 +107,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261123170000_trace_runs': expand(traceRuns),
   '20261124010000_notice_stale_partners': expand(noticeStalePartners),
   '20261124090000_order_by_statement': expand(orderByStatement),
+  '20261124090100_claim_idempotency_keys': expand(claimIdempotencyKeys),
 };

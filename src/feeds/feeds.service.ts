@@ -149,7 +149,7 @@ function receiveWithKey<T extends object>(
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
   return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
-    const [answered] = await findAnswered(context.db, [key]);
+    const answered = await findAnswered(context.db, key);
     if (answered) {
       const received = await readUpload(upload, context.uploadBytesMax, drain);
       return replay<T>(answered, digestUpload(received));

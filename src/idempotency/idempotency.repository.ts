@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import { parseJson, stringifyJson } from '../shared/exact-json';
+import { timeoutsSql } from '../db/transaction';
+import { keepJson, parseJson } from '../shared/exact-json';
 
 /** Promised retention of the response to a request with an `Idempotency-Key`. */
 export const idempotencyMilliseconds = 24 * 3600 * 1000;
@@ -23,19 +24,49 @@ export interface AnsweredRequest {
 }
 
 /**
- * Claims keys for the transaction, by advisory locks that end with it.
- * @param keys - all different
- * @returns of each whether no other request has it; later statements see the commit of the last holder
+ * Claims a key for the transaction, by an advisory lock that ends with it.
+ * @returns whether no other request has it; later statements see the commit of the last holder
  */
-export async function claimKeys(trx: Knex.Transaction, keys: readonly IdempotencyKey[]): Promise<boolean[]> {
-  const rows = await queryRows<{ claimed: boolean }>(
+export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: [{ is_claimed: boolean }] }>(
+    'select pg_try_advisory_xact_lock(?) as is_claimed',
+    [String(lockOf(key))],
+  );
+  return rows[0].is_claimed;
+}
+
+/** What is known of a key: whether no other request has it, and the stored response. */
+export interface KeyClaim {
+  isClaimed: boolean;
+  answered: AnsweredRequest | null;
+}
+
+/** The timeouts are those of a request. */
+const claimKeysSql = `
+  select is_claimed, request_digest, response_text
+  from (select ${timeoutsSql('request')}) as timeouts
+  cross join claim_idempotency_keys(cast(? as bigint[]), cast(? as bytea[]), cast(? as text[]))
+`;
+
+/**
+ * Claims keys as `claimKey` does, finds the stored responses, and sets the timeouts of the transaction, all in one statement.
+ * @param trx - without statements before
+ * @param keys - all different
+ * @returns claims in their order
+ */
+export async function claimKeys(trx: Knex.Transaction, keys: readonly IdempotencyKey[]): Promise<KeyClaim[]> {
+  const bindings = [
+    keys.map((key) => String(lockOf(key))),
+    keys.map(({ apiKeyDigest }) => apiKeyDigest),
+    keys.map(({ text }) => text),
+  ];
+  const rows = await queryRows<{ is_claimed: boolean } & AnsweredRow>(
     trx,
-    `select pg_try_advisory_xact_lock(lock) as claimed
-     from unnest(cast(? as bigint[])) with ordinality as given (lock, position) order by position`,
-    [keys.map((key) => String(lockOf(key)))],
+    claimKeysSql,
+    bindings as Knex.Value[],
     true,
   );
-  return rows.map(({ claimed }) => claimed);
+  return rows.map((row) => ({ isClaimed: row.is_claimed, answered: answeredOf(row) }));
 }
 
 /** Returns whether no transaction claims the key now. */
@@ -54,29 +85,27 @@ function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   return (hash.readBigInt64BE() & ~0xffn) | 2n;
 }
 
-/** Finds the responses to the requests with these keys, in their order; null where there is none, or it has expired. */
-export async function findAnswered(
-  db: Database,
-  keys: readonly IdempotencyKey[],
-): Promise<(AnsweredRequest | null)[]> {
-  // As text: parsed numbers would lose digits. The limit makes it a look-up each: a join would scan a table that was never analyzed.
-  const rows = await queryRows<{ request_digest: Buffer | null; response_text: string | null }>(
-    db,
-    `select request_digest, cast(response_body as text) as response_text
-     from unnest(cast(? as bytea[]), cast(? as text[])) with ordinality as given (api_key_digest, idempotency_key, position)
-     left join lateral (
-       select request_digest, response_body from idempotency_keys as stored
-       where stored.api_key_digest = given.api_key_digest and stored.idempotency_key = given.idempotency_key
-         and expires_at > now()
-       limit 1
-     ) as answered on true
-     order by position`,
-    [keys.map(({ apiKeyDigest }) => apiKeyDigest), keys.map(({ text }) => text)] as Knex.Value[],
-    true,
+/** As text: parsed numbers would lose digits. */
+interface AnsweredRow {
+  request_digest: Buffer | null;
+  response_text: string | null;
+}
+
+function answeredOf({
+  request_digest: requestDigest,
+  response_text: text,
+}: AnsweredRow): AnsweredRequest | null {
+  return requestDigest && text !== null ? { requestDigest, responseBody: parseJson(text) as object } : null;
+}
+
+/** Finds the response to the request with the key; null where there is none, or it has expired. */
+export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
+  const { rows } = await db.raw<{ rows: AnsweredRow[] }>(
+    `select request_digest, cast(response_body as text) as response_text from idempotency_keys
+     where api_key_digest = ? and idempotency_key = ? and expires_at > now()`,
+    [key.apiKeyDigest, key.text],
   );
-  return rows.map(({ request_digest: requestDigest, response_text: text }) =>
-    requestDigest && text !== null ? { requestDigest, responseBody: parseJson(text) as object } : null,
-  );
+  return rows[0] ? answeredOf(rows[0]) : null;
 }
 
 /** Stores responses for `idempotencyMilliseconds`, in place of expired ones. */
@@ -97,7 +126,7 @@ export async function keepAnswers(
       answers.map(({ key }) => key.apiKeyDigest),
       answers.map(({ key }) => key.text),
       answers.map(({ requestDigest }) => requestDigest),
-      answers.map(({ responseBody }) => stringifyJson(responseBody)),
+      answers.map(({ responseBody }) => keepJson(responseBody)),
     ] as Knex.Value[],
     true,
   );

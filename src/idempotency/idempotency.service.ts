@@ -6,8 +6,8 @@ import { inTransaction, type TransactionKind } from '../db/transaction';
 import { createBatcher, type BatchLimits, type Settled } from '../shared/batcher';
 import { idempotencyKeyUsed, idempotentRequestInProgress } from '../shared/errors';
 import {
+  claimKey,
   claimKeys,
-  findAnswered,
   keepAnswers,
   type AnsweredRequest,
   type IdempotencyKey,
@@ -71,7 +71,7 @@ async function executeEach<Request extends KeyedRequest, T extends object>(
   work: Work<Request, T>,
 ): Promise<Settled<Outcome<T>>[]> {
   try {
-    return await inTransaction(db, 'request', (trx) => executeTogether(trx, requests, work));
+    return await db.transaction((trx) => executeTogether(trx, requests, work));
   } catch (error) {
     // The outcome is unknown, and a retry would fail too.
     if (isDatabaseUnavailable(error)) throw error;
@@ -88,21 +88,23 @@ async function executeTogether<Request extends KeyedRequest, T extends object>(
   requests: Request[],
   work: Work<Request, T>,
 ): Promise<Settled<Outcome<T>>[]> {
-  const keys = requests.map(({ key }) => key);
-  const areClaimed = await claimKeys(trx, keys);
-  const answered = await findAnswered(trx, keys);
-  const added = requests.filter((_, at) => areClaimed[at] && !answered[at]);
+  const claims = await claimKeys(
+    trx,
+    requests.map(({ key }) => key),
+  );
+  const added = requests.filter((_, at) => claims[at]!.isClaimed && !claims[at]!.answered);
   const created = added.length > 0 ? await work(trx, added) : [];
   const kept = added.flatMap(({ key, requestDigest }, at) => {
     const one = created[at]!;
     return 'result' in one ? [{ key, requestDigest, responseBody: one.result }] : [];
   });
   if (kept.length > 0) await keepAnswers(trx, kept);
+  let next = 0;
   return requests.map((request, at): Settled<Outcome<T>> => {
-    if (!areClaimed[at]) return { error: idempotentRequestInProgress() };
-    const known = answered[at];
-    if (known) return settle(() => replay<T>(known, request.requestDigest));
-    const one = created[added.indexOf(request)]!;
+    const { isClaimed, answered } = claims[at]!;
+    if (!isClaimed) return { error: idempotentRequestInProgress() };
+    if (answered) return settle(() => replay<T>(answered, request.requestDigest));
+    const one = created[next++]!;
     return 'result' in one ? { result: { responseBody: one.result, replayed: false } } : one;
   });
 }
@@ -126,8 +128,7 @@ export function withIdempotencyLock<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
   return inTransaction(db, kind, async (trx) => {
-    const [isClaimed] = await claimKeys(trx, [key]);
-    if (!isClaimed) throw idempotentRequestInProgress();
+    if (!(await claimKey(trx, key))) throw idempotentRequestInProgress();
     return work(trx);
   });
 }
