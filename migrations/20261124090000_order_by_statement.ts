@@ -22,6 +22,10 @@ export async function up(db: Knex): Promise<void> {
     as $$
     #variable_conflict use_column
     begin
+      -- Only replays, for example: they wait for no lock.
+      if cardinality(among) = 0 then
+        return;
+      end if;
       -- The low byte separates the key from other locks: see src/partners/partner-lock.ts.
       perform pg_advisory_xact_lock_shared((partner_id << 8) | 4)
       from (select distinct partner_id from products where product_id = any (among) order by partner_id) as supplier;

@@ -45,25 +45,23 @@ function timeoutsOf(kind: TransactionKind): { statement: number; lock: number; i
 }
 
 /**
- * Returns a select list that sets the timeouts of a transaction, at little cost. A pooler in transaction mode refuses them at the start
- * of a connection, and the timeouts of the driver end with its process. Only on Linux does every server check for its client.
+ * Sets the timeouts of a transaction, by one statement that costs little. A pooler in transaction mode refuses them at the start of
+ * a connection, and the timeouts of the driver end with its process. Only on Linux does every server check for its client.
  */
-export function timeoutsSql(kind: TransactionKind): string {
+async function setTimeouts(trx: Knex.Transaction, kind: TransactionKind): Promise<void> {
   const { statement, lock, idle } = timeoutsOf(kind);
   const { idleSeconds, intervalSeconds, count } = databaseKeepAlive;
-  return `
-    set_config('statement_timeout', '${statement}', true), set_config('lock_timeout', '${lock}', true),
-    set_config('idle_in_transaction_session_timeout', '${idle}', true),
-    set_config('tcp_keepalives_idle', '${idleSeconds}', true),
-    set_config('tcp_keepalives_interval', '${intervalSeconds}', true),
-    set_config('tcp_keepalives_count', '${count}', true),
-    case when version() like '%linux%' then
-      set_config('client_connection_check_interval', '${clientCheckMilliseconds}', true)
-    end`;
-}
-
-async function setTimeouts(trx: Knex.Transaction, kind: TransactionKind): Promise<void> {
-  await queryRows(trx, `select ${timeoutsSql(kind)}`, [], true);
+  const sql = `
+    select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
+      set_config('idle_in_transaction_session_timeout', ?, true),
+      set_config('tcp_keepalives_idle', '${idleSeconds}', true),
+      set_config('tcp_keepalives_interval', '${intervalSeconds}', true),
+      set_config('tcp_keepalives_count', '${count}', true),
+      case when version() like '%linux%' then
+        set_config('client_connection_check_interval', '${clientCheckMilliseconds}', true)
+      end
+  `;
+  await queryRows(trx, sql, [statement, lock, idle].map(String), true);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { MultipartBody } from '../http/multipart';
 import {
   findAnswered,
   isUnclaimed,
-  keepAnswers,
+  keepAnswer,
   type IdempotencyKey,
 } from '../idempotency/idempotency.repository';
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
@@ -157,7 +157,7 @@ function receiveWithKey<T extends object>(
     const receipt = await receiveFeed(upload, context, {
       trx,
       beforeCommit: (_trx, received, receipt) =>
-        keepAnswers(trx, [{ key, requestDigest: digestUpload(received), responseBody: describe(receipt) }]),
+        keepAnswer(trx, { key, requestDigest: digestUpload(received) }, describe(receipt)),
     });
     return { responseBody: describe(receipt), replayed: false };
   });

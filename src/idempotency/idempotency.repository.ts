@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import { timeoutsSql } from '../db/transaction';
+import { databaseLockMilliseconds } from '../db/transaction';
 import { keepJson, parseJson } from '../shared/exact-json';
 
 /** Promised retention of the response to a request with an `Idempotency-Key`. */
@@ -35,38 +35,52 @@ export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Prom
   return rows[0].is_claimed;
 }
 
-/** What is known of a key: whether no other request has it, and the stored response. */
-export interface KeyClaim {
-  isClaimed: boolean;
-  answered: AnsweredRequest | null;
+/** A request with a key. */
+export interface KeyedRequest {
+  key: IdempotencyKey;
+  /** SHA-256 by `digestRequest`. */
+  requestDigest: Buffer;
 }
 
-/** The timeouts are those of a request. */
-const claimKeysSql = `
-  select is_claimed, request_digest, response_text
-  from (select ${timeoutsSql('request')}) as timeouts
+/** Whether no other request has the key, and what is stored of an earlier one. */
+export interface ClaimRow {
+  is_claimed: boolean;
+  answered_digest: Buffer | null;
+  answered_text: string | null;
+}
+
+/**
+ * The query, for a statement of one's own, that claims keys as `claimKey` does and finds stored responses. Its statement waits for locks
+ * no longer than a request, also after the death of its client: the keys are free then. The bindings are those of `claimBindings`.
+ */
+export const claimSql = `
+  select is_claimed, request_digest as answered_digest, response_text as answered_text, request_index
+  from (select set_config('lock_timeout', '${databaseLockMilliseconds}', true)) as timeout
   cross join claim_idempotency_keys(cast(? as bigint[]), cast(? as bytea[]), cast(? as text[]))
+    with ordinality as claimed (is_claimed, request_digest, response_text, request_index)
 `;
 
 /**
- * Claims keys as `claimKey` does, finds the stored responses, and sets the timeouts of the transaction, all in one statement.
- * @param trx - without statements before
- * @param keys - all different
- * @returns claims in their order
+ * The statement, or part of one, that stores responses for `idempotencyMilliseconds`, in place of expired ones.
+ * @param answers - a query with the columns `request_index`, from 1, and `body` (JSON)
  */
-export async function claimKeys(trx: Knex.Transaction, keys: readonly IdempotencyKey[]): Promise<KeyClaim[]> {
-  const bindings = [
-    keys.map((key) => String(lockOf(key))),
-    keys.map(({ apiKeyDigest }) => apiKeyDigest),
-    keys.map(({ text }) => text),
-  ];
-  const rows = await queryRows<{ is_claimed: boolean } & AnsweredRow>(
-    trx,
-    claimKeysSql,
-    bindings as Knex.Value[],
-    true,
-  );
-  return rows.map((row) => ({ isClaimed: row.is_claimed, answered: answeredOf(row) }));
+export const keepAnswersSql = (answers: string) => `
+  insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
+  select api_key_digest, idempotency_key, request_digest, body, clock_timestamp() + ${idempotencyMilliseconds} * interval '1 millisecond'
+  from unnest(cast(? as bytea[]), cast(? as text[]), cast(? as bytea[]))
+    with ordinality as keyed (api_key_digest, idempotency_key, request_digest, request_index)
+  join (${answers}) as answer using (request_index)
+  on conflict (api_key_digest, idempotency_key) do update set
+    request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`;
+
+/** Returns the bindings of `claimSql` and of `keepAnswersSql`. @param requests - with different keys */
+export function claimBindings(requests: readonly KeyedRequest[]): { claims: unknown[]; kept: unknown[] } {
+  const apiKeyDigests = requests.map(({ key }) => key.apiKeyDigest);
+  const texts = requests.map(({ key }) => key.text);
+  return {
+    claims: [requests.map(({ key }) => String(lockOf(key))), apiKeyDigests, texts],
+    kept: [apiKeyDigests, texts, requests.map(({ requestDigest }) => requestDigest)],
+  };
 }
 
 /** Returns whether no transaction claims the key now. */
@@ -85,52 +99,30 @@ function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   return (hash.readBigInt64BE() & ~0xffn) | 2n;
 }
 
-/** As text: parsed numbers would lose digits. */
-interface AnsweredRow {
-  request_digest: Buffer | null;
-  response_text: string | null;
-}
-
-function answeredOf({
-  request_digest: requestDigest,
-  response_text: text,
-}: AnsweredRow): AnsweredRequest | null {
-  return requestDigest && text !== null ? { requestDigest, responseBody: parseJson(text) as object } : null;
-}
-
 /** Finds the response to the request with the key; null where there is none, or it has expired. */
 export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
-  const { rows } = await db.raw<{ rows: AnsweredRow[] }>(
+  // As text: parsed numbers would lose digits.
+  const { rows } = await db.raw<{ rows: { request_digest: Buffer; response_text: string }[] }>(
     `select request_digest, cast(response_body as text) as response_text from idempotency_keys
      where api_key_digest = ? and idempotency_key = ? and expires_at > now()`,
     [key.apiKeyDigest, key.text],
   );
-  return rows[0] ? answeredOf(rows[0]) : null;
+  if (!rows[0]) return null;
+  const { request_digest: requestDigest, response_text: text } = rows[0];
+  return { requestDigest, responseBody: parseJson(text) as object };
 }
 
-/** Stores responses for `idempotencyMilliseconds`, in place of expired ones. */
-export async function keepAnswers(
+/** Stores a response as `keepAnswersSql` says. */
+export async function keepAnswer(
   trx: Knex.Transaction,
-  answers: readonly (AnsweredRequest & { key: IdempotencyKey })[],
+  request: KeyedRequest,
+  responseBody: object,
 ): Promise<void> {
-  // Not `now()`, the start of the transaction: an upload can take long.
-  await queryRows(
-    trx,
-    `insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
-     select given.*, clock_timestamp() + ? * interval '1 millisecond'
-     from unnest(cast(? as bytea[]), cast(? as text[]), cast(? as bytea[]), cast(? as json[])) as given
-     on conflict (api_key_digest, idempotency_key) do update set
-       request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`,
-    [
-      idempotencyMilliseconds,
-      answers.map(({ key }) => key.apiKeyDigest),
-      answers.map(({ key }) => key.text),
-      answers.map(({ requestDigest }) => requestDigest),
-      answers.map(({ responseBody }) => keepJson(responseBody)),
-    ] as Knex.Value[],
-    true,
-  );
+  const bindings = [...claimBindings([request]).kept, keepJson(responseBody)];
+  await queryRows(trx, keepOneSql, bindings as Knex.Value[]);
 }
+
+const keepOneSql = keepAnswersSql('select 1 as request_index, cast(? as json) as body');
 
 const deleteExpiredSql = `
   delete from idempotency_keys

@@ -5,9 +5,10 @@ import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { databaseWaiting } from '../db/dialect';
 import { createBatcher, type Settled } from '../shared/batcher';
-import { createIdempotentBatcher, type KeyedRequest, type Outcome } from '../idempotency/idempotency.service';
-import { orderBody } from './orders.body';
-import { createOrders, type Refusal } from './orders.repository';
+import type { KeyedRequest } from '../idempotency/idempotency.repository';
+import { oncePerKey, replayClaim, type Outcome } from '../idempotency/idempotency.service';
+import { parseJson } from '../shared/exact-json';
+import { createKeyedOrders, createOrders, type Creation } from './orders.creation';
 
 type Order = components['schemas']['Order'];
 
@@ -43,62 +44,76 @@ export function createOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest) => Promise<Order> {
-  return createBatcher(batchLimits, (requests) => createEach(db, requests, defaultCurrency));
+  return createBatcher(batchLimits, (requests: OrderRequest[]) =>
+    createEach(requests, async (all) => {
+      const created = await createOrders(db, all.map(toRequested), defaultCurrency);
+      return created.map((one, at) => settle(() => orderOf(one, all[at]!)));
+    }),
+  );
 }
 
 /**
- * Creates orders once per key, in batches as `createOrderBatcher` does, with a transaction for each batch.
+ * Creates orders once per key, in batches as `createOrderBatcher` does.
  * @returns a function that throws the same, and idempotent_request_in_progress, idempotency_key_used
  */
 export function createKeyedOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest & KeyedRequest) => Promise<Outcome<Order>> {
-  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(db, batchLimits, (trx, requests) =>
-    createTogether(trx, requests, defaultCurrency),
+  const execute = createBatcher(batchLimits, (requests: (OrderRequest & KeyedRequest)[]) =>
+    createEach(requests, async (all) => {
+      const created = await createKeyedOrders(db, all.map(toRequested), defaultCurrency);
+      return created.map((one, at) =>
+        settle(() =>
+          'is_claimed' in one
+            ? replayClaim<Order>(one, all[at]!.requestDigest)
+            : { responseBody: orderOf(one, all[at]!), replayed: false },
+        ),
+      );
+    }),
   );
-}
-
-async function createTogether(
-  db: Database,
-  requests: OrderRequest[],
-  defaultCurrency: string,
-): Promise<Settled<Order>[]> {
-  const orders = requests.map((request) => ({
-    ...request,
-    items: request.items.map(({ productId, quantity }) => ({
-      productId: parseId('PR', productId),
-      quantity,
-    })),
-  }));
-  const created = await createOrders(db, orders, defaultCurrency);
-  return created.map((one, at) =>
-    'problem' in one ? { error: errorOf(one, requests[at]!) } : { result: orderBody(one) },
-  );
+  return oncePerKey(execute);
 }
 
 /** Creates orders together, or, if the database refuses the statement, one by one, so that only the failing one is rejected. */
-async function createEach(
-  db: Database,
-  requests: OrderRequest[],
-  defaultCurrency: string,
-): Promise<Settled<Order>[]> {
+async function createEach<Request, T>(
+  requests: Request[],
+  create: (requests: Request[]) => Promise<Settled<T>[]>,
+): Promise<Settled<T>[]> {
   try {
-    return await createTogether(db, requests, defaultCurrency);
+    return await create(requests);
   } catch (error) {
     // The outcome is unknown, and a retry would fail too.
     if (isDatabaseUnavailable(error)) throw error;
     if (requests.length === 1) return [{ error }];
   }
-  const settled: Settled<Order>[] = [];
-  for (const request of requests) settled.push(...(await createEach(db, [request], defaultCurrency)));
+  const settled: Settled<T>[] = [];
+  for (const request of requests) settled.push(...(await createEach([request], create)));
   return settled;
 }
 
-function errorOf(refusal: Refusal, { items }: OrderRequest): Error {
-  if (refusal.problem === 'mixed_currencies') return mixedCurrencies();
-  const { productId } = items[refusal.itemIndex]!;
-  return refusal.problem === 'product_not_found'
+function settle<T>(work: () => T): Settled<T> {
+  try {
+    return { result: work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function toRequested<Request extends OrderRequest>(request: Request) {
+  const items = request.items.map(({ productId, quantity }) => ({
+    productId: parseId('PR', productId),
+    quantity,
+  }));
+  return { ...request, items };
+}
+
+/** @throws as `createOrderBatcher` says */
+function orderOf(creation: Creation, { items }: OrderRequest): Order {
+  if ('body' in creation) return parseJson(creation.body) as Order;
+  if (creation.problem === 'mixed_currencies') throw mixedCurrencies();
+  const { productId } = items[creation.itemIndex]!;
+  throw creation.problem === 'product_not_found'
     ? orderedProductNotFound(productId)
     : productNotAvailable(productId);
 }
