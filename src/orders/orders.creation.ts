@@ -31,24 +31,29 @@ export type Creation =
 const idSql = (prefix: string, number: string) =>
   `'${prefix}' || lpad(cast(${number} as text), greatest(5, length(cast(${number} as text))), '0')`;
 
-/** The body of an order, as `orderBody` makes it: from here it is sent and stored without another round trip. */
-const bodySql = `
-  select given_order, cast(row_to_json(member) as text) as body
-  from new_order
-  join (select order_id, given_order from head) as numbered using (order_id)
-  join (
+/**
+ * The common table expressions that make the bodies of orders, as `orderBody` does: from here they are sent, and stored without another
+ * round trip. The lists are materialized: PostgreSQL expects one order, and would make all of them again for each.
+ */
+const createdSql = `
+  listed as materialized (
     select new_item.order_id, array_to_json(array_agg(row_to_json(member) order by new_item.order_item_id)) as items
     from new_item cross join lateral (
-      select ${idSql('OI', 'new_item.order_item_id')} as order_item_id, ${idSql('PR', 'new_item.product_id')} as product_id, sku, product_name,
-        quantity, trim_scale(unit_price) as unit_price, trim_scale(line_total) as line_total
+      select ${idSql('OI', 'new_item.order_item_id')} as order_item_id, ${idSql('PR', 'new_item.product_id')} as product_id, sku,
+        product_name, quantity, trim_scale(unit_price) as unit_price, trim_scale(line_total) as line_total
     ) as member
     group by new_item.order_id
-  ) as listed using (order_id)
-  cross join lateral (
-    select ${idSql('OR', 'new_order.order_id')} as order_id, partner_name, customer_reference, status,
-      trim_scale(total_amount) as total_amount, currency,
-      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, items
-  ) as member
+  ), created as materialized (
+    select given_order, cast(row_to_json(member) as text) as body
+    from new_order
+    join (select order_id, given_order from head) as numbered using (order_id)
+    join listed using (order_id)
+    cross join lateral (
+      select ${idSql('OR', 'new_order.order_id')} as order_id, partner_name, customer_reference, status,
+        trim_scale(total_amount) as total_amount, currency,
+        to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, items
+    ) as member
+  )
 `;
 
 const givenSql = `
@@ -104,7 +109,7 @@ const createSql = (opening: string, closing: string) => `
     returning *
   ), published as materialized (${publishEventsSql(`
     select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
-  `)}), created as materialized (${bodySql})
+  `)}), ${createdSql}
   ${closing}
 `;
 
