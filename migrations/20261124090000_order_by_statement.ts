@@ -1,11 +1,12 @@
 import type { Knex } from 'knex';
+import { up as createWithdrawnProducts } from './20261123090000_withdraw_products';
 
 const columns = `
   product_id bigint, partner_name text, sku text, product_name text, price numeric, currency text, availability text,
   withdrawn_at timestamptz, run_id bigint, feed_id bigint, record_offset bigint`;
 
 /**
- * Creates the function by which orders read products.
+ * Creates the function by which orders read products, in place of `withdrawn_products`, which no release has called.
  *
  * It locks all products of their partners against withdrawals until the transaction ends, and then reads: a volatile function sees what
  * was committed meanwhile, in the statement that inserts the orders. Locks of rows would be written to the table for each order,
@@ -16,6 +17,7 @@ const columns = `
  */
 export async function up(db: Knex): Promise<void> {
   await db.raw(`
+    drop function withdrawn_products;
     create function products_to_order(among bigint[]) returns table (${columns})
       language plpgsql volatile
       set plan_cache_mode = force_generic_plan set enable_seqscan = off
@@ -40,4 +42,5 @@ export async function up(db: Knex): Promise<void> {
 /** Drops what `up` created. */
 export async function down(db: Knex): Promise<void> {
   await db.raw('drop function products_to_order');
+  await createWithdrawnProducts(db);
 }
