@@ -1,10 +1,8 @@
-import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
+import type { Database } from '../db/database';
 import { orderNotFound } from '../shared/errors';
 import { formatId, parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { toPage, type Page } from '../shared/pagination';
-import { publishEventsSql } from '../events/outbox';
 
 /** Amounts are exact decimal texts. */
 interface OrderRow {
@@ -30,138 +28,6 @@ interface OrderItemRow {
 
 /** Items are in the order of the request. */
 export type OrderWithItems = OrderRow & { items: OrderItemRow[] };
-
-/** The columns of a product that an order copies or checks. */
-export interface OrderableRow {
-  product_id: number;
-  /** The partner that supplied it. */
-  partner_name: string;
-  sku: string;
-  product_name: string;
-  price: string | null;
-  currency: string | null;
-  availability: string | null;
-  is_withdrawn: boolean;
-  /** The change that wrote the row; null: a change of an earlier release. */
-  run_id: number | null;
-  feed_id: number;
-  /** Offset of its record in the file of that feed; null: loaded by an earlier release. */
-  record_offset: number | null;
-}
-
-/** Finds products by number; unknown numbers are omitted. */
-export async function findProductsToOrder(db: Database, productIds: number[]): Promise<OrderableRow[]> {
-  const sql = `
-    select product_id, partner_name, sku, product_name, price, currency, availability,
-      withdrawn_at is not null as is_withdrawn, run_id, feed_id, record_offset
-    from products join partners using (partner_id)
-    where product_id = any (?)
-  `;
-  return queryRows<OrderableRow>(db, sql, [productIds], true);
-}
-
-/** `unit_price` is a decimal text; `source` leads to the record that the values come from. */
-export type NewOrderItem = Pick<
-  OrderItemRow,
-  'product_id' | 'sku' | 'product_name' | 'quantity' | 'unit_price'
-> & { source: Pick<OrderableRow, 'run_id' | 'feed_id' | 'record_offset'> };
-
-export interface NewOrder {
-  partnerName: string;
-  customerReference: string | null;
-  currency: string;
-  items: NewOrderItem[];
-}
-
-/**
- * Inserts any number of orders with their items in one statement, so that no order can exist without items. Draws order
- * numbers first: items refer to them. Leaves out orders with a product that was withdrawn since it was read. The final `where`
- * runs the insert of the events.
- */
-const insertOrdersSql = `
-  with line as materialized (
-    select *, unit_price * quantity as line_total
-    from unnest(
-      cast(? as integer[]), cast(? as bigint[]), cast(? as text[]), cast(? as text[]), cast(? as integer[]),
-      cast(? as numeric[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as bigint[])
-    ) with ordinality as given (
-      given_order, product_id, sku, product_name, quantity, unit_price, run_id, feed_id, record_offset, position
-    )
-  ), withdrawn as materialized (
-    select product_id from withdrawn_products(array(select distinct product_id from line)) as product_id
-  ), head as materialized (
-    select *, nextval(pg_get_serial_sequence('orders', 'order_id')) as order_id
-    from (
-      select given_order, partner_name, customer_reference, currency, sum(line_total) as total_amount
-      from unnest(
-        cast(? as text[]), cast(? as text[]), cast(? as text[])
-      ) with ordinality as given (partner_name, customer_reference, currency, given_order)
-      join line using (given_order)
-      where given_order not in (select given_order from line join withdrawn using (product_id))
-      group by given_order, partner_name, customer_reference, currency
-      order by given_order
-    ) as sorted
-  ), new_order as (
-    insert into orders (order_id, partner_name, customer_reference, currency, total_amount)
-    overriding system value
-    select order_id, partner_name, customer_reference, currency, total_amount from head
-    returning *
-  ), new_item as (
-    insert into order_items (
-      order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
-    )
-    select
-      order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
-    from head join line using (given_order)
-    order by position
-    returning *
-  )
-  select
-    order_id, partner_name, customer_reference, status, total_amount, currency, created_at,
-    order_item_id, product_id, sku, product_name, quantity, unit_price, line_total, given_order
-  from new_order join new_item using (order_id) join (select order_id, given_order from head) as given using (order_id)
-  where (${publishEventsSql(`
-    select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
-  `)}) is not null
-  order by order_item_id
-`;
-
-/**
- * Inserts orders with their items, except those with a product that was withdrawn meanwhile.
- * @returns them in the given order; undefined for the excepted ones
- */
-export async function insertOrders(
-  db: Database,
-  orders: NewOrder[],
-): Promise<(OrderWithItems | undefined)[]> {
-  const items = orders.flatMap((order) => order.items);
-  const bindings = [
-    orders.flatMap((order, at) => order.items.map(() => at + 1)),
-    items.map((item) => item.product_id),
-    items.map((item) => item.sku),
-    items.map((item) => item.product_name),
-    items.map((item) => item.quantity),
-    items.map((item) => item.unit_price),
-    items.map((item) => item.source.run_id),
-    items.map((item) => item.source.feed_id),
-    items.map((item) => item.source.record_offset),
-    orders.map((order) => order.partnerName),
-    orders.map((order) => order.customerReference),
-    orders.map((order) => order.currency),
-  ];
-  const rows = await queryRows<OrderRow & OrderItemRow & { given_order: number }>(
-    db,
-    insertOrdersSql,
-    bindings as Knex.Value[],
-    true,
-  );
-  const created = new Array<OrderWithItems | undefined>(orders.length).fill(undefined);
-  for (const { given_order, ...row } of rows) {
-    const order = (created[given_order - 1] ??= { ...row, items: [] });
-    order.items.push(row);
-  }
-  return created;
-}
 
 export async function findOrder(
   db: Database,
