@@ -12,6 +12,7 @@ import {
   matches,
   ofPartners,
   orderOf,
+  otherMatches,
   partnersSql,
   rowRange,
   type Search,
@@ -40,6 +41,7 @@ export async function readPage(
      from page_of_products(?, ?) as page left join products using (partner_id, product_id)
      order by ${orderOf(search).sql}`,
     [statement, bindings],
+    true,
   );
   return {
     state: rows[0]?.state ?? null,
@@ -128,10 +130,12 @@ async function isSortable(db: Database, search: Search): Promise<boolean> {
   return state === 'true';
 }
 
-/** The columns of candidates that filters and the order need: thousands of candidates are copied. */
-function candidateColumns({ filters, words, sort }: Search): string {
+/** The columns of candidates that other filters and the order need: thousands of candidates are copied. */
+function candidateColumns({ filters: [first, ...others], words, sort, afterProductId }: Search): string {
   if (words) return '*';
-  const columns = ['partner_id', 'product_id', 'created_at', sort.field, ...filters.map(({ key }) => key)];
+  const columns = ['partner_id', 'product_id', sort.field, ...others.map(({ key }) => key)];
+  if (first!.exact) columns.push(first!.key);
+  if (afterProductId !== undefined) columns.push('created_at');
   return [...new Set(columns)].join(', ');
 }
 
@@ -147,7 +151,6 @@ export async function readFewOrScan(
   const { filters, sort, limit } = search;
   const few = fewProducts(search);
   const candidates = filterRange(filters[0]!);
-  const match = matches(search);
   const range = isKeyed(sort.field) ? undefined : rowRange(search);
   const scan = range
     ? sql`
@@ -156,7 +159,7 @@ export async function readFewOrScan(
           select * from products where ${range.where} and ${raw(isActive)}
           order by ${range.orderBy} limit ${raw(scanned)}
         ) as products
-        where not is_few and ${match} order by ${range.orderBy} limit ${raw(limit)}
+        where not is_few and ${matches(search)} order by ${range.orderBy} limit ${raw(limit)}
       )`
     : raw('');
   const orderBy = orderOf(search);
@@ -171,7 +174,7 @@ export async function readFewOrScan(
     )
     select cast(is_few as text), partner_id, product_id
     from (select count(*) <= ${raw(few)} as is_few from candidate) as state left join lateral (
-      (select partner_id, product_id from candidate as products where is_few and ${match} and ${afterCursor(search)} order by ${orderBy} limit ${raw(limit)})
+      (select partner_id, product_id from candidate as products where is_few and ${otherMatches(search)} and ${afterCursor(search)} order by ${orderBy} limit ${raw(limit)})
       ${scan}
     ) as products on true`;
   const { state, products } = await readPage(db, search, statement);
