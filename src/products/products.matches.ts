@@ -51,7 +51,7 @@ export async function readPage(
 
 /** @returns undefined if all matches must be sorted */
 export async function readMatches(db: Database, search: Search): Promise<ProductRow[] | undefined> {
-  if (search.filters.length === 0) return scanForWords(db, search);
+  if (search.filters.length === 0) return scan(db, search, scannedRows(search.limit));
   const first = await scanBriefly(db, search);
   if (first) return first;
   const page = await readFewOrScan(db, search, scannedRows(search.limit));
@@ -64,13 +64,14 @@ export async function readMatches(db: Database, search: Search): Promise<Product
 const brieflyScannedRows = (limit: number) => 2_000 + 100 * limit;
 
 /**
- * Scans the beginning of the order for matches of frequent values, in one plain statement. A sku has few; to look for words in each
- * row takes longer than to look them up.
+ * Scans the beginning of the order for matches of frequent values. A sku has few; to look for words in each row takes longer than to
+ * look them up. Of all partners, it is a plain statement: there is no other index. Of one, the planner would sort all its products.
  * @returns undefined if the page is not full
  */
 async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] | undefined> {
-  const { filters, words, limit, afterProductId } = search;
+  const { partner, filters, words, limit, afterProductId } = search;
   if (words || filters[0]!.key === 'sku') return undefined;
+  if (partner) return scan(db, search, brieflyScannedRows(limit));
   const { where, orderBy } = rowRange(search);
   const statement = sql`
     select ${raw(productColumns)}
@@ -84,14 +85,14 @@ async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] |
   return rows.length === limit ? rows : undefined;
 }
 
-/** Scans the order for words that many products have. @returns undefined if the page is not full */
-async function scanForWords(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+/** Scans the beginning of the order for matches. @returns undefined if the page is not full */
+async function scan(db: Database, search: Search, rows: number): Promise<ProductRow[] | undefined> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
     select cast(null as text), partner_id, product_id
     from (
       select * from products where ${where} and ${raw(isActive)}
-      order by ${orderBy} limit ${raw(scannedRows(search.limit))}
+      order by ${orderBy} limit ${raw(rows)}
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
   const { products } = await readPage(db, search, statement);
@@ -146,18 +147,18 @@ function candidateColumns({ filters: [first, ...others], words, sort, afterProdu
 export async function readFewOrScan(
   db: Database,
   search: Search,
-  scanned = 0,
+  scannedMax = 0,
 ): Promise<ProductRow[] | undefined> {
   const { filters, sort, limit } = search;
   const few = fewProducts(search);
   const candidates = filterRange(filters[0]!);
   const range = isKeyed(sort.field) ? undefined : rowRange(search);
-  const scan = range
+  const scanned = range
     ? sql`
       union all (
         select partner_id, product_id from (
           select * from products where ${range.where} and ${raw(isActive)}
-          order by ${range.orderBy} limit ${raw(scanned)}
+          order by ${range.orderBy} limit ${raw(scannedMax)}
         ) as products
         where not is_few and ${matches(search)} order by ${range.orderBy} limit ${raw(limit)}
       )`
@@ -175,7 +176,7 @@ export async function readFewOrScan(
     select cast(is_few as text), partner_id, product_id
     from (select count(*) <= ${raw(few)} as is_few from candidate) as state left join lateral (
       (select partner_id, product_id from candidate as products where is_few and ${otherMatches(search)} and ${afterCursor(search)} order by ${orderBy} limit ${raw(limit)})
-      ${scan}
+      ${scanned}
     ) as products on true`;
   const { state, products } = await readPage(db, search, statement);
   return state === 'true' || products.length === limit ? products : undefined;
