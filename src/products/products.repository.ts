@@ -62,33 +62,29 @@ export interface AskedProduct {
   scope: PartnerScope;
 }
 
-/** Finds products by number, in one statement. @returns undefined for those that do not exist for their caller */
+/**
+ * Finds products by number, in one statement. It is prepared for a few numbers of products, with a parameter for each: of an array,
+ * PostgreSQL would expect ten, and plan anew each time.
+ * @returns undefined for those that do not exist for their caller
+ */
 export async function findProducts(
   db: Database,
   asked: readonly AskedProduct[],
 ): Promise<(ProductRow | undefined)[]> {
-  if (asked.length === 1) return [await findProduct(db, asked[0]!)];
-  const rows = await queryRows<ProductRow & { place: number }>(
+  const numbers = [...new Set(asked.map(({ productId }) => productId))];
+  const prepared = 2 ** Math.ceil(Math.log2(numbers.length));
+  const parameters = Array.from({ length: prepared }, (_, at) => numbers[Math.min(at, numbers.length - 1)]!);
+  const rows = await queryRows<ProductRow>(
     db,
-    `select place, ${productColumns}
-     from unnest(cast(? as bigint[]), cast(? as text[])) with ordinality as asked (asked_id, scope, place)
-       join products on product_id = asked_id
-     where scope is null or partner_id = (select partner_id from partners where partner_name = scope)`,
-    [asked.map(({ productId }) => productId), asked.map(({ scope }) => scope) as string[]],
+    `select ${productColumns} from products where product_id in (${parameters.map(() => '?').join(', ')})`,
+    parameters,
+    true,
   );
-  const found = new Array<ProductRow | undefined>(asked.length).fill(undefined);
-  for (const { place, ...row } of rows) found[place - 1] = row;
-  return found;
-}
-
-async function findProduct(
-  db: Database,
-  { productId, scope }: AskedProduct,
-): Promise<ProductRow | undefined> {
-  const { sql: statement, bindings } = sql`
-    select ${raw(productColumns)} from products where product_id = ${productId} and ${isWithin(scope)}`;
-  const [row] = await queryRows<ProductRow>(db, statement, bindings, true);
-  return row;
+  const found = new Map(rows.map((row) => [row.product_id, row]));
+  return asked.map(({ productId, scope }) => {
+    const row = found.get(productId);
+    return scope === null || row?.partner_name === scope ? row : undefined;
+  });
 }
 
 /** Locks an active product. @returns its partner; undefined when there is no such product */

@@ -24,7 +24,7 @@ beforeAll(async () => {
 async function statementsOf(request: () => Promise<{ status: number }>): Promise<string[]> {
   const statements: string[] = [];
   const note = ({ sql }: { sql: string }) => {
-    if (!sql.includes('from "api_keys"')) statements.push(sql.trim().slice(0, 60));
+    if (!sql.includes('from api_keys')) statements.push(sql.trim().slice(0, 60));
   };
   service.pool.on('query', note);
   const { status } = await request();
