@@ -168,9 +168,21 @@ const connectionLost = new Set([
   'ENETUNREACH',
 ]);
 
+/**
+ * Returns whether the server rolled a statement back because Citus has lost the connection to another node. Statements on other
+ * nodes may succeed.
+ */
+export function isNodeLost(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, message, severity } = error as Partial<Record<string, string>>;
+  if (severity !== 'ERROR') return false;
+  return /^08/.test(code ?? '') || /failure on connection marked as essential/.test(message ?? '');
+}
+
 /** Returns whether an error means that the database is unavailable, not that a statement is wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
+  if (isNodeLost(error)) return true;
   const { code, name, message, severity } = error as Partial<Record<string, string>>;
   if (name === 'KnexTimeoutError' || (code !== undefined && connectionLost.has(code))) return true;
   if (isSessionEnd(severity)) return true;

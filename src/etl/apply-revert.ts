@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { writeBack } from '../db/working-copy';
 import { withLockTimeout } from '../db/transaction';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
@@ -7,6 +8,7 @@ import { untilUncontended } from './merge-staged';
 import { revertCountsSql, type RevertCounts } from './revert-counts';
 import { readColumn } from './staging';
 import type { PartnerDigests } from './unchanged/partner-digests';
+import { copyChangedProducts } from './working-products';
 
 /** Products per row of the search backlog: one batch of the indexer. */
 const backlogProducts = 2_000;
@@ -14,7 +16,7 @@ const backlogProducts = 2_000;
 /** Replaces the stored effects. A utility statement takes no parameters: the bindings are numbers. */
 const storeSql = `
   drop table if exists pg_temp.reverted_products;
-  create temporary table reverted_products on commit drop as ${revertEffectsSql};
+  create temporary table reverted_products on commit drop as ${revertEffectsSql('now.xmin')};
   analyze reverted_products`;
 
 /** The products that are written: the others are as before the change already, or were changed since. */
@@ -47,6 +49,7 @@ export async function applyRevert(
       tables,
       apply: async (savepoint) => {
         await writeProducts(savepoint, change, counts, lockMilliseconds);
+        await writeBack(savepoint, [change.partnerId]);
         return counts;
       },
     };
@@ -58,6 +61,7 @@ async function storeEffects(trx: Knex.Transaction, undone: RunChange): Promise<R
     (text, [name, value]) => text.replaceAll(`:${name}`, String(value)),
     storeSql,
   );
+  await copyChangedProducts(trx, undone);
   await trx.raw(sql);
   const { rows } = await trx.raw<{ rows: [RevertCounts] }>(revertCountsSql('reverted_products'));
   return rows[0];

@@ -1,4 +1,7 @@
 import type { Database } from '../db/database';
+import { isDistributed, type ProductLayout } from '../db/layout';
+import { productsFor } from '../db/products-by-number';
+import { sql } from '../db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 
 /*
@@ -23,24 +26,35 @@ const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at'
 const comparedColumns = writtenColumns.filter((column) => column !== 'collection');
 
 /** Products that the change wrote. It inserted those with its feed; all others have a version that it ended. */
-const touchedSql = (andInPage: string) => `
+const touchedSql = (andInPage: string) => `${versionedSql(andInPage)} union ${insertedSql(andInPage)}`;
+
+const versionedSql = (andInPage: string) => `
   select product_id from product_versions
   where until_run_id = :runId and partner_id = :partnerId ${andInPage}
   union
   select product_id from product_versions
-  where run_id = :runId and partner_id = :partnerId ${andInPage}
-  union
+  where run_id = :runId and partner_id = :partnerId ${andInPage}`;
+
+const insertedSql = (andInPage: string) => `
   select product_id from products
   where partner_id = :partnerId and feed_id = :feedId and run_id = :runId ${andInPage}`;
+
+/** The products that the change wrote, read from the table of the layout at once: for statements that join them. */
+export const writtenProductsSql = ({ table }: ProductLayout) => `
+  select * from ${table} as stored
+  where partner_id = :partnerId and (
+    feed_id = :feedId and run_id = :runId or product_id in (
+      select product_id from product_versions where until_run_id = :runId and partner_id = :partnerId
+      union
+      select product_id from product_versions where run_id = :runId and partner_id = :partnerId
+    )
+  )`;
 
 /** The products of a page that is known. */
 const namedSql = 'select unnest(cast(:productIds as bigint[])) as product_id';
 
 /** Joins that look up each product: the first ones of a page are found without reading the others. */
-const lookUpsSql = `
-  cross join lateral (
-    select * from products where (partner_id, product_id) = (:partnerId, touched.product_id) limit 1
-  ) as now
+const versionLookUpsSql = `
   left join lateral (
     select * from product_versions
     where (partner_id, product_id, until_run_id) = (:partnerId, touched.product_id, :runId) limit 1
@@ -49,6 +63,11 @@ const lookUpsSql = `
     select * from product_versions
     where (partner_id, product_id) = (:partnerId, touched.product_id) and run_id = :runId limit 1
   ) as after on true`;
+
+const lookUpsSql = `
+  cross join lateral (
+    select * from products where (partner_id, product_id) = (:partnerId, touched.product_id) limit 1
+  ) as now ${versionLookUpsSql}`;
 
 const joinsSql = `
   join products as now on (now.partner_id, now.product_id) = (:partnerId, touched.product_id)
@@ -99,12 +118,14 @@ const effectsSql = (columns: string, { touched, joins }: { touched: string; join
 /**
  * Effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs it (`is_needed`) and is as
  * the change left it (`not is_changed_since`), in its row version `seen_version`. Bindings: a `RunChange`.
+ * @param version - the version of a row of products, named `now`
  */
-export const revertEffectsSql = effectsSql(
-  `now.partner_id, now.xmin as seen_version, now.withdrawn_at is not null as was_withdrawn,
+export const revertEffectsSql = (version: 'now.xmin' | 'null') =>
+  effectsSql(
+    `now.partner_id, ${version} as seen_version, now.withdrawn_at is not null as was_withdrawn,
    ${writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`).join(', ')}`,
-  { touched: touchedSql(''), joins: joinsSql },
-);
+    { touched: touchedSql(''), joins: joinsSql },
+  );
 
 /** The assignments of a revert, from a relation with the columns of `revertEffectsSql`. */
 export const assignmentsSql = (from: string) =>
@@ -163,7 +184,10 @@ type EffectRow = Record<string, FieldValue> & {
   found: number;
 };
 
-function listSql({ before, after, where }: (typeof lists)[keyof typeof lists], touched: string): string {
+function listSql(
+  { before, after, where }: (typeof lists)[keyof typeof lists],
+  source: { touched: string; joins: string },
+): string {
   const shown = (state: State, column: string) =>
     column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
   const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
@@ -174,7 +198,7 @@ function listSql({ before, after, where }: (typeof lists)[keyof typeof lists], t
     or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
   return `
     with page as (
-      select * from (${effectsSql([...columns, isDifferent].join(', '), { touched, joins: lookUpsSql })}) as effect
+      select * from (${effectsSql([...columns, isDifferent].join(', '), source)}) as effect
       where ${where} order by product_id limit :limit + 1
     ), measured as (
       select *, row_number() over (order by product_id) as place, count(*) over () as found,
@@ -191,11 +215,73 @@ export async function listEffects(
   change: RunChange,
   page: EffectPage | KnownEffectPage,
 ): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  const bindings = { ...change, ...page, bytesMax: pageBytesMax };
+  if (await isDistributed(db)) return listOnShards(db, list, change, page);
   const touched = 'productIds' in page ? namedSql : touchedSql('and product_id > :afterProduct');
-  const { rows } = await db.raw<{ rows: EffectRow[] }>(listSql(lists[list], touched), bindings as never);
+  return readEffects(db, list, listSql(lists[list], { touched, joins: lookUpsSql }), { ...change, ...page });
+}
+
+async function readEffects(
+  db: Database,
+  list: keyof typeof lists,
+  sql: string,
+  bindings: object,
+): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
+  const { rows } = await db.raw<{ rows: EffectRow[] }>(sql, { ...bindings, bytesMax: pageBytesMax });
   const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
   return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
+}
+
+/** Lists effects where products are distributed: a statement joins local tables with products that were read before. */
+async function listOnShards(
+  db: Database,
+  list: keyof typeof lists,
+  change: RunChange,
+  page: EffectPage | KnownEffectPage,
+): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
+  const readOf = async (productIds: readonly string[], limit: number) => {
+    const ofIds = sql`product_id = any (cast(${productIds as string[]} as bigint[]))`;
+    const products = await productsFor(db, change.partnerId, ofIds);
+    const now = products.as('now');
+    const joins = `join ${now.sql.replace('?', ':products')} on now.product_id = touched.product_id ${versionLookUpsSql}`;
+    const statement = listSql(lists[list], { touched: namedSql, joins });
+    return readEffects(db, list, statement, { ...change, productIds, limit, products: now.bindings[0] });
+  };
+  if ('productIds' in page) return readOf(page.productIds, page.limit);
+  // One more effect shows whether there are further ones.
+  const wanted = page.limit + 1;
+  const effects: ProductEffect[] = [];
+  for (let after = page.afterProduct; ;) {
+    const productIds = await listTouched(db, change, after, wanted);
+    const read = await readOf(productIds, wanted - effects.length);
+    effects.push(...read.effects);
+    if (read.hasMore || effects.length === wanted)
+      return { effects: effects.slice(0, page.limit), hasMore: true };
+    if (productIds.length < wanted) return { effects, hasMore: false };
+    after = Number(productIds.at(-1));
+  }
+}
+
+/** Lists the first products after a number that the change wrote, from a shard and from the versions. */
+async function listTouched(
+  db: Database,
+  change: RunChange,
+  afterProduct: number,
+  limit: number,
+): Promise<string[]> {
+  const bindings = { ...change, afterProduct, limit };
+  const listIds = async (sql: string) => {
+    const { rows } = await db.raw<{ rows: { product_id: number }[] }>(
+      `select product_id from (${sql}) as touched order by product_id limit :limit`,
+      bindings as never,
+    );
+    return rows.map(({ product_id }) => product_id);
+  };
+  const andInPage = 'and product_id > :afterProduct';
+  const ids = [...(await listIds(versionedSql(andInPage))), ...(await listIds(insertedSql(andInPage)))];
+  return [...new Set(ids)]
+    .sort((one, other) => one - other)
+    .slice(0, limit)
+    .map(String);
 }
 
 function toEffect(row: EffectRow, isNew: boolean): ProductEffect {

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { dropWorkingCopy, writeBack } from '../db/working-copy';
 import { copyRows, formatValues, RepeatedSku, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
 import { defaultLoadOptions } from '../feed-format/load-options';
@@ -11,6 +12,7 @@ import { createStaging } from './staging';
 import type { MergeResult } from './run-result';
 import type { RunStats } from './run-stats';
 import { withheldCounter } from './withdrawals';
+import { copyNoProducts } from './working-products';
 
 /**
  * Minimum size of a raw file that is copied straight into `products`. For smaller files it saves less than a second, and a
@@ -49,6 +51,7 @@ export async function loadFirstFeed(
     return undefined;
   await source.digests?.applyManualChanges();
   const change = await beginRunChange(trx, source.feed.partnerId);
+  await copyNoProducts(trx);
   try {
     // The savepoint removes the rows that were copied before a sku repeated.
     await trx.transaction(async (savepoint) => {
@@ -59,11 +62,13 @@ export async function loadFirstFeed(
     // Digests detect repeated skus within their memory budget; beyond it the unique index does.
     if (!(error instanceof RepeatedSku) && !isContention(error)) throw error;
     stats.reset();
+    await dropWorkingCopy(trx);
     return undefined;
   }
   stats.phase = 'loading';
   // Of products that were deleted by hand.
   const manual = await endManualVersions(trx, change);
+  await stats.timed('write back', () => writeBack(trx, [change.partnerId]));
   await createStaging(trx);
   const { copied: inserted, skipped } = stats;
   const counters = {

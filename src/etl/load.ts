@@ -5,6 +5,7 @@ import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 import { rejectUnknownRows } from './unknown-skus';
 import { storeWithdrawals, withheldCounter } from './withdrawals';
+import { copyStagedProducts } from './working-products';
 
 /**
  * Maximum number of staged rows whose products are looked up one by one, 7 µs each. For more, all products of the partner are
@@ -127,15 +128,17 @@ export function mergeSql({ columns, mode, collection }: Pick<StagedFeed, 'column
 
 /**
  * Compares the staged rows with the products, and replaces the stored changes.
+ * @param isWritten - whether the changes may be applied
  * @returns the counters of the run
  */
 export async function compareProducts(
   trx: Knex.Transaction,
   feed: StagedFeed,
   stats: RunStats,
+  isWritten = true,
 ): Promise<ComparedCounters> {
   const { staged, changed, updated, moved, restored, withdrawn } = await stats.timed('compare', () =>
-    storeChanges(trx, feed, stats),
+    storeChanges(trx, feed, stats, isWritten),
   );
   const inserted = changed - updated;
   const unchanged = staged - changed + stats.unchanged;
@@ -165,13 +168,19 @@ interface ChangeCounts {
   withdrawn: number;
 }
 
-async function storeChanges(trx: Knex.Transaction, feed: StagedFeed, stats: RunStats): Promise<ChangeCounts> {
+async function storeChanges(
+  trx: Knex.Transaction,
+  feed: StagedFeed,
+  stats: RunStats,
+  isWritten: boolean,
+): Promise<ChangeCounts> {
   const sql = mergeSql(feed);
+  const withdraws = feed.mode === 'replace' && stats.unreadable === 0;
+  await copyStagedProducts(trx, feed, withdraws, isWritten);
   await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)');
   // A utility statement takes no parameters.
   await trx.raw(sql.compare(stats.copied).replaceAll(':partnerId', String(feed.partnerId)));
   if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
   const { rows } = await trx.raw<{ rows: [Omit<ChangeCounts, 'withdrawn'>] }>(sql.count);
-  const withdraws = feed.mode === 'replace' && stats.unreadable === 0;
   return { ...rows[0], withdrawn: withdraws ? await storeWithdrawals(trx, feed) : 0 };
 }

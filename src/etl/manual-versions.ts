@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { CatalogChange } from '../partners/catalog-changes';
 
 /** The end of a version that no change has ended yet: its product was changed by hand. */
-const pending = '9223372036854775807';
+export const pendingVersion = '9223372036854775807';
 
 /** Makes the change that of the products. A trigger ends their versions. What an open transaction has locked stays pending. */
 const changedSql = `
@@ -10,7 +10,7 @@ const changedSql = `
     select products.partner_id, products.product_id
     from product_versions as version join products
       on (products.partner_id, products.product_id) = (version.partner_id, version.product_id)
-    where version.partner_id = :partnerId and version.until_run_id = ${pending}
+    where version.partner_id = :partnerId and version.until_run_id = ${pendingVersion}
     for no key update of products skip locked
   )
   update products set run_id = :runId from free
@@ -18,7 +18,7 @@ const changedSql = `
 
 const deletedSql = `
   update product_versions as version set until_run_id = :runId
-  where partner_id = :partnerId and until_run_id = ${pending} and not exists (
+  where partner_id = :partnerId and until_run_id = ${pendingVersion} and not exists (
     select from products where (products.partner_id, products.product_id) = (version.partner_id, version.product_id)
   )`;
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { writeBack } from '../db/working-copy';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { applyChanges, isContention } from './apply-changes';
 import { compareProducts } from './load';
@@ -38,6 +39,7 @@ export async function mergeStaged(
         const manual = await stats.timed('apply', () =>
           applyChanges(savepoint, feed, change, counters, lockTimeout),
         );
+        await stats.timed('write back', () => writeBack(savepoint, [feed.partnerId]));
         return { counters: merged, manual };
       },
     };

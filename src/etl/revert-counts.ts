@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { revertEffectsSql, type EffectPage, type RunChange } from './change-effects';
+import { productLayout } from '../db/layout';
+import { revertEffectsSql, writtenProductsSql, type EffectPage, type RunChange } from './change-effects';
 import { etlWorkMemMegabytes } from './staging';
 
 /** Numbers of products that a revert would change, leave, or overwrite. */
@@ -51,11 +52,16 @@ export async function countRevert(
   page: EffectPage & { conflictsMax: number },
   changes: number,
 ): Promise<{ counts: RevertCounts } & FirstProducts> {
-  const sql = revertCountsSql(
-    `(${revertEffectsSql}) as reverted`,
+  const layout = await productLayout(trx);
+  const counted = revertCountsSql(
+    `(${revertEffectsSql('null')}) as reverted`,
     `, ${firstSql('is_done and product_id > :afterProduct', ':limit + 1')} as "revertedIds",
     ${firstSql('is_needed and is_changed_since', ':conflictsMax')} as "conflictIds"`,
   );
+  // Joined here: a shard has no versions.
+  const sql = layout.isDistributed
+    ? `with products as materialized (${writtenProductsSql(layout)}) ${counted}`
+    : counted;
   await trx.raw(`set local statement_timeout = ${countMilliseconds}`);
   if (changes >= changesToJoin) {
     await trx.raw(`set local enable_nestloop = off; set local work_mem = '${etlWorkMemMegabytes}MB'`);

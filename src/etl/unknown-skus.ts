@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { copyByKey, takeWorkingCopy } from '../db/working-copy';
 import { rejectStaged } from './reject-staged';
 import type { RunStats } from './run-stats';
 import { readColumn, type StagedFeed } from './staging';
@@ -19,6 +20,12 @@ export async function rejectUnknownRows(
   // A comparison may be repeated: it then finds further ones.
   stats.unknown += await rejectStaged(trx, feed, stats, 'unknown_sku', unknown);
 }
+
+/** Copies the products that staged rows name, where `products` is distributed: for `listUnknownRows`. */
+export const prepareUnknownRows = (trx: Knex.Transaction, { partnerId }: Pick<StagedFeed, 'partnerId'>) =>
+  takeWorkingCopy(trx, [copyByKey(partnerId, 'sku', 'select sku from pg_temp.feed_rows')], {
+    isWritten: false,
+  });
 
 /** Lists the numbers of the staged rows without a product, unordered, in batches. */
 export function listUnknownRows(

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
+import { productLayout } from '../db/layout';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { formatId } from '../shared/ids';
 import type { FeedToRun } from './raw-file';
@@ -82,8 +83,9 @@ export async function checkWithdrawals(
   const loadsNothing = processed === skipped;
   const isUsual = maxWithdrawn === null && maxWithdrawnPercent === null;
   if (isUsual && withdrawn <= uncheckedMax && !loadsNothing) return;
+  const { table } = await productLayout(trx);
   const { rows } = await trx.raw<{ rows: [{ active: number }] }>(
-    `select count(*) as active from products
+    `select count(*) as active from ${table}
      where partner_id = ? and collection = ? and withdrawn_at is null`,
     [partnerId, collection],
   );

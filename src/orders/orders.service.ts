@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { isDatabaseUnavailable, type Database } from '../db/database';
+import { isDatabaseUnavailable, isNodeLost, type Database } from '../db/database';
 import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
@@ -83,9 +83,9 @@ async function createEach<Request, T>(
   try {
     return await create(requests);
   } catch (error) {
-    // The outcome is unknown, and a retry would fail too.
-    if (isDatabaseUnavailable(error)) throw error;
     if (requests.length === 1) return [{ error }];
+    // The outcome is unknown, and a retry would fail too. Without a node of Citus, orders of other partners' products succeed.
+    if (isDatabaseUnavailable(error) && !isNodeLost(error)) throw error;
   }
   const settled: Settled<T>[] = [];
   for (const request of requests) settled.push(...(await createEach([request], create)));

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { isDistributed } from '../db/layout';
+import { copyByKey, copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { waitForPartner } from './partner-lock';
 
 export interface PartnerMerge {
@@ -36,7 +38,8 @@ const duplicates = `
   products as kept join products as removed using (sku) where kept.partner_id = :intoId and removed.partner_id = :fromId
 `;
 
-const steps: Record<string, string> = {
+/** Steps that change products, or read them. */
+const productSteps: Record<string, string> = {
   replaced: `
     update products as kept set ${values.map((column) => `${column} = removed.${column}`).join(', ')}
     from products as removed
@@ -56,6 +59,12 @@ const steps: Record<string, string> = {
     where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
   products: 'update products set partner_id = :intoId where partner_id = :fromId',
   withVersions: 'set local partner_catalog.change to default',
+};
+
+/** The numbers of the products stay theirs. */
+const blocksSql = 'update product_blocks set partner_id = :intoId where partner_id = :fromId';
+
+const steps: Record<string, string> = {
   productVersions: 'update product_versions set partner_id = :intoId where partner_id = :fromId',
   catalogVersions: 'update catalog_versions set partner_id = :intoId where partner_id = :fromId',
   feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
@@ -90,6 +99,30 @@ const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
   webhooks: 'update webhook_endpoints set partner_name = :into where partner_name = :from',
 };
 
+/** Merges what belongs to a partner by its number. @returns the number of rows of each step */
+async function mergeData(
+  trx: Knex.Transaction,
+  fromId: number,
+  intoId: number,
+): Promise<Record<string, number>> {
+  const ids = { fromId, intoId };
+  const counts: Record<string, number> = {};
+  const runSteps = async (some: Record<string, string>) => {
+    for (const [step, sql] of Object.entries(some)) {
+      counts[step] = (await trx.raw<{ rowCount: number }>(sql, ids)).rowCount;
+    }
+  };
+  await takeWorkingCopy(trx, [
+    copyWhere(fromId, 'true'),
+    copyByKey(intoId, 'sku', `select sku from pg_temp.products where partner_id = ${fromId}`),
+  ]);
+  await runSteps(productSteps);
+  if (await isDistributed(trx)) await trx.raw(blocksSql, ids);
+  await writeBack(trx, [fromId, intoId]);
+  await runSteps(steps);
+  return counts;
+}
+
 /**
  * Merges a partner into another: feeds, products, orders, formats, sources, keys and webhooks. Renames it if there is no other.
  *
@@ -119,9 +152,8 @@ export async function mergePartners(
   const merge = { feeds: 0, products: 0, duplicates: 0, replaced: 0, orders: 0, keys: 0, webhooks: 0 };
   if (fromId !== undefined && intoId === undefined) {
     await run('update partners set partner_name = :into where partner_id = :fromId', { into, fromId });
-  } else if (fromId !== undefined) {
-    const counts: Record<string, number> = {};
-    for (const [step, sql] of Object.entries(steps)) counts[step] = await run(sql, { fromId, intoId });
+  } else if (fromId !== undefined && intoId !== undefined) {
+    const counts = await mergeData(trx, fromId, intoId);
     const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
     Object.assign(merge, { feeds, products, duplicates, replaced });
   }

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { openDatabase } from '../db/database';
+import { distributeProducts, shardsDefault, shardsMax } from '../db/distribution/distribute';
 import { partitionProducts, partitionsMax } from '../db/partitions/partition';
 import { ConfigError } from '../shared/settings';
 import { connectionsOfMigration } from './connections';
@@ -9,32 +10,37 @@ import { reachDatabase } from './reach-database';
 import type { StartContext } from './start';
 
 /**
- * Migrates the schema, then partitions the products if `--partition` says so.
+ * Migrates the schema, then divides the products: into partitions if `--partition` says so, into shards of Citus if
+ * `--distribute` does.
  * @param args - the arguments of the command
  * @throws ConfigError; the signal's reason
  */
 export async function migrate(args: readonly string[], context: StartContext): Promise<void> {
-  const partitions = readPartitions(args);
+  const { partitions, shards } = readDivision(args);
   const { config, log, cleanups, signal } = context;
-  if (!config.databaseUrl && partitions === undefined) ensureDataDir(config);
-  const address =
-    partitions === undefined
-      ? await databaseAddress(config, log, cleanups, signal)
-      : await reachRunningDatabase(context);
+  const dividesRunning = partitions !== undefined;
+  if (!config.databaseUrl && !dividesRunning) ensureDataDir(config);
+  const address = dividesRunning
+    ? await reachRunningDatabase(context)
+    : await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, { ...config, migratesOnStart: true }, log, signal);
   log.info('schema is up to date');
-  if (partitions === undefined) return;
+  if (partitions === undefined && shards === undefined) return;
   const db = openDatabase(address, {
-    applicationName: 'partitioning',
+    applicationName: partitions === undefined ? 'distribution' : 'partitioning',
     connectionsMax: connectionsOfMigration,
   });
   try {
-    await partitionProducts(db, partitions, { log, signal });
+    if (partitions !== undefined) await partitionProducts(db, partitions, { log, signal });
+    else await distributeProducts(db, shards!, { log });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ConfigError) throw error;
+    const { message } = error as Error;
     throw new ConfigError(
-      `The products were not partitioned (${(error as Error).message}). Repeat the command: it continues.`,
+      partitions === undefined
+        ? `The products were not distributed (${message}). Nothing has changed.`
+        : `The products were not partitioned (${message}). Repeat the command: it continues.`,
       { cause: error },
     );
   } finally {
@@ -49,19 +55,39 @@ async function reachRunningDatabase({ config, cleanups }: StartContext) {
   return address;
 }
 
-/** @returns the number of partitions; undefined when the products stay as they are */
-function readPartitions(args: readonly string[]): number | undefined {
-  let text: string | undefined;
+interface Division {
+  partitions?: number;
+  shards?: number;
+}
+
+/** @returns the number of partitions or shards; neither when the products stay as they are */
+function readDivision(args: readonly string[]): Division {
+  let values: { partition?: string; distribute?: string };
   try {
-    const { values } = parseArgs({ args: [...args], options: { partition: { type: 'string' } } });
-    text = values.partition;
+    const options = { partition: { type: 'string' }, distribute: { type: 'string' } } as const;
+    ({ values } = parseArgs({ args: withDefaultShards(args), options }));
   } catch (error) {
     throw new ConfigError(`Wrong arguments: ${(error as Error).message.split('. ')[0]}.`, { cause: error });
   }
-  if (text === undefined) return undefined;
-  const partitions = Number(text);
-  if (/^\d+$/.test(text) && partitions !== 1 && partitions <= partitionsMax) return partitions;
+  const { partition, distribute } = values;
+  if (partition !== undefined && distribute !== undefined) {
+    throw new ConfigError('Wrong arguments: --partition and --distribute exclude each other.');
+  }
+  if (partition !== undefined) {
+    const partitions = Number(partition);
+    if (/^\d+$/.test(partition) && partitions !== 1 && partitions <= partitionsMax) return { partitions };
+    throw new ConfigError(
+      `Wrong option --partition ${partition}: it must be a number from 2 to ${partitionsMax}, or 0 for no partitions.`,
+    );
+  }
+  if (distribute === undefined) return {};
+  const shards = Number(distribute);
+  if (/^\d+$/.test(distribute) && shards <= shardsMax) return { shards };
   throw new ConfigError(
-    `Wrong option --partition ${text}: it must be a number from 2 to ${partitionsMax}, or 0 for no partitions.`,
+    `Wrong option --distribute ${distribute}: it must be a number of shards from 1 to ${shardsMax}, or 0 for a local table.`,
   );
 }
+
+/** `--distribute` may be the last argument, without a number. */
+const withDefaultShards = (args: readonly string[]) =>
+  args.at(-1) === '--distribute' ? [...args, String(shardsDefault)] : [...args];

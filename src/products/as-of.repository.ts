@@ -1,4 +1,5 @@
 import { queryRows, type Database } from '../db/database';
+import { productsFor, type ProductSource } from '../db/products-by-number';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
 import { productColumns, type ProductRow } from './products.repository';
@@ -62,7 +63,9 @@ export async function findProductAt(
   moment: KnownMoment,
   productId: number,
 ): Promise<ProductRow | undefined> {
-  const statement = productsAt(moment, (asked) => sql`${asked} = ${productId}`, raw('true'), 1);
+  const isAsked = (asked: Sql) => sql`${asked} = ${productId}`;
+  const products = await productsFor(db, moment.partnerId, isAsked(raw('product_id')));
+  const statement = productsAt(moment, products, isAsked, raw('true'), 1);
   const [row] = await queryRows<ProductRow>(db, statement.sql, statement.bindings);
   return row;
 }
@@ -79,20 +82,37 @@ export async function findProductsAt(
   );
   if (!includesWithdrawn) conditions.push(raw('in_force.withdrawn_at is null'));
   if (sku !== undefined) conditions.push(sql`in_force.sku = ${sku}`);
-  const isInPage = (productId: Sql) =>
+  const withSku = sku === undefined ? undefined : await everWithSku(db, moment.partnerId, sku);
+  const isAfter = (afterProductId: number) => (productId: Sql) =>
     allOf([
-      sql`${productId} > ${page.afterProductId}`,
-      ...(sku === undefined ? [] : [sql`${productId} = any (${everWithSku(moment.partnerId, sku)})`]),
+      sql`${productId} > ${afterProductId}`,
+      ...(withSku === undefined ? [] : [sql`${productId} = any (${withSku})`]),
     ]);
-  const statement = productsAt(moment, isInPage, allOf(conditions), page.limit);
-  return queryRows<ProductRow>(db, statement.sql, statement.bindings);
+  const rows: ProductRow[] = [];
+  // Shards are read in parts of the page's size, and then in larger ones, until it is full.
+  for (let after = page.afterProductId, size = 2 * page.limit; ; size = Math.min(2 * size, partMax)) {
+    const limit = page.limit - rows.length;
+    const isNext = isAfter(after);
+    const products = await productsFor(db, moment.partnerId, isNext(raw('product_id')), size);
+    const { lastId } = products;
+    const isInPart = (productId: Sql) =>
+      lastId === undefined ? isNext(productId) : sql`${isNext(productId)} and ${productId} <= ${lastId}`;
+    const statement = productsAt(moment, products, isInPart, allOf(conditions), limit);
+    rows.push(...(await queryRows<ProductRow>(db, statement.sql, statement.bindings)));
+    if (lastId === undefined || rows.length === page.limit) return rows;
+    after = lastId;
+  }
 }
 
+/** Maximum number of products that are read at once from a shard. */
+const partMax = 5_000;
+
 /** An array of the products that have the sku or had it: only a manual change gives a product another one. */
-function everWithSku(partnerId: number, sku: string): Sql {
+async function everWithSku(db: Database, partnerId: number, sku: string): Promise<Sql> {
   const hasSku = sql`(partner_id, sku) = (${partnerId}, ${sku})`;
+  const products = await productsFor(db, partnerId, sql`sku = ${sku}`);
   return sql`array(
-    select product_id from products where ${hasSku}
+    select product_id from ${products.as('products')} where ${hasSku}
     union all select product_id from product_versions where ${hasSku} and is_external
   )`;
 }
@@ -107,6 +127,7 @@ const columns = versionColumns.join(', ');
  */
 function productsAt(
   { partnerId, nextRunId, at }: KnownMoment,
+  products: ProductSource,
   isAsked: (productId: Sql) => Sql,
   matches: Sql,
   limit: number,
@@ -124,7 +145,7 @@ function productsAt(
   return sql`
     with page as materialized (
       select in_force.*
-      from products as now cross join lateral (
+      from ${products.as('now')} cross join lateral (
         select * from (
           (${version})
           union all
@@ -139,7 +160,7 @@ function productsAt(
       where partner_id = ${partnerId} and ${isAsked(raw('product_id'))} and is_external
         and product_id <= (select case when count(*) < ${raw(limit)} then 9223372036854775807 else max(product_id) end from page)
         and not exists (
-          select from products
+          select from ${products.as('products')}
           where (products.partner_id, products.product_id) = (product_versions.partner_id, product_versions.product_id)
         )
       group by partner_id, product_id

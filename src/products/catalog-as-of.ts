@@ -46,7 +46,9 @@ export function getProductAsOf(reads: Reads, id: string, asked: AskedTime): Prom
   const productId = parseId('PR', id);
   return readAt(reads, asked, async (db, at) => {
     const partner =
-      productId === undefined ? raw('cast(null as bigint)') : partnerOfProduct(productId, asked.scope);
+      productId === undefined
+        ? raw('cast(null as bigint)')
+        : await partnerOfProduct(db, productId, asked.scope);
     const moment = await findMoment(db, partner, at);
     requirePast(asked.asOf, at, moment);
     const { partnerId } = moment;

@@ -1,7 +1,7 @@
 import { databaseWaiting } from '../db/dialect';
 import type { Reads } from '../db/reads';
 import type { PartnerScope } from '../shared/caller';
-import { createBatcher } from '../shared/batcher';
+import { createBatcher, type Settled } from '../shared/batcher';
 import { productNotFound } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import { findProducts, type ProductRow } from './products.repository';
@@ -18,6 +18,8 @@ const concurrentBatches = 2;
 
 /** A batch takes PostgreSQL about a millisecond. */
 const lookupsPerBatch = 100;
+
+const isMissing = (found: Settled<ProductRow | undefined>) => 'result' in found && !found.result;
 
 /**
  * Looks single products up: requests that arrive together share a statement.
@@ -40,12 +42,13 @@ export function createProductLookup(
         rows: await findProducts(db, lookups),
         isReplica,
       }));
-      const missing = lookups.filter((_, at) => !rows[at]);
+      const missing = lookups.filter((_, at) => isMissing(rows[at]!));
       // The replica may not have them yet: the primary decides.
       const late = isReplica && missing.length > 0 ? await reads(0, (db) => findProducts(db, missing)) : [];
       return lookups.map((lookup, at) => {
-        const row = rows[at] ?? late[missing.indexOf(lookup)];
-        return row ? { result: row } : { error: productNotFound(lookup.id) };
+        const found = (isMissing(rows[at]!) && late[missing.indexOf(lookup)]) || rows[at]!;
+        if ('error' in found) return found;
+        return found.result ? { result: found.result } : { error: productNotFound(lookup.id) };
       });
     },
   );

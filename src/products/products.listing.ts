@@ -1,4 +1,5 @@
 import { queryRows, type Database } from '../db/database';
+import { isDistributed } from '../db/layout';
 import { allOf, raw, sql } from '../db/sql';
 import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
@@ -6,6 +7,7 @@ import { readByKey } from './products.keys';
 import { readMatches, sortMatches, sortWhere } from './products.matches';
 import { productColumns, usualLimits, type ProductListing, type ProductRow } from './products.repository';
 import { allMatches, isKeyed, isListed, ofPartner, rowRange, toSearch, type Search } from './products.search';
+import { listOnShards } from './shard-listing';
 import { findByWords, isAmong } from './search-words.repository';
 
 /**
@@ -35,6 +37,7 @@ export async function listProducts(db: Database, listing: ProductListing): Promi
 const sortedWords = 5_000;
 
 async function readProducts(db: Database, search: Search): Promise<ProductRow[]> {
+  if (await isDistributed(db)) return listOnShards(db, search);
   if (isRange(search)) return readInOrder(db, search);
   const { words, sort } = search;
   if (words) {

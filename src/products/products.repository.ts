@@ -1,6 +1,9 @@
 import { queryRows, type Database } from '../db/database';
-import { raw, sql } from '../db/sql';
+import { isDistributed } from '../db/layout';
+import { raw, sql, type Sql } from '../db/sql';
+import type { Settled } from '../shared/batcher';
 import type { PartnerScope } from '../shared/caller';
+import { findOwner, readByNumber, type Owner } from '../db/products-by-number';
 
 /** `price` is an exact decimal text. */
 export interface ProductRow {
@@ -48,12 +51,15 @@ export interface ProductListing {
 /** Page sizes, plus one row: the default and the maximum. Their statements are prepared. */
 export const usualLimits: readonly number[] = [11, 101];
 
+/** The columns of a `ProductRow` that a product has itself. */
+export const ownColumns = `
+  product_id, feed_id, sku, product_name, description, brand, category, price, currency, availability, created_at,
+  withdrawn_at
+`;
+
 /** The columns of a `ProductRow`, from a table or query named `products`. */
 export const productColumns = `
-  product_id, feed_id,
-  (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name,
-  sku, product_name, description, brand, category, price, currency, availability, created_at,
-  withdrawn_at
+  (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name, ${ownColumns}
 `;
 
 /** A product that a caller asks for. */
@@ -65,13 +71,27 @@ export interface AskedProduct {
 /**
  * Finds products by number, in one statement. It is prepared for a few numbers of products, with a parameter for each: of an array,
  * PostgreSQL would expect ten, and plan anew each time.
- * @returns undefined for those that do not exist for their caller
+ * @returns undefined for those that do not exist for their caller; an error for those on a lost node of Citus
  */
 export async function findProducts(
   db: Database,
   asked: readonly AskedProduct[],
-): Promise<(ProductRow | undefined)[]> {
+): Promise<Settled<ProductRow | undefined>[]> {
   const numbers = [...new Set(asked.map(({ productId }) => productId))];
+  const found = (await isDistributed(db))
+    ? await readByNumber<ProductRow & Owner>(db, `partner_id, ${ownColumns}`, numbers)
+    : await readByIndex(db, numbers);
+  return asked.map(({ productId, scope }) => {
+    const one = found.get(productId);
+    const isVisible = one && ('error' in one || scope === null || scope === one.result.partner_name);
+    return isVisible ? one : { result: undefined };
+  });
+}
+
+async function readByIndex(
+  db: Database,
+  numbers: readonly number[],
+): Promise<Map<number, Settled<ProductRow>>> {
   const prepared = 2 ** Math.ceil(Math.log2(numbers.length));
   const parameters = Array.from({ length: prepared }, (_, at) => numbers[Math.min(at, numbers.length - 1)]!);
   const rows = await queryRows<ProductRow>(
@@ -80,11 +100,14 @@ export async function findProducts(
     parameters,
     true,
   );
-  const found = new Map(rows.map((row) => [row.product_id, row]));
-  return asked.map(({ productId, scope }) => {
-    const row = found.get(productId);
-    return scope === null || row?.partner_name === scope ? row : undefined;
-  });
+  return new Map(rows.map((row) => [row.product_id, { result: row }]));
+}
+
+/** The condition that a product is of the caller's; where products are distributed, it names the partner by number. */
+async function ofOwner(db: Database, { productId, scope }: AskedProduct): Promise<Sql> {
+  if (!(await isDistributed(db))) return isWithin(scope);
+  const owner = await findOwner(db, productId, scope);
+  return owner ? sql`partner_id = ${owner.partner_id}` : raw('false');
 }
 
 /** Locks an active product. @returns its partner; undefined when there is no such product */
@@ -94,7 +117,7 @@ export async function lockActiveProduct(
 ): Promise<number | undefined> {
   const { sql: statement, bindings } = sql`
     select partner_id from products
-    where product_id = ${productId} and withdrawn_at is null and ${isWithin(scope)}
+    where product_id = ${productId} and withdrawn_at is null and ${await ofOwner(trx, { productId, scope })}
     for no key update`;
   const [active] = await queryRows<{ partner_id: number }>(trx, statement, bindings);
   return active?.partner_id;
@@ -115,7 +138,7 @@ export async function markWithdrawn(
 
 export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
   const { sql: statement, bindings } = sql`
-    select from products where product_id = ${productId} and ${isWithin(scope)}`;
+    select from products where product_id = ${productId} and ${await ofOwner(db, { productId, scope })}`;
   return (await queryRows(db, statement, bindings, true)).length > 0;
 }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { isDistributed } from '../db/layout';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { Log } from '../shared/log';
@@ -135,20 +136,41 @@ async function split(trx: Knex.Transaction, partnerId: number, row: BacklogRow):
     ? 'select product_id from products where partner_id = :partnerId and feed_id = :feedId'
     : `select product_id from products where partner_id = :partnerId
        union select product_id from product_words where partner_id = :partnerId`;
+  const bindings = { partnerId, feedId: row.feed_id, id: row.search_backlog_id, batchProducts } as never;
+  const deleteSql = `
+    delete from search_backlog where partner_id = :partnerId ${isFeed ? 'and search_backlog_id = :id' : ''}
+    returning logged_at`;
+  const insertSql = (loggedAt: string, productIds: string) => `
+    insert into search_backlog (partner_id, product_ids, logged_at)
+    select :partnerId, array_agg(product_id), ${loggedAt}
+    from (
+      select product_id, (row_number() over (order by product_id) - 1) / :batchProducts as batch
+      from (${productIds}) as found
+    ) as numbered
+    group by batch
+    order by batch`;
+  if (!(await isDistributed(trx))) {
+    const loggedAt = '(select min(logged_at) from replaced)';
+    await trx.raw(`with replaced as (${deleteSql}) ${insertSql(loggedAt, products)}`, bindings);
+    return;
+  }
+  // A statement writes local tables, or reads shards. What is logged after the first one comes later.
+  const replaced = await trx.raw<{ rows: [{ loggedAt: string }] }>(
+    `with replaced as (${deleteSql}) select cast(min(logged_at) as text) as "loggedAt" from replaced`,
+    bindings,
+  );
+  const found = await trx.raw<{ rows: [{ ids: string }] }>(
+    `select cast(coalesce(array_agg(product_id), '{}') as text) as ids from (${products}) as found`,
+    bindings,
+  );
   await trx.raw(
-    `with replaced as (
-       delete from search_backlog where partner_id = :partnerId ${isFeed ? 'and search_backlog_id = :id' : ''}
-       returning logged_at
-     )
-     insert into search_backlog (partner_id, product_ids, logged_at)
-     select :partnerId, array_agg(product_id), (select min(logged_at) from replaced)
-     from (
-       select product_id, (row_number() over (order by product_id) - 1) / :batchProducts as batch
-       from (${products}) as found
-     ) as numbered
-     group by batch
-     order by batch`,
-    { partnerId, feedId: row.feed_id, id: row.search_backlog_id, batchProducts } as never,
+    insertSql('cast(:loggedAt as timestamptz)', 'select unnest(cast(:ids as bigint[])) as product_id'),
+    {
+      partnerId,
+      batchProducts,
+      loggedAt: replaced.rows[0].loggedAt,
+      ids: found.rows[0].ids,
+    },
   );
 }
 

@@ -1,4 +1,6 @@
 import { queryRows, type Database } from '../db/database';
+import { isDistributed } from '../db/layout';
+import { findOwner, productsFor } from '../db/products-by-number';
 import { raw, sql, type Sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import { microsSql, type Micros } from './point-in-time';
@@ -47,8 +49,9 @@ export interface VersionRow extends Omit<ProductRow, 'product_id' | 'partner_nam
   is_pruned: boolean;
 }
 
-/** The partner of a product as a scalar subquery; of a deleted one, by its versions. Null: unknown in the scope. */
-export function partnerOfProduct(productId: number, scope: PartnerScope): Sql {
+/** The partner of a product as a scalar expression; of a deleted one, by its versions. Null: unknown in the scope. */
+export async function partnerOfProduct(db: Database, productId: number, scope: PartnerScope): Promise<Sql> {
+  if (await isDistributed(db)) return sql`cast(${await findPartnerOnShards(db, productId, scope)} as bigint)`;
   const partners =
     scope === null
       ? raw('select partner_id from partners')
@@ -61,12 +64,28 @@ export function partnerOfProduct(productId: number, scope: PartnerScope): Sql {
   )`;
 }
 
+async function findPartnerOnShards(
+  db: Database,
+  productId: number,
+  scope: PartnerScope,
+): Promise<number | null> {
+  const owner = await findOwner(db, productId, scope);
+  if (!owner) return null;
+  const { partner_id: partnerId } = owner;
+  const key = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
+  for (const table of ['product_versions', 'products']) {
+    const statement = sql`select from ${raw(table)} where ${key}`;
+    if ((await queryRows(db, statement.sql, statement.bindings)).length > 0) return partnerId;
+  }
+  return null;
+}
+
 export async function findPartnerOfProduct(
   db: Database,
   productId: number,
   scope: PartnerScope,
 ): Promise<number | undefined> {
-  const statement = sql`select ${partnerOfProduct(productId, scope)} as partner_id`;
+  const statement = sql`select ${await partnerOfProduct(db, productId, scope)} as partner_id`;
   const [row] = await queryRows<{ partner_id: number | null }>(db, statement.sql, statement.bindings, true);
   return row?.partner_id ?? undefined;
 }
@@ -80,10 +99,35 @@ const columns = raw([...others, price].join(', '));
  */
 export async function findVersions(
   db: Database,
+  product: ProductKey,
+  page: VersionPage = {},
+): Promise<VersionRow[]> {
+  let versions = await readVersions(db, product, page);
+  // A change of a product on a shard may commit between the reads of both: then the product is also the version that it ended.
+  for (let reads = 1; reads < readsMax && isTwice(versions) && (await isDistributed(db)); reads++) {
+    versions = await readVersions(db, product, page);
+  }
+  return versions;
+}
+
+/** The nodes of a transaction commit within milliseconds. */
+const readsMax = 20;
+
+const isTwice = ([first, second]: readonly VersionRow[]) =>
+  first?.valid_to === null && second !== undefined && first.run_id === second.run_id;
+
+interface VersionPage {
+  untilRunId?: number;
+  limit?: number;
+}
+
+async function readVersions(
+  db: Database,
   { partnerId, productId }: ProductKey,
-  { untilRunId, limit }: { untilRunId?: number; limit?: number } = {},
+  { untilRunId, limit }: VersionPage,
 ): Promise<VersionRow[]> {
   const isProduct = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
+  const products = await productsFor(db, partnerId, sql`product_id = ${productId}`);
   const isInPage = untilRunId === undefined ? raw('true') : sql`until_run_id <= ${untilRunId}`;
   const limited = raw(limit === undefined ? '' : `limit ${limit}`);
   const statement = sql`
@@ -92,7 +136,7 @@ export async function findVersions(
       ${microsSql('ended.effective_at')} as valid_to
     from (
       select ${columns}, coalesce(run_id, 0) as run_id, cast(null as bigint) as until_run_id, false as is_external
-      from products
+      from ${products.as('current')}
       where ${isProduct} and ${raw(untilRunId === undefined ? 'true' : 'false')} and not exists (
         select from product_versions where ${isProduct} and until_run_id = ${raw(pendingRunId)}
       )

@@ -1,5 +1,6 @@
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
+import { copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { beginWithdrawal, endChange } from '../partners/catalog-changes';
 import { productNotFound } from '../shared/errors';
 import { parseId } from '../shared/ids';
@@ -17,11 +18,14 @@ export async function withdrawProduct(db: Database, id: string, scope: PartnerSc
     const partnerId = await lockActiveProduct(trx, { productId, scope });
     if (partnerId !== undefined) {
       const change = await beginWithdrawal(trx, partnerId);
+      await takeWorkingCopy(trx, [copyWhere(partnerId, `product_id = ${productId}`)]);
       await markWithdrawn(trx, { productId, ...change });
+      await writeBack(trx, [partnerId]);
       await endChange(trx, change, true);
     }
-    const [product] = await findProducts(trx, [{ productId, scope }]);
-    if (!product) throw productNotFound(id);
-    return product;
+    const [found] = await findProducts(trx, [{ productId, scope }]);
+    if ('error' in found!) throw found.error;
+    if (!found!.result) throw productNotFound(id);
+    return found!.result;
   });
 }

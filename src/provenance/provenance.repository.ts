@@ -1,4 +1,7 @@
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import { isDistributed } from '../db/layout';
+import { findOwner, productsFor } from '../db/products-by-number';
+import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import type { Delimiter } from '../feed-format/delimiter';
@@ -43,13 +46,17 @@ export async function locateProduct(
   productId: number,
   scope: PartnerScope,
 ): Promise<RecordLocation | undefined> {
-  const { rows } = await db.raw<{ rows: RecordLocation[] }>(
-    `select ${locationOf('products')}
-     from products left join feeds using (feed_id)
-     where product_id = :productId and ${isOwn('products.partner_id')}`,
-    { productId, scope },
-  );
-  return rows[0];
+  const distributed = await isDistributed(db);
+  const owner = distributed ? await findOwner(db, productId, scope) : undefined;
+  if (distributed && !owner) return undefined;
+  const isProduct = sql`product_id = ${productId}`;
+  const products = await productsFor(db, owner?.partner_id ?? 0, isProduct);
+  const statement = sql`
+    select ${raw(locationOf('products'))}
+    from ${products.as('products')} left join feeds using (feed_id)
+    where ${isProduct} and ${scope === null ? raw('true') : sql`products.partner_id = (select partner_id from partners where partner_name = ${scope})`}`;
+  const [location] = await queryRows<RecordLocation>(db, statement.sql, statement.bindings);
+  return location;
 }
 
 /** Location of the record of an order item; `is_known` is false if the order has no such item in the scope. */

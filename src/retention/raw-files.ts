@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { isDistributed } from '../db/layout';
 import type { RawFile } from '../etl/raw-file';
 
 /** Feeds per batch: all order items are read once for each. */
@@ -7,9 +8,10 @@ const batchFeeds = 100;
 /**
  * Feeds whose raw file has expired: uploaded long ago, and run, the last time long ago. Not those that the catalog needs: of
  * each collection, the newest feed that was loaded and the feed that was loaded last; and failed ones that were loaded before.
- * Bindings: `days`.
+ * Binding: `days`.
+ * @param isUnused - a condition on `feeds`: no product comes from it
  */
-const expiredFiles = `
+const expiredFiles = (isUnused: string) => `
   feeds join validation_jobs as job using (feed_id)
   where raw_file_removed_at is null and uploaded_at < now() - :days * interval '1 day'
     and finished_at < now() - :days * interval '1 day'
@@ -24,10 +26,28 @@ const expiredFiles = `
           where later.partner_id = feeds.partner_id and later.collection = feeds.collection and later_job.status = 'completed'
             and later_job.finished_at > job.finished_at
         )
-      else not exists (
-        select from products where products.partner_id = feeds.partner_id and products.feed_id = feeds.feed_id
-      )
+      else ${isUnused}
     end`;
+
+const noProducts = `not exists (
+  select from products where products.partner_id = feeds.partner_id and products.feed_id = feeds.feed_id
+)`;
+
+/** Returns `expiredFiles`; where `products` is distributed, with the numbers of the failed feeds that have products. */
+async function expiredFilesSql(trx: Knex.Transaction, days: number): Promise<string> {
+  if (!(await isDistributed(trx))) return expiredFiles(noProducts);
+  const { rows } = await trx.raw<{ rows: { feedId: number; partnerId: number }[] }>(
+    `select feed_id as "feedId", partner_id as "partnerId" from ${expiredFiles("job.status <> 'completed'")}
+       and job.status <> 'completed'`,
+    { days },
+  );
+  const used: number[] = [];
+  for (const { feedId, partnerId } of rows) {
+    const at = { partner_id: partnerId, feed_id: feedId };
+    if (await trx('products').where(at).first('feed_id')) used.push(feedId);
+  }
+  return expiredFiles(`feeds.feed_id <> all (cast('{${used.join(',')}}' as bigint[]))`);
+}
 
 /** Numbers of removed raw files. */
 export interface RemovedFiles {
@@ -37,8 +57,9 @@ export interface RemovedFiles {
 
 /** Counts the raw files that `removeExpiredFiles` would remove. */
 export async function countExpiredFiles(trx: Knex.Transaction, days: number): Promise<RemovedFiles> {
+  const expired = await expiredFilesSql(trx, days);
   const { rows } = await trx.raw<{ rows: [RemovedFiles] }>(
-    `select count(*) as files, cast(coalesce(sum(size_bytes), 0) as bigint) as bytes from ${expiredFiles}`,
+    `select count(*) as files, cast(coalesce(sum(size_bytes), 0) as bigint) as bytes from ${expired}`,
     { days },
   );
   return rows[0];
@@ -61,10 +82,11 @@ export async function listExpiredFiles(
   days: number,
   after?: ExpiredFile,
 ): Promise<ExpiredFile[]> {
+  const expired = await expiredFilesSql(trx, days);
   const { rows } = await trx.raw<{ rows: ExpiredFile[] }>(
     `select feeds.feed_id as "feedId", partner_id as "partnerId", cast(uploaded_at as text) as "uploadedAt",
        raw_file_object_key as "objectKey", size_bytes as "sizeBytes", sha256, mode, format_definition as format
-     from ${expiredFiles}
+     from ${expired}
        and (uploaded_at, feeds.feed_id) > (cast(:uploadedAt as timestamptz), :feedId)
      order by uploaded_at, feeds.feed_id limit :batchFeeds`,
     { days, batchFeeds, uploadedAt: after?.uploadedAt ?? '-infinity', feedId: after?.feedId ?? 0 },
@@ -81,8 +103,9 @@ export async function removeExpiredFile(
   days: number,
   { feedId }: ExpiredFile,
 ): Promise<boolean> {
+  const expired = await expiredFilesSql(trx, days);
   const { rows } = await trx.raw<{ rows: unknown[] }>(
-    `select from ${expiredFiles} and feeds.feed_id = :feedId for no key update of job skip locked`,
+    `select from ${expired} and feeds.feed_id = :feedId for no key update of job skip locked`,
     { days, feedId },
   );
   if (rows.length === 0) return false;

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
+import { productLayout } from '../db/layout';
+import { copyFirst, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { tryLockPartner } from '../partners/partner-lock';
 import { inBatches } from './batches';
 
@@ -34,7 +36,6 @@ const dataSql = `
     select size_bytes from feed where raw_file_removed_at is null
   )
   select
-    (select count(*) from products join partner using (partner_id)) as products,
     (select count(*) from product_versions join partner using (partner_id)) as product_versions,
     (select count(*) from feed) as feeds,
     (select count(*) from row_issues join validation_jobs using (job_id) join feed using (feed_id)) as row_issues,
@@ -48,10 +49,15 @@ const dataSql = `
 
 /** Counts what `removePartner` removes. @throws Error for an unknown partner */
 export async function countPartnerData(db: Database, name: string): Promise<PartnerData> {
-  await findPartner(db, name);
+  const partnerId = await findPartner(db, name);
   return inTransaction(db, 'bulk', async (trx) => {
-    const { rows } = await trx.raw<{ rows: [PartnerData] }>(dataSql, { name });
-    return rows[0];
+    const { rows } = await trx.raw<{ rows: [Omit<PartnerData, 'products'>] }>(dataSql, { name });
+    // By the number of the partner: distributed products are then counted in one shard.
+    const { rows: counts } = await trx.raw<{ rows: [{ products: number }] }>(
+      'select count(*) as products from products where partner_id = ?',
+      [partnerId ?? 0],
+    );
+    return { ...counts[0], ...rows[0] };
   });
 }
 
@@ -121,11 +127,19 @@ async function lockIdlePartner(trx: Knex.Transaction, partnerId: number): Promis
 /** Removes a batch of a partner's data. @returns the number of rows; 0 when none are left */
 type Removal = (trx: Knex.Transaction, partnerId: number) => Promise<number>;
 
-/** Removes rows about some products. Triggers keep digests, counts and the search index right in between. */
+/** Removes some products. Triggers keep digests, counts and the search index right in between. */
+const removeProducts: Removal = async (trx, partnerId) => {
+  await trx.raw("set local partner_catalog.change = 'none'");
+  await takeWorkingCopy(trx, [copyFirst(partnerId, batchRows)]);
+  const removed = await removeFrom('products')(trx, partnerId);
+  await writeBack(trx, [partnerId]);
+  return removed;
+};
+
+/** Removes rows about some products. */
 const removeFrom =
   (table: 'products' | 'product_versions' | 'product_words'): Removal =>
   async (trx, partnerId) => {
-    await trx.raw("set local partner_catalog.change = 'none'");
     const { rowCount } = await trx.raw<{ rowCount: number }>(
       `delete from ${table} where partner_id = :partnerId and product_id = any (array(
          select product_id from ${table} where partner_id = :partnerId order by product_id limit :batchRows
@@ -173,7 +187,7 @@ const removeFeeds: Removal = async (trx, partnerId) => {
 
 /** In this order: versions of products may arise until these are gone. */
 const removals = [
-  removeFrom('products'),
+  removeProducts,
   removeFrom('product_versions'),
   removeFrom('product_words'),
   removeSourceDigests,
@@ -201,12 +215,15 @@ async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Pro
   await lockIdlePartner(trx, partnerId);
   // Uploads wait: they lock the row.
   await trx.raw('select from partners where partner_id = ? for update', [partnerId]);
-  const { rows } = await trx.raw<{ rows: [{ isEmpty: boolean }] }>(
-    `select not exists (select from feeds where partner_id = :partnerId)
-       and not exists (select from products where partner_id = :partnerId) as "isEmpty"`,
-    { partnerId },
-  );
-  if (!rows[0].isEmpty) return false;
-  for (const table of [...otherTables, 'partners']) await trx(table).where('partner_id', partnerId).delete();
+  for (const table of ['feeds', 'products']) {
+    if (await trx(table).where('partner_id', partnerId).first('partner_id')) return false;
+  }
+  const { isDistributed } = await productLayout(trx);
+  for (const table of [
+    ...otherTables,
+    ...(isDistributed ? ['product_blocks', 'product_insertions'] : []),
+    'partners',
+  ])
+    await trx(table).where('partner_id', partnerId).delete();
   return true;
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { productLayout } from '../db/layout';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
@@ -49,10 +50,12 @@ export async function planFeed(
   { db, objectStore }: RunContext,
 ): Promise<FeedPlan> {
   // Digests and products must come from the same snapshot: no lock prevents their change.
+  const { isDistributed } = await productLayout(db);
   const trx = await beginTransaction(db, 'bulk', 'repeatable read');
   try {
-    // Before the snapshot: in a table that has replaced this one since, it would not see the rows.
-    await trx.raw('lock table products in access share mode');
+    // Before the snapshot: in a table that has replaced this one since, it would not see the rows. A distributed one is not
+    // replaced while the service runs, and this would lock each shard.
+    if (!isDistributed) await trx.raw('lock table products in access share mode');
     return await planWithin(trx, jobId, page, objectStore);
   } finally {
     await trx.rollback();
@@ -72,7 +75,7 @@ async function planWithin(
     const staged = await stageFeed(trx, { objectStore, feed, digests }, stats);
     await checkAge(trx, feed);
     await rejectSupersededRows(trx, staged, stats);
-    const { moved: _, ...counters } = await compareProducts(trx, staged, stats);
+    const { moved: _, ...counters } = await compareProducts(trx, staged, stats, false);
     const failure = await failureOf(trx, feed, staged, counters);
     const listed = await listChanges(trx, staged, page, counters.withdrawn);
     return {

@@ -14,7 +14,7 @@ import type { RowIssue } from '../etl/row-issues';
 import { FeedFailure } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
 import { stageFeed } from '../etl/staging';
-import { listUnknownRows } from '../etl/unknown-skus';
+import { listUnknownRows, prepareUnknownRows } from '../etl/unknown-skus';
 import type { LoadMode } from '../feed-format/load-options';
 import { TextBatch } from '../etl/text-batch';
 import { transformRecord } from '../etl/transform';
@@ -194,6 +194,7 @@ async function findRows(
     await stageFeed(trx, { objectStore, feed }, new RunStats(false));
     for await (const rows of listSupersededRows(trx)) for (const row of rows) superseded.add(row);
     if (feed.mode !== 'update') return;
+    await prepareUnknownRows(trx, feed);
     for await (const rows of listUnknownRows(trx, feed)) for (const row of rows) unknown.add(row);
   } finally {
     await trx.rollback();

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { isDatabaseUnavailable, type Database } from '../db/database';
+import { productLayout } from '../db/layout';
 import { inTransaction } from '../db/transaction';
 import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
@@ -101,6 +102,8 @@ export async function runFeed(
   const reasonOf = (error: unknown): unknown =>
     reporter?.signal.aborted ? (reporter.signal.reason as unknown) : error;
   try {
+    // Before the transaction, which reads it from then on.
+    await productLayout(db);
     const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
       const claimed = await claimRun(trx, claim);
       if (!claimed) return { outcome: 'not_claimed' };

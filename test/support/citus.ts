@@ -1,11 +1,15 @@
 import { Client } from 'pg';
+import { distributeProducts } from '../../src/db/distribution/distribute';
+import { createLog } from '../../src/shared/log';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 
 /** The coordinator of Citus that CITUS_URL names, in place of a PostgreSQL of the test run (`make test-citus`). */
 export interface Citus {
   address: DatabaseAddress;
-  /** Makes a database one of Citus, with local tables. */
+  /** Makes a database one of Citus, whose coordinator has the shards if there are any. */
   prepare(db: Database): Promise<void>;
+  /** Distributes the products of every test's own database, if TEST_SHARDS says so (`make test-citus DISTRIBUTED=1`). */
+  distribute(db: Database): Promise<void>;
   /** Closes the connection of Citus' daemon to a database: one that is in use cannot be copied. */
   release(database: string): Promise<void>;
   /** Drops the template. */
@@ -15,6 +19,7 @@ export interface Citus {
 /** Takes the server of a connection string. A template that an interrupted test run has left is dropped. */
 export async function takeCitus(url: string, template: string): Promise<Citus> {
   const { host, port, user, database } = new Client(url);
+  const shards = Number(process.env.TEST_SHARDS ?? 0);
   const address = { host, port, user, database };
   const administer = async (...statements: string[]) => {
     const admin = openDatabase(address, { applicationName: 'set-up', connectionsMax: 1 });
@@ -30,7 +35,11 @@ export async function takeCitus(url: string, template: string): Promise<Citus> {
     address,
     async prepare(db) {
       await db.raw('create extension citus');
+      if (shards === 0) return;
+      await db.raw('select citus_set_coordinator_host(?, ?)', [host, port]);
+      await db.raw("select citus_set_node_property(?, ?, 'shouldhaveshards', true)", [host, port]);
     },
+    distribute: (db) => distributeProducts(db, shards, { log: createLog('warn') }),
     release: (name) =>
       administer(
         `alter database ${name} allow_connections false`,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { type DatabaseAddress, openDatabase, type Database } from '../../src/db/database';
+import { changeProductsInCopies } from './distributed-writes';
 import { afterFile } from './harness';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -67,6 +68,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await administer(`create database ${name} template ${templateDatabase}`);
   const address = { ...shared().address, database: name };
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10, preparesStatements: true });
+  if (process.env.TEST_SHARDS) changeProductsInCopies(db);
   afterFile(async () => {
     await db.destroy();
     await dropWhenUnused(name);

@@ -38,7 +38,7 @@ export default async function setUp(): Promise<void> {
   const db = openDatabase(template, { applicationName: 'set-up', connectionsMax: 2 });
   await citus?.prepare(db);
   await migrateToLatest(db);
-  await partitionTemplate(db);
+  await (citus ? citus.distribute(db) : partitionTemplate(db));
   await db.destroy();
   await citus?.release(templateDatabase);
 

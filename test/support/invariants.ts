@@ -6,7 +6,7 @@ import { cleanObjects } from '../../src/feeds/clean-objects';
 import { keyPrefixes } from '../../src/storage/object-key';
 import type { ObjectStore } from '../../src/storage/object-store';
 import type { ApiClient } from './api-client';
-import { historyQuestions } from './history-invariants';
+import { historyQuestions, withProducts } from './history-invariants';
 
 /** What a fault may have hurt. */
 export interface FaultySystem {
@@ -36,7 +36,9 @@ export async function findBroken(
   system: FaultySystem,
   { orphans = false, pooled = false, patienceMilliseconds = 30_000 }: Allowances = {},
 ): Promise<string[]> {
-  const { rows } = await system.db.raw<{ rows: { what: string; broken: unknown }[] }>(askAll);
+  const { rows } = await system.db.raw<{ rows: { what: string; broken: unknown }[] }>(
+    `${withProducts} ${askAll}`,
+  );
   const found = rows.map(({ what, broken }) => `${what}: ${JSON.stringify(broken)}`);
   found.push(...(await brokenFeeds(system)));
   found.push(...(await leftInStore(system, orphans)));
@@ -140,6 +142,7 @@ const askAll = Object.entries(questions)
 /** Of every feed: its object, byte for byte, and all of its good rows among the products, or none. */
 async function brokenFeeds({ db, objectStore }: FaultySystem): Promise<string[]> {
   const { rows: feeds } = await db.raw<{ rows: LoadedFeed[] }>(`
+    ${withProducts}
     select feed_id, partner_id, raw_file_object_key as key, encode(sha256, 'hex') as sha256, status,
       inserted + updated + unchanged as loaded, raw_file_removed_at is not null as is_file_removed,
       exists (select from products where products.feed_id = feeds.feed_id) as has_products

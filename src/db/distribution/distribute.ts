@@ -1,0 +1,178 @@
+import type { Knex } from 'knex';
+import type { Log } from '../../shared/log';
+import { ConfigError } from '../../shared/settings';
+import type { Database } from '../database';
+import { localProducts } from '../layout';
+import { listDependents, readDefinition, type TableDefinition } from '../partitions/definition';
+import { readCopyState } from '../partitions/copy';
+import { createObjectsSql, dropObjectsSql } from './objects';
+
+export const shardsDefault = 4;
+export const shardsMax = 64;
+
+/** Timeout of the wait for the lock on the products. */
+const lockSeconds = 5;
+
+/**
+ * Distributes `products` and `product_words` by partner over shards of Citus; 0 makes local tables again. Experimental.
+ *
+ * One transaction, with a copy of all products. The table that it replaces stays, empty: writers use it as a pattern.
+ * @throws ConfigError when the operator must do something first
+ */
+export async function distributeProducts(db: Database, shards: number, { log }: { log: Log }): Promise<void> {
+  const present = await countShards(db);
+  if (present === shards) {
+    log.info({ shards }, 'products have that number of shards');
+    return;
+  }
+  if (present > 0 && shards > 0) {
+    throw new ConfigError(
+      `The products have ${present} shards. Citus changes that by alter_distributed_table; or use --distribute 0 first.`,
+    );
+  }
+  await db.transaction(async (trx) => {
+    await trx.raw(`set local lock_timeout = '${lockSeconds}s'`);
+    await requireNoSessions(trx);
+    await requireCitus(trx);
+    // Citus refuses to change tables and functions after it has used several connections to a node.
+    await trx.raw("set local citus.multi_shard_modify_mode = 'sequential'");
+    await (shards > 0 ? distribute(trx, shards) : gather(trx));
+  });
+  await db.raw(`analyze products`);
+  await db.raw(`analyze product_words`);
+  log.info({ shards }, shards > 0 ? 'products distributed' : 'products are local');
+}
+
+/** Returns the number of shards of `products`; 0 if it is a local table. */
+export async function countShards(db: Database): Promise<number> {
+  const { rows: tables } = await db.raw<{ rows: [{ is_distributed: boolean }] }>(
+    `select to_regclass('${localProducts}') is not null as is_distributed`,
+  );
+  if (!tables[0].is_distributed) return 0;
+  const { rows } = await db.raw<{ rows: [{ shards: number }] }>(
+    "select count(*) as shards from pg_dist_shard where logicalrelid = cast('products' as regclass)",
+  );
+  return rows[0].shards;
+}
+
+async function distribute(trx: Knex.Transaction, shards: number): Promise<void> {
+  const table = await readDefinition(trx);
+  await requirePlainTable(trx, table);
+  const { indexes } = table;
+  await trx.raw(
+    [
+      `alter table products rename to ${localProducts}`,
+      ...indexes.map(({ name }) => `alter index ${name} rename to ${localName(name)}`),
+      `create table products (like ${localProducts} including defaults including constraints including storage)`,
+      ...(await listGrants(trx)),
+      ...indexes.flatMap(({ name, is_unique, has_partner, definition, primary_key }) => {
+        if (primary_key) return [`alter table products add constraint ${name} ${primary_key}`];
+        // Blocks of numbers keep product_id unique, and lead to the partner.
+        const unique = is_unique && has_partner ? 'unique ' : '';
+        return [`create ${unique}index ${name} on products ${definition}`];
+      }),
+    ].join(';\n'),
+  );
+  await trx.raw(
+    "select create_distributed_table('products', 'partner_id', colocate_with => 'none', shard_count => ?)",
+    [shards],
+  );
+  await trx.raw(createObjectsSql);
+  await trx.raw(
+    "select create_distributed_table('product_partners', 'partner_id', colocate_with => 'products')",
+  );
+  await trx.raw(`insert into product_partners select distinct partner_id from ${localProducts}`);
+  await trx.raw(`insert into products select * from ${localProducts}`);
+  await withoutTriggers(trx, () => trx.raw(`truncate ${localProducts}`));
+  await trx.raw("select create_distributed_function('search_words(text)')");
+  await trx.raw(
+    "select create_distributed_table('product_words', 'partner_id', colocate_with => 'products')",
+  );
+  await trx.raw("select truncate_local_data_after_distributing_table('product_words')");
+}
+
+async function gather(trx: Knex.Transaction): Promise<void> {
+  await withoutTriggers(trx, () => trx.raw(`insert into ${localProducts} select * from products`));
+  const { rows: indexes } = await trx.raw<{ rows: { name: string }[] }>(
+    `select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
+     where indrelid = cast('${localProducts}' as regclass)`,
+  );
+  await trx.raw(
+    [
+      `select setval(cast(pg_get_serial_sequence('${localProducts}', 'product_id') as regclass), max(next_id) - 1)
+       from product_blocks having max(next_id) > 1`,
+      'drop table products',
+      `alter table ${localProducts} rename to products`,
+      ...indexes.map(({ name }) => `alter index ${name} rename to ${name.slice(0, -localSuffix.length)}`),
+      dropObjectsSql,
+    ].join(';\n'),
+  );
+  await trx.raw("select undistribute_table('product_words')");
+}
+
+const localSuffix = '_local';
+
+/** Returns the name of an index of the local table. PostgreSQL truncates names after 63 bytes. */
+const localName = (name: string) => `${name}${localSuffix}`;
+
+/** Runs a statement on the local table that changes no product: it only moves them. */
+async function withoutTriggers(trx: Knex.Transaction, work: () => PromiseLike<unknown>): Promise<void> {
+  await trx.raw(`alter table ${localProducts} disable trigger user`);
+  await work();
+  await trx.raw(`alter table ${localProducts} enable trigger user`);
+}
+
+/** Lists statements that give the distributed table the privileges of the local one. */
+async function listGrants(trx: Knex.Transaction): Promise<string[]> {
+  const { rows } = await trx.raw<{ rows: { statement: string }[] }>(`
+    select format('grant %s on products to %s%s', privilege_type,
+      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end,
+      case when is_grantable then ' with grant option' end) as statement
+    from pg_class, aclexplode(relacl)
+    where oid = cast('products' as regclass) and grantee <> relowner`);
+  return rows.map(({ statement }) => statement);
+}
+
+async function requireCitus(trx: Knex.Transaction): Promise<void> {
+  const { rows } = await trx.raw<{ rows: unknown[] }>("select from pg_extension where extname = 'citus'");
+  if (rows.length > 0) return;
+  throw new ConfigError(
+    'The database has no extension citus: DATABASE_URL must name a database on a coordinator of Citus (create extension citus).',
+  );
+}
+
+async function requirePlainTable(
+  trx: Knex.Transaction,
+  { partitions, owner }: TableDefinition,
+): Promise<void> {
+  if (partitions > 0 || (await readCopyState(trx))) {
+    throw new ConfigError('The products have partitions, or a copy into some: use --partition 0 first.');
+  }
+  const { rows } = await trx.raw<{ rows: [{ is_member: boolean; account: string }] }>(
+    "select pg_has_role(?, 'member') as is_member, current_user as account",
+    [owner],
+  );
+  if (!rows[0].is_member) {
+    throw new ConfigError(
+      `The account ${rows[0].account} does not own the table products: use ${owner}, which does, in DATABASE_URL.`,
+    );
+  }
+  const dependents = await listDependents(trx);
+  if (dependents.length === 0) return;
+  throw new ConfigError(
+    `These depend on the table products: ${dependents.join(', ')}. Drop them first, and create them again afterwards.`,
+  );
+}
+
+/** Requires that no service runs: it would not notice the change. */
+async function requireNoSessions(trx: Knex.Transaction): Promise<void> {
+  const { rows } = await trx.raw<{ rows: { session: string }[] }>(`
+    select distinct format('%s (%s)', application_name, usename) as session from pg_stat_activity
+    where datname = current_database() and backend_type = 'client backend'
+      and application_name not in (current_setting('application_name'), 'psql')
+      and application_name not like 'citus%' order by session`);
+  if (rows.length === 0) return;
+  throw new ConfigError(
+    `These sessions use the database: ${rows.map(({ session }) => session).join(', ')}. Stop the service first.`,
+  );
+}

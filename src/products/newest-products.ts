@@ -1,0 +1,75 @@
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
+import { ownColumns, type ProductRow } from './products.repository';
+import { withNames, type ShardRow } from './shard-rows';
+
+/*
+ * The newest products of all partners where Citus distributes `products`. A local table says when which partner got how many
+ * products, so that mostly one partner, and one shard, is read.
+ */
+
+/** Insertions that are considered, the newest ones. */
+const insertionsMax = 50;
+
+interface Insertion {
+  partner_id: number;
+  /** Null: the partner was removed since. */
+  partner_name: string | null;
+  created_at: Date;
+  created_text: string;
+  products: number;
+}
+
+/**
+ * Reads the newest products up to a moment, if those that were inserted last fill the page.
+ * @param until - a timestamp of PostgreSQL; without one, the last insertion: products of loads in progress are not scanned
+ * @returns undefined if all shards must be read
+ */
+export async function readNewest(
+  db: Database,
+  until: string | undefined,
+  condition: Sql,
+  limit: number,
+): Promise<ProductRow[] | undefined> {
+  const insertions = await queryRows<Insertion>(
+    db,
+    `select partner_id, partner_name, created_at, cast(created_at as text) as created_text, products
+     from product_insertions left join partners using (partner_id)
+     where created_at <= cast(? as timestamptz) order by created_at desc limit ${insertionsMax}`,
+    [until ?? 'infinity'],
+    true,
+  );
+  const [latest] = insertions;
+  if (!latest) return [];
+  const { partnerIds, next } = choosePartners(insertions, limit);
+  // A page that reaches the moment of the next insertion may have products of it.
+  const isBeforeNext = (createdAt: Date) => next === undefined || createdAt.getTime() > next.getTime();
+  if (!isBeforeNext(latest.created_at)) return undefined;
+  const [first, ...others] = partnerIds;
+  const ofPartners =
+    others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
+  const statement = sql`
+    select partner_id, ${raw(ownColumns)} from products
+    where ${ofPartners} and created_at <= cast(${until ?? latest.created_text} as timestamptz) and ${condition}
+    order by created_at desc, product_id desc limit ${raw(limit)}`;
+  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings);
+  const isWhole = next === undefined || (rows.length === limit && isBeforeNext(rows.at(-1)!.created_at));
+  const names = new Map(insertions.map(({ partner_id, partner_name }) => [partner_id, partner_name]));
+  return isWhole ? withNames(rows, names) : undefined;
+}
+
+/** Chooses the partners that got enough products last. `next`: when another one got some; undefined if all are chosen. */
+function choosePartners(
+  insertions: readonly Insertion[],
+  limit: number,
+): { partnerIds: number[]; next: Date | undefined } {
+  const chosen = new Set<number>();
+  let count = 0;
+  for (const { partner_id, created_at, products } of insertions) {
+    if (count >= limit && !chosen.has(partner_id)) return { partnerIds: [...chosen], next: created_at };
+    chosen.add(partner_id);
+    count += products;
+  }
+  const isWhole = insertions.length < insertionsMax;
+  return { partnerIds: [...chosen], next: isWhole ? undefined : insertions.at(-1)!.created_at };
+}

@@ -1,0 +1,39 @@
+import type { Knex } from 'knex';
+import type { Client } from 'pg';
+import { connectionOf, type Database } from '../../src/db/database';
+import { isDistributed } from '../../src/db/layout';
+import { takeWorkingCopy, writeBack } from '../../src/db/working-copy';
+
+/** A statement by which a test writes products. */
+const writesProducts = /\b(insert into|update|delete from) "?products"?\b/i;
+
+type Query = (connection: Client, statement: { sql: string }) => Promise<unknown>;
+
+/**
+ * Lets a test change products by SQL where they are distributed: in a working copy of all products, whose triggers record the change
+ * as those of a local table do. Not in transactions of the test's own.
+ */
+export function changeProductsInCopies(db: Database): void {
+  const client = db.client as Knex.Client & { query: Query };
+  const query = client.query.bind(client) as Query;
+  client.query = async (connection, statement) => {
+    if (!writesProducts.test(statement.sql) || !(await isDistributed(db)))
+      return query(connection, statement);
+    return db.transaction(async (trx) => {
+      await takeWorkingCopy(trx, [
+        async (_, { table }) => {
+          await trx.raw(`insert into pg_temp.products select * from ${table}`);
+        },
+      ]);
+      const result = await query(await connectionOf(trx), statement);
+      const { rows } = await trx.raw<{ rows: { partner_id: number }[] }>(
+        `select partner_id from pg_temp.products union select partner_id from pg_temp.changed_products_of_copy`,
+      );
+      await writeBack(
+        trx,
+        rows.map(({ partner_id }) => partner_id),
+      );
+      return result;
+    });
+  };
+}
