@@ -35,6 +35,8 @@ import * as keepFormats from './20261123140000_keep_formats';
 import * as fetchFeeds from './20261123160000_fetch_feeds';
 import * as traceRuns from './20261123170000_trace_runs';
 import * as noticeStalePartners from './20261124010000_notice_stale_partners';
+import * as orderByStatement from './20261124090000_order_by_statement';
+import * as claimIdempotencyKeys from './20261124090100_claim_idempotency_keys';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -104,4 +106,6 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261123160000_fetch_feeds': expand(fetchFeeds),
   '20261123170000_trace_runs': expand(traceRuns),
   '20261124010000_notice_stale_partners': expand(noticeStalePartners),
+  '20261124090000_order_by_statement': expand(orderByStatement),
+  '20261124090100_claim_idempotency_keys': expand(claimIdempotencyKeys),
 };

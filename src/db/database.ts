@@ -93,15 +93,22 @@ async function discardOldPlans(connection: Client, settings: ConnectionSettings)
   await connection.query(discard);
 }
 
-/** Names by text: a name of a connection stands for one statement. */
-const statementNames = new Map<string, string>();
+/** A statement in the driver's form; with a name, which on a connection stands for one text, it is prepared. */
+interface Statement {
+  text: string;
+  name?: string;
+}
 
-function nameOf(text: string): string {
-  const known = statementNames.get(text);
+/** The prepared statements by their text with `?`. */
+const preparedStatements = new Map<string, Statement>();
+
+function preparedStatement(client: Knex.Client, sql: string): Statement {
+  const known = preparedStatements.get(sql);
   if (known !== undefined) return known;
-  const name = createHash('sha256').update(text).digest('base64url');
-  statementNames.set(text, name);
-  return name;
+  const text = client.positionBindings(sql) as string;
+  const statement = { text, name: createHash('sha256').update(text).digest('base64url') };
+  preparedStatements.set(sql, statement);
+  return statement;
 }
 
 /** The connection of a transaction, for COPY; of a pool, a free one, which the caller releases. */
@@ -126,13 +133,15 @@ export async function queryRows<Row>(
   try {
     const settings = settingsOf.get(connection)!;
     const { preparesStatements, queryMilliseconds } = settings;
-    const text = client.positionBindings(sql) as string;
+    const isNamed = isPrepared && preparesStatements;
+    const { text, name }: Statement = isNamed
+      ? preparedStatement(client, sql)
+      : { text: client.positionBindings(sql) as string };
     // Tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
-    const isNamed = isPrepared && preparesStatements;
     if (isNamed) await discardOldPlans(connection, settings);
     const statement: QueryConfig & { query_timeout?: number } = {
-      name: isNamed ? nameOf(text) : undefined,
+      name,
       text,
       values: bindings as unknown[],
       query_timeout: queryMilliseconds,
@@ -159,9 +168,21 @@ const connectionLost = new Set([
   'ENETUNREACH',
 ]);
 
+/**
+ * Returns whether the server rolled a statement back because Citus has lost the connection to another node. Statements on other
+ * nodes may succeed.
+ */
+export function isNodeLost(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, message, severity } = error as Partial<Record<string, string>>;
+  if (severity !== 'ERROR') return false;
+  return /^08/.test(code ?? '') || /failure on connection marked as essential/.test(message ?? '');
+}
+
 /** Returns whether an error means that the database is unavailable, not that a statement is wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
+  if (isNodeLost(error)) return true;
   const { code, name, message, severity } = error as Partial<Record<string, string>>;
   if (name === 'KnexTimeoutError' || (code !== undefined && connectionLost.has(code))) return true;
   if (isSessionEnd(severity)) return true;

@@ -66,20 +66,18 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
       found.set(row.product_id, { result: { ...row, partner_name } });
     }
   };
-  try {
-    note(await readOfPartners<Row>(db, columns, [...idsOf.keys()], [...idsOf.values()].flat()));
-  } catch (error) {
-    if (!isDatabaseUnavailable(error) || idsOf.size === 1) throw error;
-    await Promise.all(
-      Array.from(idsOf, async ([partnerId, ids]) => {
-        try {
-          note(await readOfPartners<Row>(db, columns, [partnerId], ids));
-        } catch (lost) {
-          for (const id of ids) found.set(id, { error: lost });
-        }
-      }),
-    );
-  }
+  const read = async (partnerIds: number[]): Promise<void> => {
+    const ids = partnerIds.flatMap((partnerId) => idsOf.get(partnerId)!);
+    try {
+      note(await readOfPartners<Row>(db, columns, partnerIds, ids));
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) throw error;
+      // Of several partners, some may be on other nodes.
+      if (partnerIds.length > 1) await Promise.all(partnerIds.map((partnerId) => read([partnerId])));
+      else for (const id of ids) found.set(id, { error });
+    }
+  };
+  await read([...idsOf.keys()]);
   return found;
 }
 

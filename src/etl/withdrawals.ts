@@ -70,26 +70,35 @@ const uncheckedMax = 10;
 /** Withdrawals that need no confirmation: ten, or a fifth of the active products. */
 const usualMax = (active: number) => Math.max(uncheckedMax, Math.floor(active / 5));
 
-/**
- * Checks the number of withdrawals. The caller has compared the products, and holds the partner's lock unless it only plans.
- * @throws WithdrawalLimit if it exceeds the limit that the request names, or else the usual one
- */
-export async function checkWithdrawals(
+/** Counts the active products of the feed's collection. */
+export async function countActive(
   trx: Knex.Transaction,
-  { partnerId, collection, maxWithdrawn, maxWithdrawnPercent }: StagedFeed,
-  { withdrawn, processed, skipped }: RunCounters,
-): Promise<void> {
-  if (withdrawn === 0 || (maxWithdrawn !== null && withdrawn <= maxWithdrawn)) return;
-  const loadsNothing = processed === skipped;
-  const isUsual = maxWithdrawn === null && maxWithdrawnPercent === null;
-  if (isUsual && withdrawn <= uncheckedMax && !loadsNothing) return;
+  { partnerId, collection }: StagedFeed,
+): Promise<number> {
   const { table } = await productLayout(trx);
   const { rows } = await trx.raw<{ rows: [{ active: number }] }>(
     `select count(*) as active from ${table}
      where partner_id = ? and collection = ? and withdrawn_at is null`,
     [partnerId, collection],
   );
-  const [{ active }] = rows;
+  return rows[0].active;
+}
+
+/**
+ * Checks the number of withdrawals. The caller has compared the products, and holds the partner's lock unless it only plans.
+ * @param count - counts the active products before the run, if that is needed
+ * @throws WithdrawalLimit if it exceeds the limit that the request names, or else the usual one
+ */
+export async function checkWithdrawals(
+  { collection, maxWithdrawn, maxWithdrawnPercent }: StagedFeed,
+  { withdrawn, processed, skipped }: RunCounters,
+  count: () => Promise<number>,
+): Promise<void> {
+  if (withdrawn === 0 || (maxWithdrawn !== null && withdrawn <= maxWithdrawn)) return;
+  const loadsNothing = processed === skipped;
+  const isUsual = maxWithdrawn === null && maxWithdrawnPercent === null;
+  if (isUsual && withdrawn <= uncheckedMax && !loadsNothing) return;
+  const active = await count();
   const isEmptied = loadsNothing && withdrawn === active;
   const shareMax =
     maxWithdrawnPercent === null ? usualMax(active) : Math.floor((active * maxWithdrawnPercent) / 100);

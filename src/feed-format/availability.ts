@@ -16,7 +16,7 @@ export function isKnownAvailability(word: string): boolean {
   return Object.hasOwn(knownAvailabilities, word);
 }
 
-/** Tells whether a product with this availability can be ordered; without one it can. */
-export function isOrderableAvailability(word: string | null): boolean {
-  return word === null || (isKnownAvailability(word) && knownAvailabilities[word]!.orderable);
-}
+/** The values with which a product can be ordered; without one it can. */
+export const orderableAvailabilities: readonly string[] = Object.keys(knownAvailabilities).filter(
+  (word) => knownAvailabilities[word]!.orderable,
+);

@@ -6,7 +6,7 @@ import type { MultipartBody } from '../http/multipart';
 import {
   findAnswered,
   isUnclaimed,
-  keepAnswers,
+  keepAnswer,
   type IdempotencyKey,
 } from '../idempotency/idempotency.repository';
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
@@ -149,7 +149,7 @@ function receiveWithKey<T extends object>(
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
   return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
-    const [answered] = await findAnswered(context.db, [key]);
+    const answered = await findAnswered(context.db, key);
     if (answered) {
       const received = await readUpload(upload, context.uploadBytesMax, drain);
       return replay<T>(answered, digestUpload(received));
@@ -157,7 +157,7 @@ function receiveWithKey<T extends object>(
     const receipt = await receiveFeed(upload, context, {
       trx,
       beforeCommit: (_trx, received, receipt) =>
-        keepAnswers(trx, [{ key, requestDigest: digestUpload(received), responseBody: describe(receipt) }]),
+        keepAnswer(trx, { key, requestDigest: digestUpload(received) }, describe(receipt)),
     });
     return { responseBody: describe(receipt), replayed: false };
   });

@@ -5,45 +5,43 @@ import type { Route } from './routes';
 import type { UnknownParameters } from './unknown-parameters';
 import { parseQuery } from './well-formed';
 
-/** One request on its way through the pipeline. */
-export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** The `x-request-id` of the response. */
-  readonly requestId: string;
-  /** Created on first use: most requests log only their completion. */
-  readonly log: Log;
+/**
+ * One request on its way through the pipeline. A class: with a getter of its own, each object would have another shape, and each
+ * access to one would be a search.
+ */
+export class Exchange {
   readonly method: string;
   /** As sent, percent-encoded. */
   readonly path: string;
   readonly query: object;
-  route?: Route;
-  caller?: Caller;
+  route: Route | undefined;
+  caller: Caller | undefined;
   /** Absent until the key is checked, and for a file outside of the document. */
-  unknownParameters?: UnknownParameters;
-}
+  unknownParameters: UnknownParameters | undefined;
+  private openedLog: Log | undefined;
 
-/** Opens the exchange from the request line and the headers. */
-export function openExchange(
-  request: IncomingMessage,
-  response: ServerResponse,
-  requestId: string,
-  openLog: () => Log,
-): Exchange {
-  const url = originForm(request.url ?? '/');
-  const queryStart = url.indexOf('?');
-  let log: Log | undefined;
-  return {
-    request,
-    response,
-    requestId,
-    get log() {
-      return (log ??= openLog());
-    },
-    method: request.method ?? 'GET',
-    path: queryStart === -1 ? url : url.slice(0, queryStart),
-    query: queryStart === -1 ? {} : parseQuery(url.slice(queryStart + 1)),
-  };
+  /** Reads the request line. @param requestId - the `x-request-id` of the response */
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    readonly requestId: string,
+    private readonly openLog: (requestId: string) => Log,
+  ) {
+    const url = originForm(request.url ?? '/');
+    const queryStart = url.indexOf('?');
+    this.method = request.method ?? 'GET';
+    this.path = queryStart === -1 ? url : url.slice(0, queryStart);
+    this.query = queryStart === -1 ? {} : parseQuery(url.slice(queryStart + 1));
+    this.route = undefined;
+    this.caller = undefined;
+    this.unknownParameters = undefined;
+    this.openedLog = undefined;
+  }
+
+  /** Created on first use: most requests log only their completion. */
+  get log(): Log {
+    return (this.openedLog ??= this.openLog(this.requestId));
+  }
 }
 
 /** Removes scheme and host from a target in absolute form (RFC 9112, section 3.2.2). */

@@ -21,7 +21,8 @@ import {
 } from './contract';
 import { unlessCopied } from './caching';
 import { asServiceError, errorReply } from './error-response';
-import { openExchange, type Exchange } from './exchange';
+import { Exchange } from './exchange';
+import { HandlerCall } from './handler-call';
 import { readJsonBody } from './json-body';
 import { openMultipart } from './multipart';
 import { prepareBody } from './prepare-body';
@@ -32,7 +33,6 @@ import { requestIdOf } from './common-headers';
 import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
 import { prepareReply, sendReply, type Prepared } from './send-reply';
-import { bytesTaken } from './slow-client';
 import { onePerPlace, toShapeErrors, withoutInput, withPointers } from './shape-errors';
 import { withStaticFiles, type StaticFiles } from './static-files';
 import {
@@ -72,16 +72,17 @@ export async function createPipeline(
 ): Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> {
   const operations = await openRoutes(options.document, options.handlers);
   const routes = withStaticFiles(operations, options.staticFiles ?? new Map());
+  const routed = { ...options, routes };
+  const openLog = (requestId: string) => options.log.child({ request_id: requestId });
 
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
     const logCompletion = options.requestLog.watch(request, response, requestId);
-    const openLog = () => options.log.child({ request_id: requestId });
-    const exchange = openExchange(request, response, requestId, openLog);
+    const exchange = new Exchange(request, response, requestId, openLog);
     let prepared: Prepared;
     let failure: unknown;
     try {
-      prepared = prepare(await respond(exchange, { ...options, routes }), exchange, options);
+      prepared = prepare(await respond(exchange, routed), exchange, options);
     } catch (error) {
       failure = error;
       logFailure(exchange, error);
@@ -137,7 +138,12 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
   // 403
   if (exchange.caller && !onlyReads(exchange.method, route)) requireWriteAccess(exchange.caller);
   // 403, 404, 409
-  const call = callOf(exchange, route, { ...sent, query: typed, body, sentBody, checked }, options);
+  const form = isForm(route) ? openMultipart(exchange.request, options.uploadBytesMax) : undefined;
+  const call = new HandlerCall(
+    exchange,
+    { path, query: typed, headers, body, sentBody, form, checked },
+    options,
+  );
   return unlessCopied(exchange.request, await route.handle(call));
 }
 
@@ -245,27 +251,6 @@ function shapeErrors(
   if (violations.length === 0) return [];
   const { path, query, headers: header, body } = sent;
   return toShapeErrors(violations, { path, query, header, body });
-}
-
-/** Makes the call of a handler. The validators guarantee the types of `Call`. */
-function callOf(
-  exchange: Exchange,
-  route: Route,
-  values: SentValues & { sentBody: unknown; checked: unknown },
-  { uploadBytesMax, isDraining }: Options,
-): object {
-  return {
-    ...values,
-    form: isForm(route) ? openMultipart(exchange.request, uploadBytesMax) : undefined,
-    caller: exchange.caller,
-    requestId: exchange.requestId,
-    get log() {
-      return exchange.log;
-    },
-    bytesTaken: () => bytesTaken(exchange.request.socket),
-    isAborted: () => exchange.request.socket.destroyed || isDraining(),
-    reply: makeReply,
-  };
 }
 
 function prepare(

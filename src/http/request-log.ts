@@ -105,6 +105,7 @@ const segmentsMax = 8;
 /** Logs each completed request, without key, body and query, and of the path only what cannot be a secret. */
 export class RequestLog {
   private readonly connections = new WeakMap<Socket, Connection>();
+  private readonly paths: ReadonlySet<string>;
   private readonly words: ReadonlySet<string>;
   private readonly log: Log;
 
@@ -114,6 +115,7 @@ export class RequestLog {
     paths: readonly string[],
     private readonly observe: (record: RequestRecord) => void = () => undefined,
   ) {
+    this.paths = new Set(paths);
     this.words = new Set(paths.flatMap((path) => path.split('/')));
     // The fields contain no headers; redaction would take longer than the rest.
     this.log = log.child({}, { redact: [] });
@@ -191,6 +193,7 @@ export class RequestLog {
 
   /** Masks segments that are neither words of the contract nor identifiers: a path can contain a key by mistake. */
   private shownPath(path: string): string {
+    if (this.paths.has(path)) return path;
     const isShown = (segment: string) => this.words.has(segment) || /^[A-Z]{2}\d{5,15}$/.test(segment);
     return path
       .split('/', segmentsMax)

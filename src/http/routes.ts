@@ -133,6 +133,7 @@ function openRoute(api: OpenAPIBackend, operation: Operation): Route {
     needsKey: operation.security!.length > 0,
     handle: api.handlers[operationId] as Route['handle'],
     pathParameters(path) {
+      if (names.length === 0) return {};
       const segments = path.split('/');
       return Object.fromEntries(names.map(({ at, name }) => [name, decodeURIComponent(segments[at]!)]));
     },

@@ -34,6 +34,8 @@ export const responseIdleMillisecondsMax = 15 * 60_000;
  */
 export const keepAliveMilliseconds = 65_000;
 
+const securityEntries = Object.entries(securityHeaders);
+
 /** Handles a request; a throw is a fault of the application. */
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -110,7 +112,7 @@ export function createHttpServer(
       return undefined;
     }
     noteResponse(request.socket, response);
-    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    for (const [name, value] of securityEntries) response.setHeader(name, value);
     return handle(request, response);
   });
   // express' router without its application, whose response helpers take longer than the rest of a request.

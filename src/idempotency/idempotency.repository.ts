@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import { parseJson, stringifyJson } from '../shared/exact-json';
+import { databaseLockMilliseconds } from '../db/transaction';
+import { keepJson, parseJson } from '../shared/exact-json';
 
 /** Promised retention of the response to a request with an `Idempotency-Key`. */
 export const idempotencyMilliseconds = 24 * 3600 * 1000;
@@ -23,19 +24,63 @@ export interface AnsweredRequest {
 }
 
 /**
- * Claims keys for the transaction, by advisory locks that end with it.
- * @param keys - all different
- * @returns of each whether no other request has it; later statements see the commit of the last holder
+ * Claims a key for the transaction, by an advisory lock that ends with it.
+ * @returns whether no other request has it; later statements see the commit of the last holder
  */
-export async function claimKeys(trx: Knex.Transaction, keys: readonly IdempotencyKey[]): Promise<boolean[]> {
-  const rows = await queryRows<{ claimed: boolean }>(
-    trx,
-    `select pg_try_advisory_xact_lock(lock) as claimed
-     from unnest(cast(? as bigint[])) with ordinality as given (lock, position) order by position`,
-    [keys.map((key) => String(lockOf(key)))],
-    true,
+export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: [{ is_claimed: boolean }] }>(
+    'select pg_try_advisory_xact_lock(?) as is_claimed',
+    [String(lockOf(key))],
   );
-  return rows.map(({ claimed }) => claimed);
+  return rows[0].is_claimed;
+}
+
+/** A request with a key. */
+export interface KeyedRequest {
+  key: IdempotencyKey;
+  /** SHA-256 by `digestRequest`. */
+  requestDigest: Buffer;
+}
+
+/** Whether no other request has the key, and what is stored of an earlier one. */
+export interface ClaimRow {
+  is_claimed: boolean;
+  answered_digest: Buffer | null;
+  answered_text: string | null;
+}
+
+/**
+ * The query, for a statement of one's own, that claims keys as `claimKey` does and finds stored responses. Its statement waits for locks
+ * no longer than a request, also after the death of its client: the keys are free then. The bindings are those of `claimBindings`.
+ */
+export const claimSql = `
+  select is_claimed, request_digest as answered_digest, response_text as answered_text, request_index
+  from (select set_config('lock_timeout', '${databaseLockMilliseconds}', true)) as timeout
+  cross join claim_idempotency_keys(cast(? as bigint[]), cast(? as bytea[]), cast(? as text[]))
+    with ordinality as claimed (is_claimed, request_digest, response_text, request_index)
+`;
+
+/**
+ * The statement, or part of one, that stores responses for `idempotencyMilliseconds`, in place of expired ones.
+ * @param answers - a query with the columns `request_index`, from 1, and `body` (JSON)
+ */
+export const keepAnswersSql = (answers: string) => `
+  insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
+  select api_key_digest, idempotency_key, request_digest, body, clock_timestamp() + ${idempotencyMilliseconds} * interval '1 millisecond'
+  from unnest(cast(? as bytea[]), cast(? as text[]), cast(? as bytea[]))
+    with ordinality as keyed (api_key_digest, idempotency_key, request_digest, request_index)
+  join (${answers}) as answer using (request_index)
+  on conflict (api_key_digest, idempotency_key) do update set
+    request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`;
+
+/** Returns the bindings of `claimSql` and of `keepAnswersSql`. @param requests - with different keys */
+export function claimBindings(requests: readonly KeyedRequest[]): { claims: unknown[]; kept: unknown[] } {
+  const apiKeyDigests = requests.map(({ key }) => key.apiKeyDigest);
+  const texts = requests.map(({ key }) => key.text);
+  return {
+    claims: [requests.map(({ key }) => String(lockOf(key))), apiKeyDigests, texts],
+    kept: [apiKeyDigests, texts, requests.map(({ requestDigest }) => requestDigest)],
+  };
 }
 
 /** Returns whether no transaction claims the key now. */
@@ -54,54 +99,30 @@ function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   return (hash.readBigInt64BE() & ~0xffn) | 2n;
 }
 
-/** Finds the responses to the requests with these keys, in their order; null where there is none, or it has expired. */
-export async function findAnswered(
-  db: Database,
-  keys: readonly IdempotencyKey[],
-): Promise<(AnsweredRequest | null)[]> {
-  // As text: parsed numbers would lose digits. The limit makes it a look-up each: a join would scan a table that was never analyzed.
-  const rows = await queryRows<{ request_digest: Buffer | null; response_text: string | null }>(
-    db,
-    `select request_digest, cast(response_body as text) as response_text
-     from unnest(cast(? as bytea[]), cast(? as text[])) with ordinality as given (api_key_digest, idempotency_key, position)
-     left join lateral (
-       select request_digest, response_body from idempotency_keys as stored
-       where stored.api_key_digest = given.api_key_digest and stored.idempotency_key = given.idempotency_key
-         and expires_at > now()
-       limit 1
-     ) as answered on true
-     order by position`,
-    [keys.map(({ apiKeyDigest }) => apiKeyDigest), keys.map(({ text }) => text)] as Knex.Value[],
-    true,
+/** Finds the response to the request with the key; null where there is none, or it has expired. */
+export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
+  // As text: parsed numbers would lose digits.
+  const { rows } = await db.raw<{ rows: { request_digest: Buffer; response_text: string }[] }>(
+    `select request_digest, cast(response_body as text) as response_text from idempotency_keys
+     where api_key_digest = ? and idempotency_key = ? and expires_at > now()`,
+    [key.apiKeyDigest, key.text],
   );
-  return rows.map(({ request_digest: requestDigest, response_text: text }) =>
-    requestDigest && text !== null ? { requestDigest, responseBody: parseJson(text) as object } : null,
-  );
+  if (!rows[0]) return null;
+  const { request_digest: requestDigest, response_text: text } = rows[0];
+  return { requestDigest, responseBody: parseJson(text) as object };
 }
 
-/** Stores responses for `idempotencyMilliseconds`, in place of expired ones. */
-export async function keepAnswers(
+/** Stores a response as `keepAnswersSql` says. */
+export async function keepAnswer(
   trx: Knex.Transaction,
-  answers: readonly (AnsweredRequest & { key: IdempotencyKey })[],
+  request: KeyedRequest,
+  responseBody: object,
 ): Promise<void> {
-  // Not `now()`, the start of the transaction: an upload can take long.
-  await queryRows(
-    trx,
-    `insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
-     select given.*, clock_timestamp() + ? * interval '1 millisecond'
-     from unnest(cast(? as bytea[]), cast(? as text[]), cast(? as bytea[]), cast(? as json[])) as given
-     on conflict (api_key_digest, idempotency_key) do update set
-       request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`,
-    [
-      idempotencyMilliseconds,
-      answers.map(({ key }) => key.apiKeyDigest),
-      answers.map(({ key }) => key.text),
-      answers.map(({ requestDigest }) => requestDigest),
-      answers.map(({ responseBody }) => stringifyJson(responseBody)),
-    ] as Knex.Value[],
-    true,
-  );
+  const bindings = [...claimBindings([request]).kept, keepJson(responseBody)];
+  await queryRows(trx, keepOneSql, bindings as Knex.Value[]);
 }
+
+const keepOneSql = keepAnswersSql('select 1 as request_index, cast(? as json) as body');
 
 const deleteExpiredSql = `
   delete from idempotency_keys

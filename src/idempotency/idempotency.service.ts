@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { stringify } from 'safe-stable-stringify';
-import { isDatabaseUnavailable, type Database } from '../db/database';
+import type { Database } from '../db/database';
 import { inTransaction, type TransactionKind } from '../db/transaction';
-import { createBatcher, type BatchLimits, type Settled } from '../shared/batcher';
 import { idempotencyKeyUsed, idempotentRequestInProgress } from '../shared/errors';
+import { parseJson } from '../shared/exact-json';
 import {
-  claimKeys,
-  findAnswered,
-  keepAnswers,
+  claimKey,
   type AnsweredRequest,
+  type ClaimRow,
   type IdempotencyKey,
+  type KeyedRequest,
 } from './idempotency.repository';
 import type { Caller } from '../shared/caller';
 
@@ -30,28 +30,15 @@ export function digestRequest(operationId: string, value: unknown): Buffer {
     .digest();
 }
 
-/** A request with a key. */
-export interface KeyedRequest {
-  key: IdempotencyKey;
-  /** SHA-256 by `digestRequest`. */
-  requestDigest: Buffer;
-}
-
-/** Executes requests without a stored response, and returns the outcome of each, in their order. */
-type Work<Request, T> = (trx: Knex.Transaction, requests: Request[]) => Promise<Settled<T>[]>;
-
 /**
- * Makes a function that executes requests once per key and stores their responses. Concurrent ones share a transaction.
- * When it fails, each request is executed in a transaction of its own, so that only the failing one is rejected.
- * @returns a function that throws idempotent_request_in_progress, idempotency_key_used; errors of `work`
+ * Makes a function that refuses a request while another one with its key is in progress in this process.
+ * @param execute - claims the key on all processes
+ * @returns a function that throws idempotent_request_in_progress; errors of `execute`
  */
-export function createIdempotentBatcher<Request extends KeyedRequest, T extends object>(
-  db: Database,
-  limits: BatchLimits<Request>,
-  work: Work<Request, T>,
-): (request: Request) => Promise<Outcome<T>> {
+export function oncePerKey<Request extends KeyedRequest, T>(
+  execute: (request: Request) => Promise<T>,
+): (request: Request) => Promise<T> {
   const inProgress = new Set<string>();
-  const execute = createBatcher(limits, (requests: Request[]) => executeEach(db, requests, work));
   return async (request) => {
     const { apiKeyDigest, text } = request.key;
     const name = `${apiKeyDigest.toString('base64')} ${text}`;
@@ -65,54 +52,14 @@ export function createIdempotentBatcher<Request extends KeyedRequest, T extends 
   };
 }
 
-async function executeEach<Request extends KeyedRequest, T extends object>(
-  db: Database,
-  requests: Request[],
-  work: Work<Request, T>,
-): Promise<Settled<Outcome<T>>[]> {
-  try {
-    return await inTransaction(db, 'request', (trx) => executeTogether(trx, requests, work));
-  } catch (error) {
-    // The outcome is unknown, and a retry would fail too.
-    if (isDatabaseUnavailable(error)) throw error;
-    if (requests.length === 1) return [{ error }];
-  }
-  const settled: Settled<Outcome<T>>[] = [];
-  for (const request of requests) settled.push(...(await executeEach(db, [request], work)));
-  return settled;
-}
-
-/** @param requests - with different keys */
-async function executeTogether<Request extends KeyedRequest, T extends object>(
-  trx: Knex.Transaction,
-  requests: Request[],
-  work: Work<Request, T>,
-): Promise<Settled<Outcome<T>>[]> {
-  const keys = requests.map(({ key }) => key);
-  const areClaimed = await claimKeys(trx, keys);
-  const answered = await findAnswered(trx, keys);
-  const added = requests.filter((_, at) => areClaimed[at] && !answered[at]);
-  const created = added.length > 0 ? await work(trx, added) : [];
-  const kept = added.flatMap(({ key, requestDigest }, at) => {
-    const one = created[at]!;
-    return 'result' in one ? [{ key, requestDigest, responseBody: one.result }] : [];
-  });
-  if (kept.length > 0) await keepAnswers(trx, kept);
-  return requests.map((request, at): Settled<Outcome<T>> => {
-    if (!areClaimed[at]) return { error: idempotentRequestInProgress() };
-    const known = answered[at];
-    if (known) return settle(() => replay<T>(known, request.requestDigest));
-    const one = created[added.indexOf(request)]!;
-    return 'result' in one ? { result: { responseBody: one.result, replayed: false } } : one;
-  });
-}
-
-function settle<T>(work: () => T): Settled<T> {
-  try {
-    return { result: work() };
-  } catch (error) {
-    return { error };
-  }
+/**
+ * Returns the stored response of a claim.
+ * @throws idempotent_request_in_progress when the key is not claimed, idempotency_key_used when the request is another one
+ */
+export function replayClaim<T extends object>(claim: ClaimRow, requestDigest: Buffer): Outcome<T> {
+  const { is_claimed: isClaimed, answered_digest: answeredDigest, answered_text: text } = claim;
+  if (!isClaimed || answeredDigest === null || text === null) throw idempotentRequestInProgress();
+  return replay<T>({ requestDigest: answeredDigest, responseBody: parseJson(text) as object }, requestDigest);
 }
 
 /**
@@ -126,8 +73,7 @@ export function withIdempotencyLock<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
   return inTransaction(db, kind, async (trx) => {
-    const [isClaimed] = await claimKeys(trx, [key]);
-    if (!isClaimed) throw idempotentRequestInProgress();
+    if (!(await claimKey(trx, key))) throw idempotentRequestInProgress();
     return work(trx);
   });
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
 
 export interface ApiKeyRow {
   api_key_id: number;
@@ -48,11 +48,22 @@ export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
   return db<ApiKeyRow>('api_keys').orderBy('api_key_id');
 }
 
-export async function findKeyInUse(db: Database, digest: Buffer): Promise<ApiKeyRow | null> {
-  const key = await inUse(db)
-    .whereIn('key_digest', [digest, limitedDigest(digest)])
-    .first();
-  return key ?? null;
+/** What a key gives access to. */
+export type KeyInUse = Pick<
+  ApiKeyRow,
+  'api_key_id' | 'key_name' | 'partner_name' | 'is_read_only' | 'expires_at'
+>;
+
+/** Finds a key that is neither revoked nor expired. */
+export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyInUse | undefined> {
+  const [key] = await queryRows<KeyInUse>(
+    db,
+    `select api_key_id, key_name, partner_name, is_read_only, expires_at from api_keys
+     where key_digest in (?, ?) and revoked_at is null and (expires_at is null or expires_at > now())`,
+    [digest, limitedDigest(digest)],
+    true,
+  );
+  return key;
 }
 
 export async function hasKeyInUse(db: Database): Promise<boolean> {

@@ -1,22 +1,14 @@
 import type { components } from '../../generated/openapi';
-import { isOrderableAvailability } from '../feed-format/availability';
-import { isDatabaseUnavailable, type Database } from '../db/database';
-import { isDistributed } from '../db/layout';
+import { isDatabaseUnavailable, isNodeLost, type Database } from '../db/database';
 import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { databaseWaiting } from '../db/dialect';
 import { createBatcher, type Settled } from '../shared/batcher';
-import { createIdempotentBatcher, type KeyedRequest, type Outcome } from '../idempotency/idempotency.service';
-import { orderBody } from './orders.body';
-import {
-  findProductsToOrder,
-  insertOrders,
-  type NewOrder,
-  type NewOrderItem,
-  type OrderableRow,
-  type OrderWithItems,
-} from './orders.repository';
+import type { KeyedRequest } from '../idempotency/idempotency.repository';
+import { oncePerKey, replayClaim, type Outcome } from '../idempotency/idempotency.service';
+import { parseJson } from '../shared/exact-json';
+import { createKeyedOrders, createOrders, type Creation } from './orders.creation';
 
 type Order = components['schemas']['Order'];
 
@@ -45,106 +37,83 @@ const batchLimits = {
 };
 
 /**
- * Creates orders at current prices. Concurrent ones are a batch: one statement reads their products, one inserts the valid
- * orders. Each succeeds or fails on its own: its items are checked in the given order, existence before availability, and the
- * first failing item decides. An order whose product is withdrawn meanwhile is checked again.
+ * Creates orders at current prices, concurrent ones in one statement. Each succeeds or fails on its own, as `createOrders` says.
  * @returns a function that throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
  */
 export function createOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest) => Promise<Order> {
-  return createBatcher(batchLimits, (requests) => createOrders(db, requests, defaultCurrency, insertEach));
+  return createBatcher(batchLimits, (requests: OrderRequest[]) =>
+    createEach(requests, async (all) => {
+      const created = await createOrders(db, all.map(toRequested), defaultCurrency);
+      return created.map((one, at) => settle(() => orderOf(one, all[at]!)));
+    }),
+  );
 }
 
 /**
- * Creates orders once per key, in batches as `createOrderBatcher` does, with a transaction for each batch.
+ * Creates orders once per key, in batches as `createOrderBatcher` does.
  * @returns a function that throws the same, and idempotent_request_in_progress, idempotency_key_used
  */
 export function createKeyedOrderBatcher(
   db: Database,
   defaultCurrency: string,
 ): (request: OrderRequest & KeyedRequest) => Promise<Outcome<Order>> {
-  return createIdempotentBatcher<OrderRequest & KeyedRequest, Order>(db, batchLimits, async (trx, requests) =>
-    // A lost node would abort the transaction of all orders of the batch.
-    createOrders(trx, requests, defaultCurrency, insertAll, (await isDistributed(db)) ? db : trx),
+  const execute = createBatcher(batchLimits, (requests: (OrderRequest & KeyedRequest)[]) =>
+    createEach(requests, async (all) => {
+      const created = await createKeyedOrders(db, all.map(toRequested), defaultCurrency);
+      return created.map((one, at) =>
+        settle(() =>
+          'is_claimed' in one
+            ? replayClaim<Order>(one, all[at]!.requestDigest)
+            : { responseBody: orderOf(one, all[at]!), replayed: false },
+        ),
+      );
+    }),
   );
+  return oncePerKey(execute);
 }
 
-async function createOrders(
-  db: Database,
-  requests: OrderRequest[],
-  defaultCurrency: string,
-  insert: (db: Database, orders: NewOrder[]) => Promise<Inserted[]>,
-  productsDb = db,
-): Promise<Settled<Order>[]> {
-  const productIds = requests.flatMap(({ items }) => items.map((item) => parseId('PR', item.productId)));
-  const known = [...new Set(productIds.filter((productId) => productId !== undefined))];
-  const products = await findProductsToOrder(productsDb, known);
-  const checked = requests.map((request): Settled<NewOrder> => {
-    try {
-      return { result: priceOrder(request, products, defaultCurrency) };
-    } catch (error) {
-      return { error };
-    }
-  });
-  const good = checked.flatMap((one) => ('result' in one ? [one.result] : []));
-  const created = good.length > 0 ? await insert(db, good) : [];
-  let next = 0;
-  const inserted = checked.map((one) => ('error' in one ? one : created[next++]!));
-  const again = requests.filter((_, at) => inserted[at] === 'withdrawn');
-  const repeated = again.length > 0 ? await createOrders(db, again, defaultCurrency, insert, productsDb) : [];
-  return inserted.map((one) => {
-    if (one === 'withdrawn') return repeated.shift()!;
-    return 'result' in one ? { result: orderBody(one.result) } : one;
-  });
-}
-
-/** Outcome of an insert; `withdrawn`: a product was withdrawn after it had been read. */
-type Inserted = Settled<OrderWithItems> | 'withdrawn';
-
-/** Inserts all orders in one statement. */
-async function insertAll(db: Database, orders: NewOrder[]): Promise<Inserted[]> {
-  return (await insertOrders(db, orders)).map((result) => (result ? { result } : 'withdrawn'));
-}
-
-/** Inserts all orders in one statement; if it fails, one by one, so that only the failing order is rejected. */
-async function insertEach(db: Database, orders: NewOrder[]): Promise<Inserted[]> {
+/** Creates orders together, or, if the database refuses the statement, one by one, so that only the failing one is rejected. */
+async function createEach<Request, T>(
+  requests: Request[],
+  create: (requests: Request[]) => Promise<Settled<T>[]>,
+): Promise<Settled<T>[]> {
   try {
-    return await insertAll(db, orders);
+    return await create(requests);
   } catch (error) {
-    // The outcome is unknown, and a retry would fail too.
-    if (isDatabaseUnavailable(error)) throw error;
-    if (orders.length === 1) return [{ error }];
+    if (requests.length === 1) return [{ error }];
+    // The outcome is unknown, and a retry would fail too. Without a node of Citus, orders of other partners' products succeed.
+    if (isDatabaseUnavailable(error) && !isNodeLost(error)) throw error;
   }
-  const settled: Inserted[] = [];
-  for (const order of orders) settled.push(...(await insertEach(db, [order])));
+  const settled: Settled<T>[] = [];
+  for (const request of requests) settled.push(...(await createEach([request], create)));
   return settled;
 }
 
-/** @throws as `createOrderBatcher` says */
-function priceOrder(
-  { partnerName, customerReference, items, scope }: OrderRequest,
-  products: ReadonlyMap<number, Settled<OrderableRow>>,
-  defaultCurrency: string,
-): NewOrder {
-  const currencies = new Set<string>();
-  const priced = items.map(({ productId: id, quantity }): NewOrderItem => {
-    const found = products.get(parseId('PR', id) ?? 0);
-    if (found && 'error' in found) throw found.error;
-    const product = found?.result;
-    if (!product || (scope !== null && scope !== product.partner_name)) throw orderedProductNotFound(id);
-    if (!isOrderable(product)) throw productNotAvailable(id);
-    currencies.add(product.currency ?? defaultCurrency);
-    const { product_id, sku, product_name, price: unit_price } = product;
-    return { product_id, sku, product_name, quantity, unit_price, source: product };
-  });
-  const [currency, ...otherCurrencies] = currencies;
-  if (otherCurrencies.length > 0) throw mixedCurrencies();
-  return { partnerName, customerReference, currency: currency!, items: priced };
+function settle<T>(work: () => T): Settled<T> {
+  try {
+    return { result: work() };
+  } catch (error) {
+    return { error };
+  }
 }
 
-function isOrderable(product: OrderableRow): product is OrderableRow & { price: string } {
-  const { price, availability, is_withdrawn } = product;
-  return !is_withdrawn && price !== null && isOrderableAvailability(availability);
+function toRequested<Request extends OrderRequest>(request: Request) {
+  const items = request.items.map(({ productId, quantity }) => ({
+    productId: parseId('PR', productId),
+    quantity,
+  }));
+  return { ...request, items };
+}
+
+/** @throws as `createOrderBatcher` says */
+function orderOf(creation: Creation, { items }: OrderRequest): Order {
+  if ('body' in creation) return parseJson(creation.body) as Order;
+  if (creation.problem === 'mixed_currencies') throw mixedCurrencies();
+  const { productId } = items[creation.itemIndex]!;
+  throw creation.problem === 'product_not_found'
+    ? orderedProductNotFound(productId)
+    : productNotAvailable(productId);
 }

@@ -33,7 +33,7 @@ export async function waitForPartner(trx: Knex.Transaction, partnerId: number): 
 /**
  * Waits for orders of the partner's products, and locks further ones out until the transaction ends. A transaction that has
  * withdrawn products calls it at its end, and then waits for nothing else: orders wait for its commit, and are refused.
- * Orders lock by the function `withdrawn_products`.
+ * Orders lock by the function `products_to_order`.
  */
 export async function lockWithdrawals(trx: Knex.Transaction, partnerId: number): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock((cast(? as bigint) << 8) | 4)', [partnerId]);

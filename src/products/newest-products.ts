@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
-import { ownColumns } from './products.repository';
-import type { ShardRow } from './shard-rows';
+import { ownColumns, usualLimits, type ProductRow } from './products.repository';
+import { withNames, type ShardRow } from './shard-rows';
 
 /*
  * The newest products of all partners where Citus distributes `products`. A local table says when which partner got how many
@@ -9,47 +9,54 @@ import type { ShardRow } from './shard-rows';
  */
 
 /** Insertions that are considered, the newest ones. */
-const insertionsMax = 50;
+const insertionsMax = 16;
 
 interface Insertion {
   partner_id: number;
+  /** Null: the partner was removed since. */
+  partner_name: string | null;
   created_at: Date;
+  created_text: string;
   products: number;
 }
 
 /**
  * Reads the newest products up to a moment, if those that were inserted last fill the page.
- * @param until - a timestamp of PostgreSQL
+ * @param until - a timestamp of PostgreSQL; without one, the last insertion: products of loads in progress are not scanned
  * @returns undefined if all shards must be read
  */
 export async function readNewest(
   db: Database,
-  until: string,
+  until: string | undefined,
   condition: Sql,
   limit: number,
-): Promise<ShardRow[] | undefined> {
+): Promise<ProductRow[] | undefined> {
   const insertions = await queryRows<Insertion>(
     db,
-    `select partner_id, created_at, products from product_insertions where created_at <= cast(? as timestamptz)
-     order by created_at desc limit ${insertionsMax}`,
-    [until],
+    `select partner_id, partner_name, created_at, cast(created_at as text) as created_text, products
+     from product_insertions left join partners using (partner_id)
+     where created_at <= cast(? as timestamptz) order by created_at desc limit ${insertionsMax}`,
+    [until ?? 'infinity'],
     true,
   );
-  if (insertions.length === 0) return [];
+  const [latest] = insertions;
+  if (!latest) return [];
   const { partnerIds, next } = choosePartners(insertions, limit);
   // A page that reaches the moment of the next insertion may have products of it.
   const isBeforeNext = (createdAt: Date) => next === undefined || createdAt.getTime() > next.getTime();
-  if (!isBeforeNext(insertions[0]!.created_at)) return undefined;
+  if (!isBeforeNext(latest.created_at)) return undefined;
   const [first, ...others] = partnerIds;
   const ofPartners =
     others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
   const statement = sql`
     select partner_id, ${raw(ownColumns)} from products
-    where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${condition}
+    where ${ofPartners} and created_at <= cast(${until ?? latest.created_text} as timestamptz) and ${condition}
     order by created_at desc, product_id desc limit ${raw(limit)}`;
-  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings);
-  if (next === undefined) return rows;
-  return rows.length === limit && isBeforeNext(rows.at(-1)!.created_at) ? rows : undefined;
+  const isUsual = others.length === 0 && usualLimits.includes(limit);
+  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings, isUsual);
+  const isWhole = next === undefined || (rows.length === limit && isBeforeNext(rows.at(-1)!.created_at));
+  const names = new Map(insertions.map(({ partner_id, partner_name }) => [partner_id, partner_name]));
+  return isWhole ? withNames(rows, names) : undefined;
 }
 
 /** Chooses the partners that got enough products last. `next`: when another one got some; undefined if all are chosen. */

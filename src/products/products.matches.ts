@@ -12,6 +12,7 @@ import {
   matches,
   ofPartners,
   orderOf,
+  otherMatches,
   partnersSql,
   rowRange,
   type Search,
@@ -40,6 +41,7 @@ export async function readPage(
      from page_of_products(?, ?) as page left join products using (partner_id, product_id)
      order by ${orderOf(search).sql}`,
     [statement, bindings],
+    true,
   );
   return {
     state: rows[0]?.state ?? null,
@@ -49,7 +51,7 @@ export async function readPage(
 
 /** @returns undefined if all matches must be sorted */
 export async function readMatches(db: Database, search: Search): Promise<ProductRow[] | undefined> {
-  if (search.filters.length === 0) return scanForWords(db, search);
+  if (search.filters.length === 0) return scan(db, search, scannedRows(search.limit));
   const first = await scanBriefly(db, search);
   if (first) return first;
   const page = await readFewOrScan(db, search, scannedRows(search.limit));
@@ -62,13 +64,14 @@ export async function readMatches(db: Database, search: Search): Promise<Product
 const brieflyScannedRows = (limit: number) => 2_000 + 100 * limit;
 
 /**
- * Scans the beginning of the order for matches of frequent values, in one plain statement. A sku has few; to look for words in each
- * row takes longer than to look them up.
+ * Scans the beginning of the order for matches of frequent values. A sku has few; to look for words in each row takes longer than to
+ * look them up. Of all partners, it is a plain statement: there is no other index. Of one, the planner would sort all its products.
  * @returns undefined if the page is not full
  */
 async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] | undefined> {
-  const { filters, words, limit, afterProductId } = search;
+  const { partner, filters, words, limit, afterProductId } = search;
   if (words || filters[0]!.key === 'sku') return undefined;
+  if (partner) return scan(db, search, brieflyScannedRows(limit));
   const { where, orderBy } = rowRange(search);
   const statement = sql`
     select ${raw(productColumns)}
@@ -82,14 +85,14 @@ async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] |
   return rows.length === limit ? rows : undefined;
 }
 
-/** Scans the order for words that many products have. @returns undefined if the page is not full */
-async function scanForWords(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+/** Scans the beginning of the order for matches. @returns undefined if the page is not full */
+async function scan(db: Database, search: Search, rows: number): Promise<ProductRow[] | undefined> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
     select cast(null as text), partner_id, product_id
     from (
       select * from products where ${where} and ${raw(isActive)}
-      order by ${orderBy} limit ${raw(scannedRows(search.limit))}
+      order by ${orderBy} limit ${raw(rows)}
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
   const { products } = await readPage(db, search, statement);
@@ -128,10 +131,12 @@ async function isSortable(db: Database, search: Search): Promise<boolean> {
   return state === 'true';
 }
 
-/** The columns of candidates that filters and the order need: thousands of candidates are copied. */
-function candidateColumns({ filters, words, sort }: Search): string {
+/** The columns of candidates that other filters and the order need: thousands of candidates are copied. */
+function candidateColumns({ filters: [first, ...others], words, sort, afterProductId }: Search): string {
   if (words) return '*';
-  const columns = ['partner_id', 'product_id', 'created_at', sort.field, ...filters.map(({ key }) => key)];
+  const columns = ['partner_id', 'product_id', sort.field, ...others.map(({ key }) => key)];
+  if (first!.exact) columns.push(first!.key);
+  if (afterProductId !== undefined) columns.push('created_at');
   return [...new Set(columns)].join(', ');
 }
 
@@ -142,21 +147,20 @@ function candidateColumns({ filters, words, sort }: Search): string {
 export async function readFewOrScan(
   db: Database,
   search: Search,
-  scanned = 0,
+  scannedMax = 0,
 ): Promise<ProductRow[] | undefined> {
   const { filters, sort, limit } = search;
   const few = fewProducts(search);
   const candidates = filterRange(filters[0]!);
-  const match = matches(search);
   const range = isKeyed(sort.field) ? undefined : rowRange(search);
-  const scan = range
+  const scanned = range
     ? sql`
       union all (
         select partner_id, product_id from (
           select * from products where ${range.where} and ${raw(isActive)}
-          order by ${range.orderBy} limit ${raw(scanned)}
+          order by ${range.orderBy} limit ${raw(scannedMax)}
         ) as products
-        where not is_few and ${match} order by ${range.orderBy} limit ${raw(limit)}
+        where not is_few and ${matches(search)} order by ${range.orderBy} limit ${raw(limit)}
       )`
     : raw('');
   const orderBy = orderOf(search);
@@ -171,8 +175,8 @@ export async function readFewOrScan(
     )
     select cast(is_few as text), partner_id, product_id
     from (select count(*) <= ${raw(few)} as is_few from candidate) as state left join lateral (
-      (select partner_id, product_id from candidate as products where is_few and ${match} and ${afterCursor(search)} order by ${orderBy} limit ${raw(limit)})
-      ${scan}
+      (select partner_id, product_id from candidate as products where is_few and ${otherMatches(search)} and ${afterCursor(search)} order by ${orderBy} limit ${raw(limit)})
+      ${scanned}
     ) as products on true`;
   const { state, products } = await readPage(db, search, statement);
   return state === 'true' || products.length === limit ? products : undefined;

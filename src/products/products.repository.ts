@@ -69,34 +69,18 @@ export interface AskedProduct {
 }
 
 /**
- * Finds products by number.
+ * Finds products by number, in one statement. It is prepared for a few numbers of products, with a parameter for each: of an array,
+ * PostgreSQL would expect ten, and plan anew each time.
  * @returns undefined for those that do not exist for their caller; an error for those on a lost node of Citus
  */
 export async function findProducts(
   db: Database,
   asked: readonly AskedProduct[],
 ): Promise<Settled<ProductRow | undefined>[]> {
-  if (await isDistributed(db)) return findOnShards(db, asked);
-  if (asked.length === 1) return [{ result: await findProduct(db, asked[0]!) }];
-  const rows = await queryRows<ProductRow & { place: number }>(
-    db,
-    `select place, ${productColumns}
-     from unnest(cast(? as bigint[]), cast(? as text[])) with ordinality as asked (asked_id, scope, place)
-       join products on product_id = asked_id
-     where scope is null or partner_id = (select partner_id from partners where partner_name = scope)`,
-    [asked.map(({ productId }) => productId), asked.map(({ scope }) => scope) as string[]],
-  );
-  const found = asked.map((): { result: ProductRow | undefined } => ({ result: undefined }));
-  for (const { place, ...row } of rows) found[place - 1]!.result = row;
-  return found;
-}
-
-async function findOnShards(
-  db: Database,
-  asked: readonly AskedProduct[],
-): Promise<Settled<ProductRow | undefined>[]> {
-  const productIds = [...new Set(asked.map(({ productId }) => productId))];
-  const found = await readByNumber<ProductRow & Owner>(db, `partner_id, ${ownColumns}`, productIds);
+  const numbers = [...new Set(asked.map(({ productId }) => productId))];
+  const found = (await isDistributed(db))
+    ? await readByNumber<ProductRow & Owner>(db, `partner_id, ${ownColumns}`, numbers)
+    : await readByIndex(db, numbers);
   return asked.map(({ productId, scope }) => {
     const one = found.get(productId);
     const isVisible = one && ('error' in one || scope === null || scope === one.result.partner_name);
@@ -104,14 +88,19 @@ async function findOnShards(
   });
 }
 
-async function findProduct(
+async function readByIndex(
   db: Database,
-  { productId, scope }: AskedProduct,
-): Promise<ProductRow | undefined> {
-  const { sql: statement, bindings } = sql`
-    select ${raw(productColumns)} from products where product_id = ${productId} and ${isWithin(scope)}`;
-  const [row] = await queryRows<ProductRow>(db, statement, bindings, true);
-  return row;
+  numbers: readonly number[],
+): Promise<Map<number, Settled<ProductRow>>> {
+  const prepared = 2 ** Math.ceil(Math.log2(numbers.length));
+  const parameters = Array.from({ length: prepared }, (_, at) => numbers[Math.min(at, numbers.length - 1)]!);
+  const rows = await queryRows<ProductRow>(
+    db,
+    `select ${productColumns} from products where product_id in (${parameters.map(() => '?').join(', ')})`,
+    parameters,
+    true,
+  );
+  return new Map(rows.map((row) => [row.product_id, { result: row }]));
 }
 
 /** The condition that a product is of the caller's; where products are distributed, it names the partner by number. */

@@ -104,7 +104,13 @@ const isCut = (category: string) => [...category].length >= indexedCharacters.ca
 
 /** The conditions of all filters and words, for the rows of a scan. */
 export function matches({ filters, words }: Search): Sql {
-  return allOf([...conditionsOf(filters), ...(words ? [hasWords(words)] : [])]);
+  return allOf([...filters.map(ofRow), ...(words ? [hasWords(words)] : [])]);
+}
+
+/** The same for products in the range of the first filter. */
+export function otherMatches(search: Search): Sql {
+  const [first, ...others] = search.filters;
+  return allOf([...(first!.exact ? [first!.exact] : []), matches({ ...search, filters: others })]);
 }
 
 /** The same conditions for a statement that reads all matches. */
@@ -114,6 +120,14 @@ export function allMatches({ filters, words }: Search): Sql {
 
 const conditionsOf = (filters: readonly Filter[]) =>
   filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
+
+/** The condition of a row. To compare a whole category is quicker than to compare the beginning that the index has. */
+function ofRow(filter: Filter): Sql {
+  const { key, value, exact } = filter;
+  if (exact) return exact;
+  const isWhole = key === 'category' && value !== null && isWholeKey(key, value);
+  return isWhole ? sql`category = ${value}` : ofValue(filter);
+}
 
 const ofValue = ({ key, value }: Filter) =>
   value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;

@@ -5,6 +5,7 @@ import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
 import { ownColumns, type ProductRow } from './products.repository';
 import {
+  isActive,
   isKeyed,
   isListed,
   isWholeKey,
@@ -32,14 +33,33 @@ interface Extent {
 
 /** Lists the products of a search. */
 export async function listOnShards(db: Database, search: Search): Promise<ProductRow[]> {
+  const cursor = await cursorOf(db, search);
+  if (!cursor) return [];
+  if (isOfNewest(search)) {
+    const newest = await readNewest(
+      db,
+      cursor.createdAt,
+      allOf([raw(isActive), cursor.isAfter]),
+      search.limit,
+    );
+    if (newest) return newest;
+  }
   const extent = await findExtent(db, search);
-  if (!extent) return [];
+  if (!extent || extent.horizon === null) return [];
   const { partner } = extent;
-  const rows = await readRows(db, search, extent);
+  const rows = await readRows(db, search, { ...extent, horizon: extent.horizon, isAfter: cursor.isAfter });
   return partner
     ? rows.map((row) => ({ ...row, partner_name: partner.partner_name }))
     : namePartners(db, rows);
 }
+
+const isOfNewest = ({ partner, words, filters, sort, includesWithdrawn }: Search) =>
+  !partner &&
+  !words &&
+  filters.length === 0 &&
+  !includesWithdrawn &&
+  sort.field === 'created_at' &&
+  sort.order === 'desc';
 
 /** Returns the condition of the only partner, if there is one; undefined if it does not exist. */
 export async function partnerOnShards(db: Database, search: Search): Promise<Sql | undefined> {
@@ -69,11 +89,13 @@ interface Place {
 /** Maximum number of products with the words of a search that are read by their keys and sorted. */
 const sortedWords = 5_000;
 
-async function readRows(db: Database, search: Search, { partner, horizon }: Extent): Promise<ShardRow[]> {
-  const { words, sort, filters, includesWithdrawn, limit } = search;
-  const cursor = await cursorOf(db, search);
-  if (!cursor || horizon === null) return [];
-  const listed = [isListed(search), matches({ ...search, words: undefined }), cursor.isAfter];
+async function readRows(
+  db: Database,
+  search: Search,
+  { partner, horizon, isAfter }: Extent & { horizon: string; isAfter: Sql },
+): Promise<ShardRow[]> {
+  const { words, sort, includesWithdrawn, limit } = search;
+  const listed = [isListed(search), matches({ ...search, words: undefined }), isAfter];
   if (words) {
     const found = await findByWords(db, words, partner ? ofPartner(partner) : raw('true'), sortedWords);
     if (found) {
@@ -87,11 +109,6 @@ async function readRows(db: Database, search: Search, { partner, horizon }: Exte
   const place = { search, partner, where: listed };
   if (isKeyed(sort.field)) return includesWithdrawn ? sortAll(db, place) : readKeyed(db, place, sort.field);
   if (sort.field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
-  const isWhole = !words && !partner && filters.length === 0 && !includesWithdrawn;
-  if (isWhole && sort.order === 'desc') {
-    const newest = await readNewest(db, cursor.createdAt ?? horizon, allOf(listed), limit);
-    if (newest) return newest;
-  }
   const isVisible = sql`created_at <= ${horizon}`;
   const orderBy = by(search, ['created_at', 'product_id']);
   return readFlat(db, { ...place, where: [...listed, isVisible] }, orderBy, limit);

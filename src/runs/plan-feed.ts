@@ -16,7 +16,7 @@ import {
 import { RunStats } from '../etl/run-stats';
 import { stageFeed, type StagedFeed } from '../etl/staging';
 import type { FeedToRun } from '../etl/raw-file';
-import { checkAge, checkSkipped, checkWithdrawals } from '../etl/withdrawals';
+import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import type { RunContext } from './run-feed';
 
@@ -107,7 +107,7 @@ async function failureOf(
 ): Promise<FeedFailure | undefined> {
   try {
     checkSkipped(feed, counters);
-    await checkWithdrawals(trx, staged, counters);
+    await checkWithdrawals(staged, counters, () => countActive(trx, staged));
     return undefined;
   } catch (error) {
     if (error instanceof FeedFailure) return error;

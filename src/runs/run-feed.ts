@@ -26,7 +26,7 @@ import {
 import { RunStats } from '../etl/run-stats';
 import { formatId } from '../shared/ids';
 import { createStaging, readColumn, stageFeed } from '../etl/staging';
-import { checkAge, checkSkipped, checkWithdrawals } from '../etl/withdrawals';
+import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { startReporter, type RunReporter } from './run-reporter';
 
@@ -205,7 +205,7 @@ async function loadFeed(
       ({ counters, manual } = await mergeStaged(trx, staged, change, stats, (compared) =>
         checkKeepingIssues(trx, stats.issues, async () => {
           checkSkipped(feed, compared);
-          await checkWithdrawals(trx, staged, compared);
+          await checkWithdrawals(staged, compared, () => countActive(trx, staged));
         }),
       ));
       if (counters.withdrawn > 0) await forgetSkus(trx, digests, 'select sku from feed_withdrawals');

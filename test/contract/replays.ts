@@ -2,7 +2,7 @@ import * as cancelServiceModule from '../../src/runs/cancel.service';
 import * as runReporterModule from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { claimKeys } from '../../src/idempotency/idempotency.repository';
+import { claimKey } from '../../src/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/products/search-index';
 import { lockJob } from '../../src/runs/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
@@ -814,7 +814,7 @@ function uploadWithKey(api: ApiClient, key: string, csv: string): Promise<ApiRes
 async function whileKeyIsHeld({ db }: TestService, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
   const claim = await db.transaction();
   const apiKeyDigest = createHash('sha256').update(testKey).digest();
-  await claimKeys(claim, [{ apiKeyDigest, text: 'held' }]);
+  await claimKey(claim, { apiKeyDigest, text: 'held' });
   const answer = await send();
   await claim.rollback();
   return answer;

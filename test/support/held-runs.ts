@@ -15,19 +15,26 @@ export interface RunInFlight {
   answer: Promise<ApiResponse | undefined>;
 }
 
-/** Locks a table against writes until the client is ended. Reads continue. */
-async function holdTable(address: DatabaseAddress, table: 'products' | 'orders'): Promise<Client> {
+/** Locks a table until the client is ended: `exclusive` against writes, `access exclusive` also against reads. */
+async function holdTable(
+  address: DatabaseAddress,
+  table: 'products' | 'partners',
+  mode: 'exclusive' | 'access exclusive',
+): Promise<Client> {
   const client = new Client({ ...address, application_name: 'test hold' });
   // Tests kill databases.
   client.on('error', () => undefined);
   await client.connect();
-  await client.query(`begin; lock table ${table} in exclusive mode`);
+  await client.query(`begin; lock table ${table} in ${mode} mode`);
   return client;
 }
 
-/** Keeps every order of one database from being created. @returns what lets them go on, at the latest after the file */
+/**
+ * Keeps every order of one database from being created: it waits for its products, with its key.
+ * @returns what lets them continue, at the latest after the file
+ */
 export async function holdOrders(address: DatabaseAddress): Promise<() => Promise<void>> {
-  const client = await holdTable(address, 'orders');
+  const client = await holdTable(address, 'partners', 'access exclusive');
   const release = () => client.end().catch(() => undefined);
   afterFile(release);
   return release;
@@ -38,7 +45,7 @@ export class HeldProducts {
   private constructor(private readonly client: Client) {}
 
   static async of(address: DatabaseAddress): Promise<HeldProducts> {
-    const held = new HeldProducts(await holdTable(address, 'products'));
+    const held = new HeldProducts(await holdTable(address, 'products', 'exclusive'));
     afterFile(() => held.release());
     return held;
   }

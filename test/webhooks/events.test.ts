@@ -1,6 +1,6 @@
 import { recoverRuns } from '../../src/runs/recovery';
 import { requestRevert } from '../../src/runs/reverts.repository';
-import { insertOrders } from '../../src/orders/orders.repository';
+import { createOrders, type RequestedOrder } from '../../src/orders/orders.creation';
 import { eventually } from '../support/harness';
 import { leaveRunning } from '../support/held-runs';
 import { startTestService, type TestService } from '../support/service';
@@ -35,6 +35,15 @@ async function order(
   const { body } = await service.api.get(`/products?partner_name=${partnerName}`);
   const items = [{ product_id: body.items[0].product_id as string, quantity: 2 }];
   return service.api.post('/orders', { partner_name: partnerName, items }, headers);
+}
+
+/** An order of the first product of a feed, as the repository creates it. */
+async function orderOf(feedId: string, partnerName: string): Promise<RequestedOrder> {
+  const [productId] = await service
+    .db('products')
+    .where('feed_id', Number(feedId.slice(2)))
+    .pluck<number[]>('product_id');
+  return { partnerName, customerReference: null, items: [{ productId, quantity: 1 }], scope: null };
 }
 
 describe('an endpoint', () => {
@@ -171,25 +180,22 @@ describe('an endpoint', () => {
   it('gets each of the orders that one statement creates', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Together');
     const receiver = await subscribe({ partner_name: 'Together' });
-    const { product_id, sku, product_name, price } = await service
-      .db('products')
-      .where('feed_id', Number(feedId.slice(2)))
-      .first();
-    const source = { run_id: null, feed_id: Number(feedId.slice(2)), record_offset: null };
-    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price, source }];
-    const head = { customerReference: null, currency: 'USD', items };
+    const one = await orderOf(feedId, 'Together');
 
-    const orders = await insertOrders(service.db, [
-      { ...head, partnerName: 'Together' },
-      { ...head, partnerName: 'Another partner' },
-      { ...head, partnerName: 'Together' },
-    ]);
+    const created = await createOrders(
+      service.db,
+      [one, { ...one, partnerName: 'Another partner' }, one],
+      'USD',
+    );
+    const ids = (created as { body: string }[]).map(
+      ({ body }) => (JSON.parse(body) as { order_id: string }).order_id,
+    );
 
-    expect(orders).toHaveLength(3);
+    expect(ids).toHaveLength(3);
     await allDelivered();
     expect(
       receiver.received.map(({ event }) => (event.data as { order_id: string }).order_id).sort(),
-    ).toEqual([orders[0]!, orders[2]!].map(({ order_id }) => `OR${String(order_id).padStart(5, '0')}`));
+    ).toEqual([ids[0], ids[2]]);
   });
 
   it('shares the message id of each event with the other endpoints, whatever plan the database chooses', async () => {
@@ -218,17 +224,11 @@ describe('an endpoint', () => {
   it('gets nothing from a transaction that was rolled back', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Undone');
     const receiver = await subscribe({ partner_name: 'Undone' });
-    const { product_id, sku, product_name, price } = await service
-      .db('products')
-      .where('feed_id', Number(feedId.slice(2)))
-      .first();
-    const source = { run_id: null, feed_id: Number(feedId.slice(2)), record_offset: null };
-    const items = [{ product_id, sku, product_name, quantity: 1, unit_price: price, source }];
-    const one = { partnerName: 'Undone', customerReference: null, currency: 'USD', items };
+    const one = await orderOf(feedId, 'Undone');
 
     await service.db
       .transaction(async (trx) => {
-        await insertOrders(trx, [one]);
+        await createOrders(trx, [one], 'USD');
         await trx.rollback();
       })
       .catch(() => undefined);

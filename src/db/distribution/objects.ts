@@ -1,3 +1,4 @@
+import { orderedColumns, productsToOrderSql } from '../../../migrations/20261124090000_order_by_statement';
 import { blockNumbers } from '../product-blocks';
 
 /** Local objects that a distributed `products` needs besides; `products_local` is there, with all products. */
@@ -33,34 +34,38 @@ export const createObjectsSql = `
 
   -- As in a local table, but by partner. The nodes commit one after the other: a product may still be as it was before a withdrawal
   -- that is committed here. Then its version that ended is later than the product, and the product is read again.
-  create or replace function withdrawn_products(among bigint[]) returns setof bigint language plpgsql as $$
+  create or replace function products_to_order(among bigint[]) returns table (${orderedColumns}) language plpgsql volatile as $$
+  #variable_conflict use_column
   declare
     supplier record;
-    found_ids bigint[];
-    found_runs bigint[];
-    withdrawn_ids bigint[];
+    found_rows json;
   begin
     for supplier in
-      select block.partner_id, array_agg(asked_id) as asked_ids
+      select block.partner_id, partners.partner_name, array_agg(asked_id) as asked_ids
       from unnest(among) as asked_id join lateral (
         select * from product_blocks where first_id <= asked_id order by first_id desc limit 1
       ) as block on last_id >= asked_id
-      group by block.partner_id order by block.partner_id
+        join partners on partners.partner_id = block.partner_id
+      group by block.partner_id, partners.partner_name order by block.partner_id
     loop
       perform pg_advisory_xact_lock_shared((supplier.partner_id << 8) | 4);
       for attempt in 1..50 loop
         execute format(
-          'select array_agg(product_id), array_agg(coalesce(run_id, 0)), array_agg(product_id) filter (where withdrawn_at is not null)
-           from products where partner_id = %s and product_id = any ($1)', supplier.partner_id
-        ) into found_ids, found_runs, withdrawn_ids using supplier.asked_ids;
+          'select json_agg(products) from (
+             select * from products where partner_id = %s and product_id = any ($1)
+           ) as products', supplier.partner_id
+        ) into found_rows using supplier.asked_ids;
         exit when not exists (
-          select from unnest(found_ids, found_runs) as found (id, run) join product_versions as version
-            on (version.partner_id, version.product_id) = (supplier.partner_id, id)
-          where until_run_id > run and until_run_id <> 9223372036854775807
+          select from json_populate_recordset(cast(null as products), found_rows) as found join product_versions as version
+            on (version.partner_id, version.product_id) = (supplier.partner_id, found.product_id)
+          where until_run_id > coalesce(found.run_id, 0) and until_run_id <> 9223372036854775807
         );
         perform pg_sleep(0.001);
       end loop;
-      return query select unnest(withdrawn_ids);
+      return query
+        select product_id, supplier.partner_name, sku, product_name, price, currency, availability, withdrawn_at, run_id, feed_id,
+          record_offset
+        from json_populate_recordset(cast(null as products), found_rows);
     end loop;
   end $$;
 
@@ -121,13 +126,7 @@ export const createObjectsSql = `
 /** Drops what `createObjectsSql` creates. */
 export const dropObjectsSql = `
   drop table product_blocks, product_insertions, product_partners;
-  create or replace function withdrawn_products(among bigint[]) returns setof bigint language plpgsql as $$
-    begin
-      -- The low byte separates the key from other locks: see src/partners/partner-lock.ts.
-      perform pg_advisory_xact_lock_shared((partner_id << 8) | 4)
-      from (select distinct partner_id from products where product_id = any (among) order by partner_id) as supplier;
-      return query select product_id from products where product_id = any (among) and withdrawn_at is not null;
-    end $$;
+  ${productsToOrderSql};
   drop sequence product_block_numbers;
   drop function draw_product_numbers(bigint, bigint);
   drop function note_working_change();

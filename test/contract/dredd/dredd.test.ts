@@ -2,7 +2,7 @@ import * as cancelServiceModule from '../../../src/runs/cancel.service';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { claimKeys } from '../../../src/idempotency/idempotency.repository';
+import { claimKey } from '../../../src/idempotency/idempotency.repository';
 import { digestOf, generateKey } from '../../../src/shared/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
 import { lockJob } from '../../../src/runs/claims.repository';
@@ -105,7 +105,7 @@ describe('Dredd', () => {
     const claims = await service.db.transaction();
     await lockJob(claims, 2);
     const apiKeyDigest = createHash('sha256').update(testKey).digest();
-    await claimKeys(claims, [{ apiKeyDigest, text: 'in use' }]);
+    await claimKey(claims, { apiKeyDigest, text: 'in use' });
 
     // JV00002 does not stop.
     jest.replaceProperty(cancelServiceModule, 'cancelWaitMilliseconds', 0 as never);

@@ -191,7 +191,7 @@ describe('POST /products/{product_id}/withdraw', () => {
     it('waits for an order that is being created with the product', async () => {
       const { productIds } = await loadProducts(service, [tent] as const, 'Waits');
       const trx = await service.db.transaction();
-      await trx.raw('select * from withdrawn_products(cast(? as bigint[]))', [
+      await trx.raw('select * from products_to_order(cast(? as bigint[]))', [
         [Number(productIds[0].slice(2))],
       ]);
       let isWithdrawn = false;

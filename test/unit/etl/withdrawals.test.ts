@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import { FeedFailure, type RunCounters } from '../../../src/etl/run-result';
 import type { StagedFeed } from '../../../src/etl/staging';
 import { checkSkipped, checkWithdrawals } from '../../../src/etl/withdrawals';
@@ -48,15 +47,15 @@ describe('the limit of skipped rows', () => {
 });
 
 describe('the limit of withdrawals', () => {
-  /** A database of a partner with `active` products, which counts how often they are counted. */
+  /** Checks a run of a collection with `active` products, and resolves to how often they were counted. */
   function check(active: number, found: Partial<RunCounters>, maxWithdrawn: number | null = null) {
     let counts = 0;
-    const raw = () => {
+    const count = () => {
       counts++;
-      return Promise.resolve({ rows: [{ active }] });
+      return Promise.resolve(active);
     };
     const feed = { partnerId: 1, collection: 'main', maxWithdrawn, maxWithdrawnPercent: null } as StagedFeed;
-    const checked = checkWithdrawals({ raw } as unknown as Knex.Transaction, feed, counters(found));
+    const checked = checkWithdrawals(feed, counters(found), count);
     return checked.then(() => counts);
   }
 

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createKeyedOrderBatcher, createOrderBatcher } from '../../../../src/orders/orders.service';
 import { loadProducts } from '../../../support/catalog';
-import { startTestService, type TestService } from '../../../support/service';
+import { startTestService, testKey, type TestService } from '../../../support/service';
 
 let service: TestService;
 let products: string[];
@@ -117,6 +117,59 @@ describe('concurrent orders', () => {
     expect(outcomes[2]).toMatchObject({ value: { responseBody: first.responseBody } });
     await expect(send('known', 'another')).rejects.toMatchObject({ code: 'idempotency_key_used' });
     expect((await send('twice')).replayed).toBe(true);
+  });
+
+  it('with keys that two processes get are created once each', async () => {
+    const processes = [
+      createKeyedOrderBatcher(service.db, 'USD'),
+      createKeyedOrderBatcher(service.db, 'USD'),
+    ];
+    const texts = Array.from({ length: 200 }, (_, at) => `raced ${at}`);
+
+    const outcomes = await Promise.all(
+      texts.map(async (text) => {
+        const request = { ...requestOf(text), key: keyOf(text), requestDigest: digestOf(text) };
+        return Promise.allSettled(processes.map((create) => create(request)));
+      }),
+    );
+
+    const references = (await service.db('orders').whereIn('customer_reference', texts)).map(
+      (order: { customer_reference: string }) => order.customer_reference,
+    );
+    expect(references.sort()).toEqual(texts.toSorted());
+    for (const both of outcomes) {
+      const created = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      expect(created.filter(({ replayed }) => !replayed)).toHaveLength(1);
+      expect(new Set(created.map(({ responseBody }) => responseBody.order_id)).size).toBe(1);
+      for (const one of both)
+        if (one.status === 'rejected')
+          expect(one.reason).toMatchObject({ code: 'idempotent_request_in_progress' });
+    }
+  });
+
+  it('have the same body when they are read, with long numbers and any text', async () => {
+    await service.db.raw("select setval(pg_get_serial_sequence('orders', 'order_id'), 123456)");
+    await service.db.raw("select setval(pg_get_serial_sequence('order_items', 'order_item_id'), 1234567)");
+    const text = '\u0001\b\t\n\f\r\u001f "quoted" \\ / \u007f\u00a0\u2028 😀 <é>';
+    const order = {
+      partner_name: 'Acme "é" \\ 😀',
+      customer_reference: text,
+      items: [item(1, 999_999), item(0)],
+    };
+
+    for (const [, headers] of kinds) {
+      const sent = await fetch(`${service.url}/orders`, {
+        method: 'POST',
+        headers: { 'x-api-key': testKey, 'content-type': 'application/json', ...headers() },
+        body: JSON.stringify(order),
+      });
+      const read = await fetch(`${service.url}${sent.headers.get('location')}`, {
+        headers: { 'x-api-key': testKey },
+      });
+
+      expect(sent.status).toBe(201);
+      expect(await sent.text()).toBe(await read.text());
+    }
   });
 
   it('with keys take a number of statements that does not grow with theirs', async () => {

@@ -1,0 +1,59 @@
+import type { Caller } from '../shared/caller';
+import type { Log } from '../shared/log';
+import { makeReply } from './contract';
+import type { Exchange } from './exchange';
+import type { MultipartBody } from './multipart';
+import { bytesTaken } from './slow-client';
+
+/** What the pipeline has read and validated. */
+interface CallValues {
+  path: Record<string, string>;
+  query: Record<string, unknown>;
+  headers: Record<string, string | undefined>;
+  body: object | undefined;
+  sentBody: object | undefined;
+  form: MultipartBody | undefined;
+  checked: unknown;
+}
+
+/**
+ * The `Call` of a handler; the validators guarantee its types. A class, for the same reason as `Exchange`. Handlers take functions
+ * out of it, so that these are no methods.
+ */
+export class HandlerCall {
+  readonly path: CallValues['path'];
+  readonly query: CallValues['query'];
+  readonly headers: CallValues['headers'];
+  readonly body: CallValues['body'];
+  readonly sentBody: CallValues['sentBody'];
+  readonly form: CallValues['form'];
+  readonly checked: CallValues['checked'];
+  readonly caller: Caller | undefined;
+  readonly requestId: string;
+  readonly bytesTaken: () => number;
+  readonly isAborted: () => boolean;
+  readonly reply = makeReply;
+
+  constructor(
+    private readonly exchange: Exchange,
+    values: CallValues,
+    { isDraining }: { isDraining: () => boolean },
+  ) {
+    this.path = values.path;
+    this.query = values.query;
+    this.headers = values.headers;
+    this.body = values.body;
+    this.sentBody = values.sentBody;
+    this.form = values.form;
+    this.checked = values.checked;
+    this.caller = exchange.caller;
+    this.requestId = exchange.requestId;
+    const { socket } = exchange.request;
+    this.bytesTaken = () => bytesTaken(socket);
+    this.isAborted = () => socket.destroyed || isDraining();
+  }
+
+  get log(): Log {
+    return this.exchange.log;
+  }
+}

@@ -1,0 +1,215 @@
+import type { Knex } from 'knex';
+import { queryRows, type Database } from '../db/database';
+import { publishEventsSql } from '../events/outbox';
+import { orderableAvailabilities } from '../feed-format/availability';
+import {
+  claimBindings,
+  claimSql,
+  keepAnswersSql,
+  type ClaimRow,
+  type KeyedRequest,
+} from '../idempotency/idempotency.repository';
+import type { PartnerScope } from '../shared/caller';
+
+/** An order as requested. */
+export interface RequestedOrder {
+  partnerName: string;
+  customerReference: string | null;
+  /** `productId`: undefined for a text that is no id. */
+  items: { productId: number | undefined; quantity: number }[];
+  /** The partner whose products can be ordered. */
+  scope: PartnerScope;
+}
+
+/** The JSON of a created order, or why there is none: the problem of its first item that has one, or of all. */
+export type Creation =
+  | { body: string }
+  | { problem: 'product_not_found' | 'product_not_available'; itemIndex: number }
+  | { problem: 'mixed_currencies' };
+
+/** An identifier as `formatId` writes it. */
+const idSql = (prefix: string, number: string) =>
+  `'${prefix}' || lpad(cast(${number} as text), greatest(5, length(cast(${number} as text))), '0')`;
+
+/**
+ * The common table expressions that make the bodies of orders, as `orderBody` does: from here they are sent, and stored without another
+ * round trip. The lists are materialized: PostgreSQL expects one order, and would make all of them again for each.
+ */
+const createdSql = `
+  listed as materialized (
+    select new_item.order_id, array_to_json(array_agg(row_to_json(member) order by new_item.order_item_id)) as items
+    from new_item cross join lateral (
+      select ${idSql('OI', 'new_item.order_item_id')} as order_item_id, ${idSql('PR', 'new_item.product_id')} as product_id, sku,
+        product_name, quantity, trim_scale(unit_price) as unit_price, trim_scale(line_total) as line_total
+    ) as member
+    group by new_item.order_id
+  ), created as materialized (
+    select given_order, cast(row_to_json(member) as text) as body
+    from new_order
+    join (select order_id, given_order from head) as numbered using (order_id)
+    join listed using (order_id)
+    cross join lateral (
+      select ${idSql('OR', 'new_order.order_id')} as order_id, partner_name, customer_reference, status,
+        trim_scale(total_amount) as total_amount, currency,
+        to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, items
+    ) as member
+  )
+`;
+
+const givenSql = `
+  select * from unnest(cast(? as text[]), cast(? as text[]), cast(? as text[]))
+    with ordinality as given (partner_name, customer_reference, scope, given_order)
+`;
+
+/**
+ * The statement, which is a transaction, that creates orders: it reads their products, decides on each order, and inserts
+ * the good ones with their items, so that no order can exist without items. Draws order numbers first: items refer to them.
+ * @param opening - common table expressions, among them `given`: the orders
+ * @param closing - further ones, which may use `created`, and the query of the result
+ */
+const createSql = (opening: string, closing: string) => `
+  with ${opening}, line as materialized (
+    select * from unnest(cast(? as bigint[]), cast(? as bigint[]), cast(? as integer[]))
+      with ordinality as given_line (given_order, product_id, quantity, position)
+    join given using (given_order)
+  ), priced as materialized (
+    select
+      given_order, position, line.product_id, sku, product_name, quantity, price as unit_price, price * quantity as line_total,
+      coalesce(currency, ?) as currency, run_id, feed_id, record_offset,
+      case
+        when product.product_id is null or scope <> product.partner_name then 'product_not_found'
+        when withdrawn_at is not null or price is null or availability <> all (cast(? as text[])) then 'product_not_available'
+      end as problem
+    from line
+    left join products_to_order(array(select distinct product_id from line)) as product using (product_id)
+  ), decided as materialized (
+    select given_order, sum(line_total) as total_amount, min(currency) as currency,
+      min(position) filter (where problem is not null) as problem_position,
+      coalesce(
+        (array_agg(problem order by position) filter (where problem is not null))[1],
+        case when min(currency) <> max(currency) then 'mixed_currencies' end
+      ) as problem
+    from priced group by given_order
+  ), head as materialized (
+    select *, nextval(pg_get_serial_sequence('orders', 'order_id')) as order_id
+    from (select * from decided join given using (given_order) where problem is null order by given_order) as sorted
+  ), new_order as (
+    insert into orders (order_id, partner_name, customer_reference, currency, total_amount)
+    overriding system value
+    select order_id, partner_name, customer_reference, currency, total_amount from head
+    returning *
+  ), new_item as (
+    insert into order_items (
+      order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
+    )
+    select
+      order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
+    from head join priced using (given_order)
+    order by position
+    returning *
+  ), published as materialized (${publishEventsSql(`
+    select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
+  `)}), ${createdSql}
+  ${closing}
+`;
+
+/** The `where` publishes the events. */
+const createOrdersSql = createSql(
+  `given as materialized (${givenSql})`,
+  `select given_order, problem, problem_position, body
+   from decided left join created using (given_order)
+   where (select deliveries from published) is not null`,
+);
+
+/** The same for the keys that are claimed and without a response. */
+const createKeyedOrdersSql = createSql(
+  `claimed as materialized (${claimSql}), given as materialized (
+     select given.* from (${givenSql}) as given
+     join claimed on request_index = given_order where is_claimed and answered_digest is null
+   )`,
+  `, kept as (${keepAnswersSql('select given_order as request_index, cast(body as json) as body from created')})
+   select request_index as given_order, is_claimed, answered_digest, answered_text, problem, problem_position, body
+   from claimed left join decided on given_order = request_index left join created using (given_order)
+   where (select deliveries from published) is not null`,
+);
+
+interface CreationRow {
+  /** From 1. */
+  given_order: number;
+  problem: 'product_not_found' | 'product_not_available' | 'mixed_currencies' | null;
+  /** Of the item, from 1 over all orders. */
+  problem_position: number;
+  body: string;
+}
+
+/**
+ * Creates orders at current prices, or refuses them, each on its own: items are checked in the given order, existence before
+ * availability, and the first failing one decides. Withdrawals that begin meanwhile wait for the transaction to end.
+ * @param defaultCurrency - the currency of products without one
+ * @returns the outcome of each, in the given order
+ */
+export async function createOrders(
+  db: Database,
+  orders: readonly RequestedOrder[],
+  defaultCurrency: string,
+): Promise<Creation[]> {
+  const bindings = [...givenBindings(orders), ...lineBindings(orders, defaultCurrency)];
+  const rows = await queryRows<CreationRow>(db, createOrdersSql, bindings as Knex.Value[], true);
+  const created = new Array<Creation>(orders.length);
+  for (const row of rows) created[row.given_order - 1] = creationOf(row, orders);
+  return created;
+}
+
+/**
+ * Creates orders as `createOrders` does, once per key: claims the keys, finds stored responses, and stores those of created orders,
+ * all in the same statement.
+ * @param orders - with different keys
+ * @returns the outcome of each, in the given order; a claim where another request has the key, or its response is stored
+ */
+export async function createKeyedOrders(
+  db: Database,
+  orders: readonly (RequestedOrder & KeyedRequest)[],
+  defaultCurrency: string,
+): Promise<(Creation | ClaimRow)[]> {
+  const { claims, kept } = claimBindings(orders);
+  const bindings = [...claims, ...givenBindings(orders), ...lineBindings(orders, defaultCurrency), ...kept];
+  const rows = await queryRows<CreationRow & ClaimRow>(
+    db,
+    createKeyedOrdersSql,
+    bindings as Knex.Value[],
+    true,
+  );
+  const created = new Array<Creation | ClaimRow>(orders.length);
+  for (const row of rows) {
+    const isOpen = row.is_claimed && row.answered_digest === null;
+    created[row.given_order - 1] = isOpen ? creationOf(row, orders) : row;
+  }
+  return created;
+}
+
+function givenBindings(orders: readonly RequestedOrder[]): unknown[] {
+  return [
+    orders.map((order) => order.partnerName),
+    orders.map((order) => order.customerReference),
+    orders.map((order) => order.scope),
+  ];
+}
+
+function lineBindings(orders: readonly RequestedOrder[], defaultCurrency: string): unknown[] {
+  const items = orders.flatMap((order) => order.items);
+  return [
+    orders.flatMap((order, at) => order.items.map(() => at + 1)),
+    items.map(({ productId }) => productId ?? null),
+    items.map(({ quantity }) => quantity),
+    defaultCurrency,
+    orderableAvailabilities,
+  ];
+}
+
+function creationOf(row: CreationRow, orders: readonly RequestedOrder[]): Creation {
+  const { given_order, problem, problem_position, body } = row;
+  if (problem === null) return { body };
+  if (problem === 'mixed_currencies') return { problem };
+  const before = orders.slice(0, given_order - 1).reduce((sum, { items }) => sum + items.length, 0);
+  return { problem, itemIndex: problem_position - 1 - before };
+}

@@ -1,0 +1,62 @@
+import { createTestDatabase, databaseUrl } from '../../support/databases';
+import { spawnService, type Exit } from '../../support/process';
+
+const migrate = (url: string, ...args: string[]): Promise<Exit> =>
+  spawnService({ role: 'migrate', args, env: { DATABASE_URL: url } }).exit;
+
+describe('the option --distribute of migrate', () => {
+  it('refuses a database without Citus, and changes nothing', async () => {
+    const { address, db } = await createTestDatabase();
+
+    const { code, stderr } = await migrate(databaseUrl(address), '--distribute');
+
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      'The database has no extension citus: DATABASE_URL must name a database on a coordinator of Citus (create extension citus).\n',
+    );
+    const { rows } = await db.raw<{ rows: unknown[] }>(
+      "select to_regclass('products_local') as copy, to_regclass('product_blocks') as blocks, relkind from pg_class where oid = 'products'::regclass",
+    );
+    expect(rows).toEqual([{ copy: null, blocks: null, relkind: 'r' }]);
+  });
+
+  it('refuses while sessions use the database, and names them', async () => {
+    const { address, db } = await createTestDatabase();
+    const session = await db.transaction();
+    try {
+      await session.raw('select');
+
+      const { code, stderr } = await migrate(databaseUrl(address), '--distribute', '4');
+
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^These sessions use the database: test \(.+\)\. Stop the service first\.\n$/);
+    } finally {
+      await session.rollback();
+    }
+  });
+
+  it('accepts 0 where the products are local', async () => {
+    const { address } = await createTestDatabase();
+
+    expect(await migrate(databaseUrl(address), '--distribute', '0')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it.each([
+    [
+      ['--distribute', '65'],
+      'Wrong option --distribute 65: it must be a number of shards from 1 to 64, or 0 for a local table.\n',
+    ],
+    [['--distribute', 'four'], 'Wrong option --distribute four: it must be'],
+    [
+      ['--distribute', '4', '--partition', '4'],
+      'Wrong arguments: --partition and --distribute exclude each other.\n',
+    ],
+  ])('exits with 1 and the reason for %j', async (args, reason) => {
+    const { address } = await createTestDatabase();
+
+    const { code, stderr } = await migrate(databaseUrl(address), ...args);
+
+    expect(code).toBe(1);
+    expect(stderr.slice(0, reason.length)).toBe(reason);
+  });
+});
