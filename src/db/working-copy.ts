@@ -40,6 +40,7 @@ export async function takeWorkingCopy(
     drop table if exists pg_temp.products, pg_temp.changed_products_of_copy;
     create temporary table products (
       like ${layout.localTable} including defaults including constraints including identity including storage,
+      stored_version xid,
       primary key (partner_id, product_id)
     ) on commit drop;
     create unique index on pg_temp.products (partner_id, sku);
@@ -52,7 +53,7 @@ export async function takeWorkingCopy(
 /** Creates the triggers, after the copy: what is copied has not changed. */
 const watchSql = ({ triggers }: ProductLayout) => `
   create temporary table changed_products_of_copy (
-    partner_id bigint, product_id bigint, run_id bigint, withdrawn_at timestamptz, is_stored boolean not null,
+    partner_id bigint, product_id bigint, is_stored boolean not null,
     primary key (partner_id, product_id)
   ) on commit drop;
   ${triggers.map((trigger) => `${trigger};`).join('\n')}
@@ -73,7 +74,7 @@ export const copyWhere =
   (partnerId: number, condition: string): Fill =>
   async (trx, { table }) => {
     await trx.raw(
-      `insert into pg_temp.products select * from ${table} as products
+      `insert into pg_temp.products select products.*, products.xmin from ${table} as products
        where products.partner_id = ${partnerId} and ${condition} on conflict do nothing`,
     );
   };
@@ -83,7 +84,7 @@ export const copyFirst =
   (partnerId: number, limit: number): Fill =>
   async (trx, { table }) => {
     await trx.raw(
-      `insert into pg_temp.products select * from ${table} where partner_id = ${partnerId} order by product_id limit ${limit}`,
+      `insert into pg_temp.products select products.*, products.xmin from ${table} as products where partner_id = ${partnerId} order by product_id limit ${limit}`,
     );
   };
 
@@ -100,7 +101,7 @@ export const copyByKey =
     const [{ count }] = rows;
     if (count === 0) return;
     const copySql = (keys: string) => `
-      insert into pg_temp.products select * from ${table} where partner_id = ${partnerId} and ${key} ${keys}
+      insert into pg_temp.products select products.*, products.xmin from ${table} as products where partner_id = ${partnerId} and ${key} ${keys}
       on conflict do nothing`;
     if (count > lookUpsMax) await withoutNestedLoops(trx, () => trx.raw(copySql(`in (${keysSql})`)));
     else
@@ -116,7 +117,7 @@ export const copyUnnamed =
     await withoutNestedLoops(trx, () =>
       trx.raw(
         `insert into pg_temp.products
-         select products.* from ${table} as products left join (${skusSql}) as named on named.sku = products.sku
+         select products.*, products.xmin from ${table} as products left join (${skusSql}) as named on named.sku = products.sku
          where products.partner_id = ${partnerId} and ${condition} and named.sku is null
          on conflict do nothing`,
       ),
@@ -227,20 +228,19 @@ const checked = (statement: string, ids: string) => `
 const deleteSql = ({ table }: ProductLayout, partnerId: number) =>
   `delete from ${table} where partner_id = ${partnerId} and product_id = any ($1)`;
 
-/** Updates products that are as they were copied: every writer changes the number of the change, or the withdrawal. */
+/** Updates products that are as they were copied, in the same version of their rows. */
 function updateSql({ table, columns }: ProductLayout, partnerId: number, updated: number): string {
   const assigned = columns.filter((column) => !['partner_id', 'product_id'].includes(column));
   return `
     with changed as materialized (
-      select products.*, copied.run_id as copied_run_id, copied.withdrawn_at as copied_withdrawn_at
+      select products.*
       from pg_temp.products join pg_temp.changed_products_of_copy as copied using (partner_id, product_id)
       where partner_id = ${partnerId} and is_stored and product_id < ${provisionalFrom}
     )
     update ${table} as stored set ${assigned.map((column) => `${column} = changed.${column}`).join(', ')}
     from changed
     where stored.partner_id = ${partnerId} and stored.product_id = changed.product_id
-      and stored.run_id is not distinct from changed.copied_run_id
-      and stored.withdrawn_at is not distinct from changed.copied_withdrawn_at
+      and stored.xmin = changed.stored_version
       ${updated <= namedUpdatesMax ? 'and stored.product_id = any ($1)' : 'and $1 is not null'}`;
 }
 

@@ -20,8 +20,9 @@ async function stored(partner: string) {
   return rows;
 }
 
-async function lastProductId(): Promise<number> {
-  const { rows } = await service.db.raw<{ rows: { last: number }[] }>(
+/** The last number that was drawn from the sequence, which blocks of numbers replace: then null. */
+async function lastProductId(): Promise<number | null> {
+  const { rows } = await service.db.raw<{ rows: { last: number | null }[] }>(
     "select last_value as last from pg_sequences where sequencename = 'products_product_id_seq'",
   );
   return rows[0]!.last;
@@ -50,7 +51,7 @@ describe('loading a feed', () => {
     expect(products.map((product) => product.sku)).toEqual(['c', 'a', 'b']);
     const first = Number(products[0]!.product_id);
     expect(products.map((product) => product.product_id)).toEqual([first, first + 1, first + 2]);
-    expect(first).toBeGreaterThan(before);
+    expect(first).toBeGreaterThan(before ?? 0);
   });
 
   it('preserves every character of a value', async () => {

@@ -22,7 +22,9 @@ export function changeProductsInCopies(db: Database): void {
     return db.transaction(async (trx) => {
       await takeWorkingCopy(trx, [
         async (_, { table }) => {
-          await trx.raw(`insert into pg_temp.products select * from ${table}`);
+          await trx.raw(
+            `insert into pg_temp.products select products.*, products.xmin from ${table} as products`,
+          );
         },
       ]);
       const result = await query(await connectionOf(trx), statement);

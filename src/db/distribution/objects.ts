@@ -108,11 +108,11 @@ export const createObjectsSql = `
     return drawn;
   end $$;
 
-  -- Keeps which products of a working copy were updated or deleted, as they were copied; and those that came from another partner.
+  -- Keeps which products of a working copy were updated or deleted; and those that came from another partner.
   create function note_working_change() returns trigger language plpgsql as $$
   begin
-    insert into pg_temp.changed_products_of_copy (partner_id, product_id, run_id, withdrawn_at, is_stored)
-    select partner_id, product_id, run_id, withdrawn_at, true from changed_from
+    insert into pg_temp.changed_products_of_copy (partner_id, product_id, is_stored)
+    select partner_id, product_id, true from changed_from
     on conflict do nothing;
     if tg_op = 'UPDATE' then
       insert into pg_temp.changed_products_of_copy (partner_id, product_id, is_stored)
