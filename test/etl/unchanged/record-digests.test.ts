@@ -7,6 +7,7 @@ import { runFeed } from '../../../src/runs/run-feed';
 import { findRunTarget, requestRun } from '../../../src/runs/queue.repository';
 import { createLog } from '../../../src/shared/log';
 import type { UploadedFeed } from '../../support/api-client';
+import { withProducts } from '../../support/history-invariants';
 import { eventually } from '../../support/harness';
 import { anyBytes, anyFeed, casesFor, fuzzTimeout } from '../../support/arbitrary';
 import { startTestService, type TestService } from '../../support/service';
@@ -40,7 +41,8 @@ async function forget(partnerName: string): Promise<void> {
 /** The partner's products without ids; `feed_id` as its rank among the partner's feeds. */
 async function productsOf(partnerName: string) {
   const { rows } = await service.db.raw(
-    `select sku, product_name, description, brand, category, price, currency, availability,
+    `${withProducts}
+     select sku, product_name, description, brand, category, price, currency, availability,
        (select count(*) from feeds as earlier
         where earlier.partner_id = products.partner_id and earlier.feed_id < products.feed_id) as feed
      from products join partners using (partner_id) where partner_name = ? order by sku`,
