@@ -66,9 +66,8 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   if (isAccepted) {
     log.info({ ...line, ms }, 'webhook delivered');
     observe?.('delivered', 1);
-    await endDelivery(db, delivery, { outcome: 'delivered', lastResult: result });
     if (delivery.failures_in_a_row > 0) await recordSuccess(db, endpointId);
-    return;
+    return endDelivery(db, delivery, { outcome: 'delivered', lastResult: result });
   }
   // Shutting down: not a failure of the endpoint.
   if (signal?.aborted) return releaseDelivery(db, delivery);

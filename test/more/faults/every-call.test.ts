@@ -62,8 +62,11 @@ const works: [string, Work][] = [
       send: (jobId) => api.post(`/jobs/${jobId}/run`),
       check({ status, body }) {
         expect({ status, job: body.status }).toEqual({ status: 200, job: 'completed' });
-        const { processed, skipped, inserted, unchanged } = body.summary as Record<string, number>;
-        expect({ processed, skipped, loaded: inserted! + unchanged! }).toEqual({
+        const { processed, skipped, withdrawn, restored, inserted, unchanged } = body.summary as Record<
+          string,
+          number
+        >;
+        expect({ processed, skipped, withdrawn, restored, loaded: inserted! + unchanged! }).toEqual({
           processed: 3,
           skipped: 1,
           withdrawn: 0,
