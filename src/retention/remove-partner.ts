@@ -221,7 +221,7 @@ async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Pro
   const { isDistributed } = await productLayout(trx);
   for (const table of [
     ...otherTables,
-    ...(isDistributed ? ['product_blocks', 'product_insertions'] : []),
+    ...(isDistributed ? ['product_blocks', 'product_insertions', 'product_partners'] : []),
     'partners',
   ])
     await trx(table).where('partner_id', partnerId).delete();

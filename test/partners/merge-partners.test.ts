@@ -242,7 +242,10 @@ describe('merging partners', () => {
   it('covers every table with partners', async () => {
     const { rows } = await service.db.raw<{ rows: { place: string }[] }>(
       `select table_name || '.' || column_name as place from information_schema.columns
-       where table_schema = 'public' and column_name ~ 'partner_(id|name)$' order by place`,
+       where table_schema = 'public' and column_name ~ 'partner_(id|name)$'
+         -- Only where products are distributed: see src/db/distribution/objects.ts.
+         and table_name not in ('products_local', 'product_blocks', 'product_insertions', 'product_partners')
+       order by place`,
     );
 
     // A new table or column of these must be merged too.

@@ -77,10 +77,18 @@ describe('removing a partner', () => {
       event_types: null,
       secret,
     });
+    const idsOf = async (name: string) => {
+      const { body } = await service.api.get(
+        `/products?partner_name=${encodeURIComponent(name)}&sort_by=product_id&order=asc`,
+      );
+      return (body.items as { product_id: string }[]).map(({ product_id }) => product_id);
+    };
+    const [left] = await idsOf(leaving);
+    const [first, second] = await idsOf(staying);
     for (const [name, id] of [
-      [leaving, 'PR00003'],
-      [staying, 'PR00001'],
-      [staying, 'PR00004'],
+      [leaving, left!],
+      [staying, first!],
+      [staying, second!],
     ] as const) {
       expect((await order(name, id)).status).toBe(201);
     }
@@ -117,7 +125,7 @@ describe('removing a partner', () => {
     );
     expect((await service.api.get('/products?q=stove')).body.count).toBe(0);
     expect((await service.api.get('/products?q=tent')).body.count).toBe(1);
-    expect((await order(staying, 'PR00003')).status).toBe(404);
+    expect((await order(staying, left!)).status).toBe(404);
     expect((await bound.get('/products')).status).toBe(401);
     const { db, objectStore, api } = service;
     expect(await findBroken({ db, objectStore, apis: [api] })).toEqual([]);
