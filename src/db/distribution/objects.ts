@@ -1,5 +1,10 @@
 import { orderedColumns, productsToOrderSql } from '../../../migrations/20261124090000_order_by_statement';
-import { blockNumbers } from '../product-blocks';
+
+/**
+ * Product numbers of a block, which belongs to one partner. Products from before the distribution have a row of `product_blocks` for each run
+ * of numbers of one partner.
+ */
+const blockNumbers = 1_024;
 
 /** Local objects that a distributed `products` needs besides; `products_local` is there, with all products. */
 export const createObjectsSql = `
