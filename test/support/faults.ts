@@ -87,27 +87,27 @@ export class SeveralProcesses {
     );
   }
 
-  /** The index of the worker that has a run in progress. */
+  /**
+   * The index of the only worker that has a run in progress. Another one may look busy as well, while it tries to claim the
+   * same run.
+   */
   workerAtWork(): Promise<number> {
-    return eventually(
-      'a worker has a run in progress',
-      async () => {
-        const at = await this.findWorkerAtWork();
-        return at !== -1 && at;
-      },
-      60,
-    );
+    return eventually('one worker has a run in progress', async () => {
+      const working = await this.findWorking();
+      return working.length === 1 && working[0]!;
+    });
   }
 
-  private async findWorkerAtWork(): Promise<number> {
-    const running = await Promise.all(
+  /** The indexes of workers that have a run in progress, or try to claim one. */
+  private async findWorking(): Promise<number[]> {
+    const isWorking = await Promise.all(
       this.workers.map(async ({ operatorUrl, isRunning }) => {
         if (!isRunning) return false;
         const metrics = await (await fetch(`${operatorUrl}/metrics`)).text();
         return /^catalog_etl_tasks\{state="working"\} [1-9]/m.test(metrics);
       }),
     );
-    return running.indexOf(true);
+    return isWorking.flatMap((works, at) => (works ? [at] : []));
   }
 
   /** Stops all of them. @returns what each has ended with */
