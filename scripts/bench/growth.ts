@@ -4,6 +4,7 @@ import type { Client } from 'pg';
 import { connectTo, median, startServiceProcess } from '../service-process';
 import { writeFeeds } from './etl-feeds';
 import { ask, timed } from './measure';
+import { untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 
 const headers = { 'x-api-key': 'key-of-the-benchmark' };
@@ -20,9 +21,9 @@ const pages: Record<string, string> = {
  * Measures costs of a growing catalog: each partner sends the same feed; at some sizes the first one sends it again,
  * unchanged and with a tenth of its prices changed. Absolute values of one run: the input of `simulate-growth`.
  */
-export async function measureGrowth({ quick, folder, log }: BenchContext): Promise<Measurement[]> {
-  const rows = quick ? 50_000 : 1_000_000;
+export async function measureGrowth({ quick, products, folder, log }: BenchContext): Promise<Measurement[]> {
   const partners = quick ? 3 : 10;
+  const rows = products ? Math.round(products / partners) : quick ? 50_000 : 1_000_000;
   const looks = new Set(quick ? [1, 3] : [1, 5, 10]);
   const feeds = await writeFeeds(folder, rows);
   const dataDir = join(folder, 'data');
@@ -38,10 +39,12 @@ export async function measureGrowth({ quick, folder, log }: BenchContext): Promi
     for (let partner = 1; partner <= partners; partner++) {
       const at = `${(partner * rows).toLocaleString('en')} products`;
       const jobId = await upload(service.url, `Growth ${partner}`, feeds.base);
+      await untilIndexed(database);
       await database.query('checkpoint');
       const load = await logged(database, () => run(service.url, jobId));
       note(`first load of the last ${rows.toLocaleString('en')} of ${at}`, 's', load.seconds);
       if (!looks.has(partner)) continue;
+      await untilIndexed(database);
       await database.query('vacuum analyze');
       note(`WAL of that load, a row`, 'bytes', load.bytes / rows);
       for (const [name, bytes] of Object.entries(await sizes(database))) {
@@ -71,11 +74,19 @@ async function measureReruns(
     await upload(url, 'Growth 1', feeds.changed),
     await upload(url, 'Growth 1', feeds.base),
   ];
+  await untilIndexed(database);
   await database.query('checkpoint');
+  const historyBefore = await historyBytes(database);
   const update = await logged(database, () => run(url, changed));
   note('run with 10% changed', 's', update.seconds);
   note('WAL of that run, a changed row', 'bytes', update.bytes / (feeds.rows / 10));
+  note(
+    'history of that run, a changed row',
+    'bytes',
+    ((await historyBytes(database)) - historyBefore) / (feeds.rows / 10),
+  );
   await run(url, base);
+  await untilIndexed(database);
   await database.query('vacuum analyze');
   await database.query('checkpoint');
   note('unchanged run', 's', (await logged(database, () => run(url, base))).seconds);
@@ -102,9 +113,17 @@ async function sizes(database: Client): Promise<Record<string, number>> {
   const { rows } = await database.query<Record<string, number>>(`
     select cast(pg_table_size('products') as double precision) as table,
       cast(pg_indexes_size('products') as double precision) as indexes,
-      cast(pg_total_relation_size('digest_blocks') as double precision) as digests
+      cast(pg_total_relation_size('digest_blocks') as double precision) as digests,
+      cast(pg_total_relation_size('product_words') as double precision) as words
   `);
   return rows[0]!;
+}
+
+async function historyBytes(database: Client): Promise<number> {
+  const { rows } = await database.query<{ bytes: number }>(
+    "select cast(pg_total_relation_size('product_versions') as double precision) as bytes",
+  );
+  return rows[0]!.bytes;
 }
 
 async function latency(url: string): Promise<number> {

@@ -40,7 +40,7 @@ export interface BenchContext {
   /** Small sizes: a smoke test with rough figures. */
   quick: boolean;
   rounds: number;
-  /** Products of the parts `console`, `indexes` and `sources`, rows of the part `peers`; absent: their usual size. */
+  /** Products of the parts `console`, `growth`, `indexes` and `sources`, rows of the part `peers`; absent: their usual size. */
   products?: number;
   /** A temporary folder. */
   folder: string;
