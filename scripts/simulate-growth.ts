@@ -20,6 +20,8 @@ export const use = {
   etlHours: 6,
   /** Retention of raw files. */
   rawFileDays: 30,
+  /** Retention of the history. */
+  historyDays: 400,
   /** Requested catalog pages per product and day; peak rate as a multiple of the mean. */
   pagesPerProductAndDay: 5,
   peak: 3,
@@ -36,6 +38,7 @@ export interface Demand {
   products: number;
   databaseGigabytes: number;
   indexGigabytes: number;
+  historyGigabytes: number;
   rawFileGigabytes: number;
   logGigabytesPerDay: number;
   /** First load of everything, by one machine. */
@@ -57,7 +60,7 @@ export interface Demand {
  */
 export function demandOf(products: number, costs: Costs): Demand {
   const gigabytes = (bytesPerProduct: number) => (products * bytesPerProduct) / 1e9;
-  const { tableBytesPerProduct, indexBytesPerProduct, digestBytesPerProduct } = costs;
+  const { tableBytesPerProduct, indexBytesPerProduct, digestBytesPerProduct, wordBytesPerProduct } = costs;
   const rowsPerDay = products * use.feedsPerDay;
   const changedPerDay = rowsPerDay * use.changedShare;
   const etlSeconds =
@@ -68,8 +71,11 @@ export function demandOf(products: number, costs: Costs): Demand {
   const ordersPerSecond = (products * use.ordersPerProductAndDay * use.peak) / secondsPerDay;
   return {
     products,
-    databaseGigabytes: gigabytes(tableBytesPerProduct + indexBytesPerProduct + digestBytesPerProduct),
+    databaseGigabytes: gigabytes(
+      tableBytesPerProduct + indexBytesPerProduct + digestBytesPerProduct + wordBytesPerProduct,
+    ),
     indexGigabytes: gigabytes(indexBytesPerProduct),
+    historyGigabytes: (changedPerDay * use.historyDays * costs.historyBytesPerChangedRow) / 1e9,
     rawFileGigabytes: gigabytes(costs.feedBytesPerRow) * use.feedsPerDay * use.rawFileDays,
     logGigabytesPerDay: (changedPerDay * costs.logBytesPerChangedRow) / 1e9,
     firstLoadHours: products / costs.firstLoadRowsPerSecond / 3600,
@@ -104,9 +110,10 @@ export function tableOf(costs: Costs): string {
   return markdown([
     line('products', ({ products }) => products.toLocaleString('en')),
     line('products per partner', ({ products }) => shown(products / use.partners)),
-    number('database, GB', 'databaseGigabytes'),
-    number('indexes, GB', 'indexGigabytes'),
+    number('products and words, GB', 'databaseGigabytes'),
+    number('of it indexes of products, GB', 'indexGigabytes'),
     number('indexes relative to the memory of one machine', 'memoryShare'),
+    number(`history of ${use.historyDays} days, GB`, 'historyGigabytes'),
     number(`raw files of ${use.rawFileDays} days, GB`, 'rawFileGigabytes'),
     number('write-ahead log, GB per day', 'logGigabytesPerDay'),
     number('first load of everything on one machine, hours', 'firstLoadHours'),

@@ -31,8 +31,14 @@ describe('requirements of larger catalogs', () => {
   it.each(sizes)('of %d products scale with rows, bytes and requests', (products) => {
     const demand = demandOf(products, costs);
 
-    const bytes = costs.tableBytesPerProduct + costs.indexBytesPerProduct + costs.digestBytesPerProduct;
+    const bytes =
+      costs.tableBytesPerProduct +
+      costs.indexBytesPerProduct +
+      costs.digestBytesPerProduct +
+      costs.wordBytesPerProduct;
     expect(demand.databaseGigabytes).toBeCloseTo((products * bytes) / 1e9, 6);
+    const historyBytes = use.changedShare * use.historyDays * costs.historyBytesPerChangedRow;
+    expect(demand.historyGigabytes).toBeCloseTo((products * historyBytes) / 1e9, 6);
     const seconds =
       use.partners * costs.secondsPerRun +
       products / costs.readRowsPerSecond +
