@@ -66,9 +66,12 @@ test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer
 test-partitioned: node_modules/.installed-all dist/.built ## run routes, ETL and concurrency with products in four partitions (FILES=…)
 	TEST_PARTITIONS=4 $(BIN)/jest --selectProjects api system --testPathPatterns 'test/($(or $(FILES),routes|etl|runs|faults))/'
 
-test-citus: node_modules/.installed-all ## run routes, ETL and runs on the coordinator of Citus that CITUS_URL names (DISTRIBUTED=1: products in shards, FILES=…)
+# Other folders have no statement on products, or concern the schema and processes.
+citus_tests := citus routes etl runs products partners retention provenance analytics feeds sources webhooks idempotency keys
+
+test-citus: node_modules/.installed-all ## run most API tests on the coordinator of Citus that CITUS_URL names (DISTRIBUTED=1: products in shards, FILES=…)
 	@test -n "$$CITUS_URL" || { echo 'Set CITUS_URL to a coordinator of Citus, for example postgresql://postgres@127.0.0.1:5432/postgres.' >&2; exit 1; }
-	$(if $(DISTRIBUTED),TEST_SHARDS=4) $(BIN)/jest --selectProjects api --testPathPatterns 'test/($(or $(FILES),routes|etl|runs))/'
+	$(if $(DISTRIBUTED),TEST_SHARDS=4) $(BIN)/jest --selectProjects api --testPathPatterns $(patsubst %,test/%/,$(or $(FILES),$(citus_tests)))
 
 # Tests start processes by the path of their own Node.js: all of them have its version.
 test-nodes: node_modules/.installed-all dist/.built $(patsubst %,dist/node-%/.installed,$(or $(NODES),$(node_versions))) ## run tests on each supported version of Node.js (NODES='20 24', FILES='unit routes')

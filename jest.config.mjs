@@ -74,7 +74,11 @@ export default {
       ...withServers,
       displayName: 'api',
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: below(Object.values(folders).flat()),
+      // Those of Citus need products in shards: `make test-citus DISTRIBUTED=1`.
+      testPathIgnorePatterns: below([
+        ...Object.values(folders).flat(),
+        ...(process.env.TEST_SHARDS ? [] : ['citus']),
+      ]),
     },
     {
       ...withServers,

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { localProducts } from './layout';
 
 /** Tables of the service, with the columns that are stored; those of partitions belong to the table. */
 const tablesSql = `
@@ -35,9 +36,11 @@ export type CopiedTables = Record<string, number>;
  * Triggers do not fire, as what they would add is copied too; but for those that let the sums of sales be computed anew: they
  * are those of another server.
  * @param target - a session of a superuser on a database with the same schema, and without data
- * @throws Error when the schemas differ, or the target has data
+ * @throws Error when products are distributed, the schemas differ, or the target has data
  */
 export async function copyDatabase(source: Client, target: Client): Promise<CopiedTables> {
+  await requireLocal(source, 'FROM');
+  await requireLocal(target, 'the service');
   await source.query('begin isolation level repeatable read read only');
   await target.query('begin');
   try {
@@ -68,6 +71,18 @@ async function sameTables(source: Client, target: Client): Promise<Table[]> {
   if (JSON.stringify(ours) === JSON.stringify(theirs)) return ours;
   throw new Error(
     'The schemas of the two databases differ: migrate FROM with this version first (DATABASE_URL=… npm run migrate).',
+  );
+}
+
+/** Requires that the products are in one table: to this command, shards are other tables. */
+async function requireLocal(client: Client, name: string): Promise<void> {
+  const { rows } = await client.query<{ is_local: boolean }>(
+    `select to_regclass('${localProducts}') is null as is_local`,
+  );
+  if (rows[0]!.is_local) return;
+  throw new Error(
+    `The products of the database of ${name} are distributed: make them local first (npm run migrate -- --distribute 0), ` +
+      'or copy with the tools of Citus.',
   );
 }
 

@@ -4,6 +4,7 @@ import document from '../../generated/openapi.json';
 import { migrations, type MarkedMigration, type Version } from '../../migrations';
 import { ConfigError } from '../shared/settings';
 import type { Database } from './database';
+import { localProducts } from './layout';
 
 /** The oldest supported version of PostgreSQL, as in `server_version_num`. */
 const oldestVersion = { number: 150_000, name: '15' };
@@ -62,7 +63,7 @@ export function migratorConfigs({ migrations: known }: KnownSchema): Knex.Migrat
  * Migrates the schema to this version. Safe to call concurrently from several processes: one migrates, the others wait.
  * @param signal - aborts the wait for another process, not a migration in progress
  * @returns the migrations of newer versions in the database
- * @throws ConfigError after an incompatible contract step of a newer version; Error when PostgreSQL is too old, the encoding is
+ * @throws ConfigError after an incompatible contract step of a newer version, or with distributed products; Error when PostgreSQL is too old, the encoding is
  *   not UTF-8, or a migration fails (which is then rolled back); the signal's reason
  */
 export async function migrateToLatest(
@@ -85,7 +86,8 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
     await checkServer(lock);
     if (!(await takeLock(lock))) return undefined;
     signal?.throwIfAborted();
-    const { newer } = await readSchema(lock, known);
+    const { missing, newer } = await readSchema(lock, known);
+    if (missing.length > 0 && (await hasTable(lock, localProducts))) throw distributedError(missing);
     // A statement with parameters keeps its snapshot until the next one: `create index concurrently` would wait for it.
     await lock.raw('set local idle_in_transaction_session_timeout = 0');
     const afterEach = (trx: Knex, names: unknown[]) =>
@@ -98,6 +100,13 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
     return newer;
   });
 }
+
+/** Steps of the schema are written for local tables. */
+const distributedError = (missing: string[]) =>
+  new ConfigError(
+    `The products are distributed, and migrations are for local ones (missing: ${missing.join(', ')}). With the version that has run ` +
+      'until now, call npm run migrate -- --distribute 0; then migrate with this one, and distribute the products again.',
+  );
 
 /** Records the oldest compatible version after a contract step. */
 async function recordContract(trx: Knex, migration: MarkedMigration): Promise<void> {

@@ -269,6 +269,26 @@ const contracted: KnownSchema = {
   },
 };
 
+describe('distributed products', () => {
+  it('refuse a migration, and say how to make it', async () => {
+    const db = await openEmpty();
+    await migrateToLatest(db);
+    // Where products are distributed, the local table has this name.
+    await db.raw('create table products_local (like products)');
+
+    expect(await migrateToLatest(db)).toEqual([]);
+    await expect(migrateToLatest(db, undefined, expanded)).rejects.toThrow(
+      `The products are distributed, and migrations are for local ones (missing: ${addNote}). With the version that has run until now, ` +
+        'call npm run migrate -- --distribute 0; then migrate with this one, and distribute the products again.',
+    );
+
+    expect(await missingMigrations(db, expanded)).toEqual([addNote]);
+    await db.raw('drop table products_local');
+    await migrateToLatest(db, undefined, expanded);
+    expect(await missingMigrations(db, expanded)).toEqual([]);
+  });
+});
+
 describe('a schema that a newer version has migrated', () => {
   const tooNew = (version: string) =>
     'The database has the schema of a newer version: start version 99.1.0 of the service or later; ' +

@@ -3,6 +3,7 @@ import { recordChangedProducts } from '../../src/partners/changed-products';
 import { indexBacklog } from '../../src/products/search-index';
 import type { UploadedFeed } from '../support/api-client';
 import { casesFor, fuzzTimeout } from '../support/arbitrary';
+import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 import { interleave, ManualSession, SteppedRun, type ManualStep } from '../support/stepped-run';
 
@@ -107,7 +108,10 @@ const at = (phase: Phase) => (statement: string) => phases[phase].test(statement
 /** After the previous step. */
 const atOnce = () => true;
 
-describe('a manual change that overlaps a run', () => {
+/** Why tests are left out where products are distributed. */
+const unnoticed = 'triggers do not notice changes by hand';
+
+onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () => {
   const after = { A: 2, B: 1, C: 1, D: 1, E: 1 };
 
   const none = () => 'select';
@@ -252,7 +256,7 @@ describe('a manual change that overlaps a run', () => {
   );
 });
 
-describe('a run beside an open manual transaction', () => {
+onLocalProducts(describe, unnoticed)('a run beside an open manual transaction', () => {
   it('of another partner completes and uses its digests before and after', async () => {
     const [partner, other] = [await loadPartner(), await loadPartner()];
     // The log then has a row of the other partner.
@@ -312,21 +316,26 @@ describe('a run beside an open manual transaction', () => {
 });
 
 describe('other ways to change products', () => {
-  it('a truncation during a run is detected by the next run of every partner', async () => {
-    // It concerns every partner of the service.
-    service = await startTestService();
-    const [partner, other] = [await loadPartner(), await loadPartner()];
-    for (const phase of phaseNames) {
-      const overlap = await runBeside(partner.feed, [{ sql: 'truncate products cascade', isDue: at(phase) }]);
+  onLocalProducts(it, unnoticed)(
+    'a truncation during a run is detected by the next run of every partner',
+    async () => {
+      // It concerns every partner of the service.
+      service = await startTestService();
+      const [partner, other] = [await loadPartner(), await loadPartner()];
+      for (const phase of phaseNames) {
+        const overlap = await runBeside(partner.feed, [
+          { sql: 'truncate products cascade', isDue: at(phase) },
+        ]);
 
-      expect({ phase, ...overlap }).toEqual({ phase, ...undisturbed });
-      await run(partner.feed);
-      await run(other.feed);
-      expect([phase, await pricesOf(partner), await pricesOf(other)]).toEqual([phase, allAt1, allAt1]);
-    }
-  });
+        expect({ phase, ...overlap }).toEqual({ phase, ...undisturbed });
+        await run(partner.feed);
+        await run(other.feed);
+        expect([phase, await pricesOf(partner), await pricesOf(other)]).toEqual([phase, allAt1, allAt1]);
+      }
+    },
+  );
 
-  it('a run of release 1.2.0 counts as a manual change', async () => {
+  onLocalProducts(it, unnoticed)('a run of release 1.2.0 counts as a manual change', async () => {
     const partner = await loadPartner();
     await service.db.raw(`begin; set local partner_catalog.run = 'on'; ${changePrice(partner, 'A')}; commit`);
 
@@ -344,7 +353,9 @@ describe('other ways to change products', () => {
     const counted = async () =>
       (await service.api.get(`/partners/${encodeURIComponent(partner.partnerName)}`)).body.products as number;
     expect(await found('renamed')).toBe(0);
-    await service.db.raw(
+    // By a session of its own: also where products are distributed, no trigger records the changes.
+    const session = await openSession();
+    await session.execute(
       `begin; set local session_replication_role = replica; ${changePrice(partner, 'A')};
        update products set product_name = 'Renamed' where sku = 'B' and partner_id = ${partner.partnerId};
        delete from products where sku = 'C' and partner_id = ${partner.partnerId}; commit`,
@@ -377,20 +388,23 @@ describe('the log of manual changes', () => {
     expect(await logged(partner)).toEqual([]);
   });
 
-  it('does not abort a manual transaction whose snapshot is older than a run', async () => {
-    const partner = await loadPartner();
-    await service.db.raw(changePrice(partner, 'A'));
-    const session = await openSession();
-    await session.execute('begin isolation level repeatable read; select from products');
-    await run(partner.feed);
+  onLocalProducts(it, unnoticed)(
+    'does not abort a manual transaction whose snapshot is older than a run',
+    async () => {
+      const partner = await loadPartner();
+      await service.db.raw(changePrice(partner, 'A'));
+      const session = await openSession();
+      await session.execute('begin isolation level repeatable read; select from products');
+      await run(partner.feed);
 
-    await session.execute(`${changePrice(partner, 'C')}; commit`);
+      await session.execute(`${changePrice(partner, 'C')}; commit`);
 
-    expect(session.errors).toEqual([]);
-    expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
-  });
+      expect(session.errors).toEqual([]);
+      expect(await run(partner.feed)).toMatchObject({ updated: 1, unchanged: 3 });
+    },
+  );
 
-  it('requires no privileges of the user who changes products', async () => {
+  onLocalProducts(it, unnoticed)('requires no privileges of the user who changes products', async () => {
     const partner = await loadPartner();
     const role = `clerk_${partner.partnerId}_${process.pid}`;
     await service.db.raw(`create role ${role}; grant select, update on products to ${role}`);
@@ -404,7 +418,7 @@ describe('the log of manual changes', () => {
   });
 });
 
-describe('a first load straight into products', () => {
+onLocalProducts(describe, unnoticed)('a first load straight into products', () => {
   it('is staged instead when a manual transaction has inserted one of the products', async () => {
     const partnerName = `Partner ${++partners}`;
     const feed = await service.api.uploadFeed(csvOf({ A: 1, B: 1 }), partnerName);

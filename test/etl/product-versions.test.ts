@@ -1,5 +1,7 @@
 import type { UploadedFeed } from '../support/api-client';
+import { withoutHistory } from '../support/history';
 import { findBrokenHistory } from '../support/history-invariants';
+import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 import { ManualSession, SteppedRun } from '../support/stepped-run';
 
@@ -185,9 +187,7 @@ describe('the withdrawal of one product', () => {
   it('has a number of its own where the partner has no change yet', async () => {
     for (const partner of ['First', 'Second']) await service.api.loadFeed(csvOf(tent), partner);
     await service.db('catalog_versions').whereNotNull('partner_id').delete();
-    await service.db.raw(
-      "begin; set local partner_catalog.change = 'none'; update products set run_id = null; commit",
-    );
+    await withoutHistory(service, (trx) => trx('products').update({ run_id: null }));
 
     for (const productId of ['PR00001', 'PR00002']) {
       expect((await service.api.post(`/products/${productId}/withdraw`)).status).toBe(200);
@@ -265,22 +265,25 @@ describe('a manual change', () => {
     expect((await product('TENT-2')).run_id).toBe(second!.run_id);
   });
 
-  it('stays for a later change while another manual transaction has locked the product', async () => {
-    await load(tent, lamp);
-    await change('price = 1');
-    const session = await ManualSession.open(service);
-    try {
-      await session.execute("begin; update products set price = 2 where sku = 'TENT-2'");
-      await loadUnrelated();
-      expect(await versions()).toMatchObject([{ price: '100.0000', until_run_id: pending }]);
-    } finally {
-      await session.close();
-    }
-    await load(tent.replace('100', '120'), lamp);
+  onLocalProducts(it, 'manual transactions lock no products of a working copy')(
+    'stays for a later change while another manual transaction has locked the product',
+    async () => {
+      await load(tent, lamp);
+      await change('price = 1');
+      const session = await ManualSession.open(service);
+      try {
+        await session.execute("begin; update products set price = 2 where sku = 'TENT-2'");
+        await loadUnrelated();
+        expect(await versions()).toMatchObject([{ price: '100.0000', until_run_id: pending }]);
+      } finally {
+        await session.close();
+      }
+      await load(tent.replace('100', '120'), lamp);
 
-    const last = (await changes()).at(-1)!;
-    expect(await versions()).toMatchObject([{ price: '100.0000', until_run_id: last.run_id }]);
-  });
+      const last = (await changes()).at(-1)!;
+      expect(await versions()).toMatchObject([{ price: '100.0000', until_run_id: last.run_id }]);
+    },
+  );
 
   it('that was made before the withdrawal of the product is part of it', async () => {
     const { productIds } = await loadedIds();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiClient } from '../support/api-client';
 import { loadProducts } from '../support/catalog';
+import { onLocalProducts } from '../support/local-products';
 import { startTestService, withStoredKey, type TestService } from '../support/service';
 
 let service: TestService;
@@ -36,29 +37,32 @@ async function statementsOf(request: () => Promise<{ status: number }>): Promise
 const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
 
 /** The table in docs/explanation/architecture.md. */
-describe('the number of statements of a request', () => {
-  it.each([
-    ['/products', 1],
-    ['/products?order=asc&limit=100', 1],
-    ['/products?partner_name=Acme', 1],
-    ['/products?feed_id=FD00001', 1],
-    ['/products?category=Home', 1],
-    ['/products?brand=Brand+1', 2],
-    ['/products?partner_name=Acme&category=Home&sort_by=price', 1],
-    ['/products?sort_by=price', 1],
-    ['/products?q=chair', 3],
-    ['/products/PR00001', 1],
-    ['/products/by-feed/FD00001', 1],
-    ['/products/facets?field=brand', 1],
-  ])('GET %s: %d', async (path, count) => {
-    expect(await statementsOf(() => service.api.get(path))).toHaveLength(count);
-    expect(await statementsOf(() => bound.get(path))).toHaveLength(count);
-  });
+onLocalProducts(describe, 'a request reads its partners first')(
+  'the number of statements of a request',
+  () => {
+    it.each([
+      ['/products', 1],
+      ['/products?order=asc&limit=100', 1],
+      ['/products?partner_name=Acme', 1],
+      ['/products?feed_id=FD00001', 1],
+      ['/products?category=Home', 1],
+      ['/products?brand=Brand+1', 2],
+      ['/products?partner_name=Acme&category=Home&sort_by=price', 1],
+      ['/products?sort_by=price', 1],
+      ['/products?q=chair', 3],
+      ['/products/PR00001', 1],
+      ['/products/by-feed/FD00001', 1],
+      ['/products/facets?field=brand', 1],
+    ])('GET %s: %d', async (path, count) => {
+      expect(await statementsOf(() => service.api.get(path))).toHaveLength(count);
+      expect(await statementsOf(() => bound.get(path))).toHaveLength(count);
+    });
 
-  it.each([
-    ['without a key', {}],
-    ['with a key', { 'idempotency-key': randomUUID() }],
-  ])('POST /orders %s: 1', async (_what, headers) => {
-    expect(await statementsOf(() => service.api.post('/orders', order, headers))).toHaveLength(1);
-  });
-});
+    it.each([
+      ['without a key', {}],
+      ['with a key', { 'idempotency-key': randomUUID() }],
+    ])('POST /orders %s: 1', async (_what, headers) => {
+      expect(await statementsOf(() => service.api.post('/orders', order, headers))).toHaveLength(1);
+    });
+  },
+);

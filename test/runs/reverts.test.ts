@@ -7,6 +7,7 @@ import { markRevertRunning, requestRevert, withdrawRevert } from '../../src/runs
 import type { UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';
+import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -197,44 +198,50 @@ describe('a revert', () => {
     expect((await service.api.get('/products?partner_name=Late')).body.items).toMatchObject([{ price: 6 }]);
   });
 
-  it('waits for a manual transaction that has locked a product, and sees what that has changed', async () => {
-    await load('A,Tent,5\nB,Lamp,1\n', 'Manual');
-    const feed = await load('A,Tent,6\nB,Lamp,2\n', 'Manual');
-    const manual = await service.db.transaction();
-    open.push(manual);
-    await manual('products').where({ sku: 'B', price: 2 }).update({ description: 'by hand' });
+  onLocalProducts(it, 'manual transactions lock no products of a working copy')(
+    'waits for a manual transaction that has locked a product, and sees what that has changed',
+    async () => {
+      await load('A,Tent,5\nB,Lamp,1\n', 'Manual');
+      const feed = await load('A,Tent,6\nB,Lamp,2\n', 'Manual');
+      const manual = await service.db.transaction();
+      open.push(manual);
+      await manual('products').where({ sku: 'B', price: 2 }).update({ description: 'by hand' });
 
-    const answer = revert(feed, '&on_conflict=skip');
-    await eventually('it is running', async () => (await statusOf(feed))?.status === 'running');
-    await manual.commit();
+      const answer = revert(feed, '&on_conflict=skip');
+      await eventually('it is running', async () => (await statusOf(feed))?.status === 'running');
+      await manual.commit();
 
-    const { body } = await answer;
-    expect(body.summary).toMatchObject({ updated: 1, skipped: 1 });
-    const { body: listed } = await service.api.get(
-      '/products?partner_name=Manual&sort_by=product_id&order=asc',
-    );
-    expect(listed.items).toMatchObject([{ price: 5 }, { price: 2, description: 'by hand' }]);
-  });
-
-  it('sees what a manual transaction changes while the revert waits for its lock', async () => {
-    await load('A,Tent,5\nB,Lamp,1\n', 'Quick');
-    const feed = await load('A,Tent,6\nB,Lamp,2\n', 'Quick');
-    const manual = await service.db.transaction();
-    open.push(manual);
-    await manual('products').where({ sku: 'B', price: 2 }).update({ description: 'by hand' });
-
-    const answer = revert(feed, '&on_conflict=skip');
-    await eventually('it waits for the lock', async () => {
-      const { rowCount } = await service.db.raw<{ rowCount: number }>(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-           and query like '%update products set run_id%'`,
+      const { body } = await answer;
+      expect(body.summary).toMatchObject({ updated: 1, skipped: 1 });
+      const { body: listed } = await service.api.get(
+        '/products?partner_name=Manual&sort_by=product_id&order=asc',
       );
-      return rowCount > 0;
-    });
-    await manual.commit();
+      expect(listed.items).toMatchObject([{ price: 5 }, { price: 2, description: 'by hand' }]);
+    },
+  );
 
-    expect((await answer).body.summary).toMatchObject({ updated: 1, skipped: 1 });
-  });
+  onLocalProducts(it, 'manual transactions lock no products of a working copy')(
+    'sees what a manual transaction changes while the revert waits for its lock',
+    async () => {
+      await load('A,Tent,5\nB,Lamp,1\n', 'Quick');
+      const feed = await load('A,Tent,6\nB,Lamp,2\n', 'Quick');
+      const manual = await service.db.transaction();
+      open.push(manual);
+      await manual('products').where({ sku: 'B', price: 2 }).update({ description: 'by hand' });
+
+      const answer = revert(feed, '&on_conflict=skip');
+      await eventually('it waits for the lock', async () => {
+        const { rowCount } = await service.db.raw<{ rowCount: number }>(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%update products set run_id%'`,
+        );
+        return rowCount > 0;
+      });
+      await manual.commit();
+
+      expect((await answer).body.summary).toMatchObject({ updated: 1, skipped: 1 });
+    },
+  );
 
   it('is executed once, however many requests ask for it at the same time', async () => {
     const feed = await load('A,Tent,5\n', 'Twice');

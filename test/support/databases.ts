@@ -94,6 +94,10 @@ async function dropWhenUnused(name: string): Promise<void> {
   }
 }
 
+/** Opens a socket to a server: in a folder, or by TCP (`CITUS_URL`). */
+export const connectTo = ({ host, port }: DatabaseAddress): Socket =>
+  host!.startsWith('/') ? connect(join(host!, `.s.PGSQL.${port}`)) : connect(port!, host);
+
 /** A line to a database that can be cut: then nothing listens at its end. */
 export interface DatabaseLine {
   /** A `DATABASE_URL`. */
@@ -118,7 +122,7 @@ export async function openDatabaseLine(address: DatabaseAddress): Promise<Databa
     return socket;
   };
   const server = createServer((near) => {
-    const far = track(connect(join(host!, `.s.PGSQL.${port}`)));
+    const far = track(connectTo({ host, port }));
     track(near).on('data', (chunk: Buffer) => {
       if (losesAnswers && commits.some((text) => chunk.includes(text))) far.unpipe(near).resume();
     });

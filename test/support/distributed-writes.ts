@@ -10,32 +10,46 @@ const writesProducts = /\b(insert into|update|delete from) "?products"?\b/i;
 type Query = (connection: Client, statement: { sql: string }) => Promise<unknown>;
 
 /**
- * Lets a test change products by SQL where they are distributed: in a working copy of all products, whose triggers record the change
- * as those of a local table do. Not in transactions of the test's own.
+ * Changes products in a transaction: where they are distributed, in a working copy of all of them, whose triggers record the change as
+ * those of a local table do.
  */
+export async function changeProducts<T>(
+  db: Database,
+  work: (trx: Knex.Transaction) => Promise<T>,
+): Promise<T> {
+  if (!(await isDistributed(db))) return db.transaction(work);
+  return db.transaction(async (trx) => {
+    await takeWorkingCopy(trx, [
+      async (_, { table }) => {
+        await trx.raw(
+          `insert into pg_temp.products select products.*, products.xmin from ${table} as products`,
+        );
+      },
+    ]);
+    const result = await work(trx);
+    const { rows } = await trx.raw<{ rows: { partner_id: number }[] }>(
+      `select partner_id from pg_temp.products union select partner_id from pg_temp.changed_products_of_copy`,
+    );
+    await writeBack(
+      trx,
+      rows.map(({ partner_id }) => partner_id),
+    );
+    // Times of creation that a test has changed are those of insertions.
+    await trx.raw('delete from product_insertions');
+    await trx.raw(
+      'insert into product_insertions select created_at, partner_id, count(*) from products group by created_at, partner_id',
+    );
+    return result;
+  });
+}
+
+/** Lets a test change products by SQL also where they are distributed, but not in transactions of the test's own. */
 export function changeProductsInCopies(db: Database): void {
   const client = db.client as Knex.Client & { query: Query };
   const query = client.query.bind(client) as Query;
   client.query = async (connection, statement) => {
     if (!writesProducts.test(statement.sql) || !(await isDistributed(db)))
       return query(connection, statement);
-    return db.transaction(async (trx) => {
-      await takeWorkingCopy(trx, [
-        async (_, { table }) => {
-          await trx.raw(
-            `insert into pg_temp.products select products.*, products.xmin from ${table} as products`,
-          );
-        },
-      ]);
-      const result = await query(await connectionOf(trx), statement);
-      const { rows } = await trx.raw<{ rows: { partner_id: number }[] }>(
-        `select partner_id from pg_temp.products union select partner_id from pg_temp.changed_products_of_copy`,
-      );
-      await writeBack(
-        trx,
-        rows.map(({ partner_id }) => partner_id),
-      );
-      return result;
-    });
+    return changeProducts(db, async (trx) => query(await connectionOf(trx), statement));
   };
 }

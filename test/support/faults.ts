@@ -1,4 +1,5 @@
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { isDistributed, localProducts } from '../../src/db/layout';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile, eventually } from './harness';
 import type { ApiClient } from './api-client';
@@ -222,15 +223,17 @@ export async function whileWritesDo<T>(
   work: () => Promise<T>,
   when: 'immediate' | 'deferred' = 'immediate',
 ): Promise<T> {
+  // Products that are distributed are written in a table like the local one, with its triggers.
+  const written = table === 'products' && (await isDistributed(db)) ? localProducts : table;
   await db.raw(`
     create function on_write() returns trigger language plpgsql as $$ begin ${statement} return new; end $$;
-    create constraint trigger on_write after insert or update on ${table}
+    create constraint trigger on_write after insert or update on ${written}
       deferrable initially ${when} for each row execute function on_write();
   `);
   try {
     return await work();
   } finally {
-    await db.raw(`drop trigger on_write on ${table}; drop function on_write();`);
+    await db.raw(`drop trigger on_write on ${written}; drop function on_write();`);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { UploadedFeed } from './api-client';
 import type { FeedRow } from './catalog';
+import { changeProducts } from './distributed-writes';
 import type { TestService } from './service';
 
 /** A change of a catalog at any time. A withdrawal has no job and no run, if `isSingle`. */
@@ -26,7 +27,7 @@ export function withoutHistory<T>(
   { db }: Pick<TestService, 'db'>,
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
-  return db.transaction(async (trx) => {
+  return changeProducts(db, async (trx) => {
     await trx.raw("set local partner_catalog.change = 'none'");
     return work(trx);
   });
@@ -67,7 +68,7 @@ export async function writeHistory(
   let run = began[0].runs;
   for (const change of changes) {
     run++;
-    await db.transaction((trx) => apply(trx, { feed, feedId, partnerId, run }, change));
+    await changeProducts(db, (trx) => apply(trx, { feed, feedId, partnerId, run }, change));
   }
   const products = await db('products')
     .where('partner_id', partnerId)

@@ -257,6 +257,8 @@ async function leakedConnections(
     const { rows } = await db.raw<{ rows: object[] }>(
       `select application_name, state, left(query, 60) as query from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+         -- Citus keeps those between nodes.
+         and application_name not like 'citus_internal %'
          and (state <> 'idle' or not (:pooled or application_name = any(:ours)))`,
       { pooled, ours },
     );

@@ -1,8 +1,7 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { DatabaseAddress } from '../../src/db/database';
 import { afterFile } from './harness';
-import { databaseUrl, serviceWay } from './databases';
+import { connectTo, databaseUrl, serviceWay } from './databases';
 
 /** What a client asks of the server: to open a connection, a statement, or a piece of a COPY. */
 export interface DatabaseCall {
@@ -46,17 +45,16 @@ export class PostgresProxy {
 
   private constructor(
     readonly address: DatabaseAddress,
-    private readonly target: string,
+    private readonly target: DatabaseAddress,
   ) {}
 
-  /** Opens it before a server on a Unix socket. It is closed after the file. */
+  /** Opens it before a server. It is closed after the file. */
   static async to(address: DatabaseAddress): Promise<PostgresProxy> {
     const { host, port, ...rest } = serviceWay(address);
     const server = createServer((near) => proxy.accept(near));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const near = (server.address() as AddressInfo).port;
-    const target = join(host!, `.s.PGSQL.${port}`);
-    const proxy = new PostgresProxy({ host: '127.0.0.1', port: near, ...rest }, target);
+    const proxy = new PostgresProxy({ host: '127.0.0.1', port: near, ...rest }, { host, port });
     afterFile(async () => {
       proxy.cutAll();
       await new Promise((resolve) => server.close(resolve));
@@ -87,7 +85,7 @@ export class PostgresProxy {
   }
 
   private accept(near: Socket): void {
-    const far = connect(this.target);
+    const far = connectTo(this.target);
     const line: Line = new Line(near, far, (call) => this.decide(call));
     this.lines.add(line);
     near.on('close', () => this.lines.delete(line));

@@ -4,8 +4,8 @@ import { ConfigError } from '../../shared/settings';
 import type { Database } from '../database';
 import { localProducts } from '../layout';
 import { listDependents, readDefinition, type TableDefinition } from '../partitions/definition';
-import { readCopyState } from '../partitions/copy';
-import { createObjectsSql, dropObjectsSql } from './objects';
+import { readCopyState, setOwner } from '../partitions/copy';
+import { createObjectsSql, dropObjectsSql, numbersSequence, objectTables } from './objects';
 
 export const shardsDefault = 4;
 export const shardsMax = 64;
@@ -59,12 +59,14 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
   const table = await readDefinition(trx);
   await requirePlainTable(trx, table);
   const { indexes } = table;
+  const grants = await readGrants(trx);
+  await trx.raw(setOwner(table));
   await trx.raw(
     [
       `alter table products rename to ${localProducts}`,
       ...indexes.map(({ name }) => `alter index ${name} rename to ${localName(name)}`),
       `create table products (like ${localProducts} including defaults including constraints including storage)`,
-      ...(await listGrants(trx)),
+      ...grantTables(grants, 'products'),
       ...indexes.flatMap(({ name, is_unique, has_partner, definition, primary_key }) => {
         if (primary_key) return [`alter table products add constraint ${name} ${primary_key}`];
         // Blocks of numbers keep product_id unique, and lead to the partner.
@@ -77,7 +79,9 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
     "select create_distributed_table('products', 'partner_id', colocate_with => 'none', shard_count => ?)",
     [shards],
   );
-  await trx.raw(createObjectsSql);
+  await trx.raw(
+    [createObjectsSql, ...grantTables(grants, objectTables), ...grantNumbers(grants)].join(';\n'),
+  );
   await trx.raw(
     "select create_distributed_table('product_partners', 'partner_id', colocate_with => 'products')",
   );
@@ -92,6 +96,7 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
 }
 
 async function gather(trx: Knex.Transaction): Promise<void> {
+  await trx.raw(setOwner(await readDefinition(trx)));
   await withoutTriggers(trx, () => trx.raw(`insert into ${localProducts} select * from products`));
   const { rows: indexes } = await trx.raw<{ rows: { name: string }[] }>(
     `select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
@@ -122,16 +127,32 @@ async function withoutTriggers(trx: Knex.Transaction, work: () => PromiseLike<un
   await trx.raw(`alter table ${localProducts} enable trigger user`);
 }
 
-/** Lists statements that give the distributed table the privileges of the local one. */
-async function listGrants(trx: Knex.Transaction): Promise<string[]> {
-  const { rows } = await trx.raw<{ rows: { statement: string }[] }>(`
-    select format('grant %s on products to %s%s', privilege_type,
-      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end,
-      case when is_grantable then ' with grant option' end) as statement
+interface Grant {
+  privilege: string;
+  grantee: string;
+  /** Empty, or ` with grant option`. */
+  option: string;
+}
+
+/** Reads the privileges on all columns of `products`, those of its owner left out. */
+async function readGrants(trx: Knex.Transaction): Promise<Grant[]> {
+  const { rows } = await trx.raw<{ rows: Grant[] }>(`
+    select privilege_type as privilege,
+      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee,
+      case when is_grantable then ' with grant option' else '' end as option
     from pg_class, aclexplode(relacl)
     where oid = cast('products' as regclass) and grantee <> relowner`);
-  return rows.map(({ statement }) => statement);
+  return rows;
 }
+
+const grantTables = (grants: readonly Grant[], tables: string) =>
+  grants.map(({ privilege, grantee, option }) => `grant ${privilege} on ${tables} to ${grantee}${option}`);
+
+/** Lets those who insert products draw numbers for them. */
+const grantNumbers = (grants: readonly Grant[]) =>
+  grants
+    .filter(({ privilege }) => privilege === 'INSERT')
+    .map(({ grantee, option }) => `grant usage on sequence ${numbersSequence} to ${grantee}${option}`);
 
 async function requireCitus(trx: Knex.Transaction): Promise<void> {
   const { rows } = await trx.raw<{ rows: unknown[] }>("select from pg_extension where extname = 'citus'");
@@ -164,13 +185,13 @@ async function requirePlainTable(
   );
 }
 
-/** Requires that no service runs: it would not notice the change. */
+/** Requires that no service runs: it would not notice the change. Of other accounts, an ordinary one sees no `backend_type`. */
 async function requireNoSessions(trx: Knex.Transaction): Promise<void> {
   const { rows } = await trx.raw<{ rows: { session: string }[] }>(`
     select distinct format('%s (%s)', application_name, usename) as session from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend'
+    where datname = current_database() and usename is not null and coalesce(backend_type, 'client backend') = 'client backend'
       and application_name not in (current_setting('application_name'), 'psql')
-      and application_name not like 'citus%' order by session`);
+      and application_name not ilike 'citus%' order by session`);
   if (rows.length === 0) return;
   throw new ConfigError(
     `These sessions use the database: ${rows.map(({ session }) => session).join(', ')}. Stop the service first.`,

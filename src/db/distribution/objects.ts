@@ -6,6 +6,12 @@ import { orderedColumns, productsToOrderSql } from '../../../migrations/20261124
  */
 const blockNumbers = 1_024;
 
+/** The tables among the objects of `createObjectsSql`. */
+export const objectTables = 'product_blocks, product_insertions, product_partners';
+
+/** The sequence among them: the numbers of blocks. */
+export const numbersSequence = 'product_block_numbers';
+
 /** Local objects that a distributed `products` needs besides; `products_local` is there, with all products. */
 export const createObjectsSql = `
   -- Ranges of product numbers, each of one partner. next_id is the first number that is not drawn yet.
@@ -74,9 +80,9 @@ export const createObjectsSql = `
     end loop;
   end $$;
 
-  create sequence product_block_numbers minvalue 0 start 0;
+  create sequence ${numbersSequence} minvalue 0 start 0;
   -- Numbers that were drawn before belong to no new block.
-  select setval('product_block_numbers', last_id / ${blockNumbers} + 1, false)
+  select setval('${numbersSequence}', last_id / ${blockNumbers} + 1, false)
   from (
     select greatest(
       pg_sequence_last_value(cast(pg_get_serial_sequence('products_local', 'product_id') as regclass)),
@@ -104,7 +110,7 @@ export const createObjectsSql = `
     -- Blocks that other partners draw at the same time may be in between.
     loop
       select min(block), max(block) into low, high
-      from (select nextval('product_block_numbers') as block from generate_series(1, blocks)) as next_blocks;
+      from (select nextval('${numbersSequence}') as block from generate_series(1, blocks)) as next_blocks;
       exit when high - low = blocks - 1;
     end loop;
     drawn := greatest(low * ${blockNumbers}, 1);
@@ -130,9 +136,9 @@ export const createObjectsSql = `
 
 /** Drops what `createObjectsSql` creates. */
 export const dropObjectsSql = `
-  drop table product_blocks, product_insertions, product_partners;
+  drop table ${objectTables};
   ${productsToOrderSql};
-  drop sequence product_block_numbers;
+  drop sequence ${numbersSequence};
   drop function draw_product_numbers(bigint, bigint);
   drop function note_working_change();
 `;

@@ -1,5 +1,6 @@
 import { aTimestamp } from '../../support/expectations';
 import { loadProducts } from '../../support/catalog';
+import { onLocalProducts } from '../../support/local-products';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;
@@ -106,17 +107,20 @@ describe('GET /products/{product_id}', () => {
       expect(await get(first.productIds[0])).toEqual(before);
     });
 
-    it('finds a product beyond PR99999', async () => {
-      const own = await startTestService();
-      await own.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99999)");
-      await loadProducts(own, [{ sku: 'A' }]);
+    onLocalProducts(it, 'it sets the sequence of product numbers')(
+      'finds a product beyond PR99999',
+      async () => {
+        const own = await startTestService();
+        await own.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99999)");
+        await loadProducts(own, [{ sku: 'A' }]);
 
-      const { status, body } = await own.api.get('/products/PR100000');
+        const { status, body } = await own.api.get('/products/PR100000');
 
-      expect(status).toBe(200);
-      expect(body).toMatchObject({ product_id: 'PR100000', sku: 'A' });
-      expect((await own.api.get('/products/PR0100000')).status).toBe(404);
-    });
+        expect(status).toBe(200);
+        expect(body).toMatchObject({ product_id: 'PR100000', sku: 'A' });
+        expect((await own.api.get('/products/PR0100000')).status).toBe(404);
+      },
+    );
   });
 
   describe('404', () => {

@@ -1,5 +1,6 @@
 import { pagesOf, walk, limitTwice, wrongLimits, aTimestamp } from '../../support/expectations';
 import { loadProducts } from '../../support/catalog';
+import { onLocalProducts } from '../../support/local-products';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;
@@ -145,19 +146,25 @@ describe('GET /products/by-feed/{feed_id}', () => {
       });
     });
 
-    it('sorts by number beyond PR99999', async () => {
-      const own = await startTestService();
-      await own.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99998)");
-      const { feedId } = await loadProducts(own, numbered(3));
+    onLocalProducts(it, 'it sets the sequence of product numbers')(
+      'sorts by number beyond PR99999',
+      async () => {
+        const own = await startTestService();
+        await own.db.raw("select setval(pg_get_serial_sequence('products', 'product_id'), 99998)");
+        const { feedId } = await loadProducts(own, numbered(3));
 
-      const first = await own.api.get(`/products/by-feed/${feedId}?limit=1`);
-      const second = await own.api.get(`/products/by-feed/${feedId}?limit=1&cursor=PR99999`);
-      const third = await own.api.get(`/products/by-feed/${feedId}?limit=1&cursor=PR100000`);
+        const first = await own.api.get(`/products/by-feed/${feedId}?limit=1`);
+        const second = await own.api.get(`/products/by-feed/${feedId}?limit=1&cursor=PR99999`);
+        const third = await own.api.get(`/products/by-feed/${feedId}?limit=1&cursor=PR100000`);
 
-      expect(first.body).toMatchObject({ items: [{ product_id: 'PR99999' }], next_cursor: 'PR99999' });
-      expect(second.body).toMatchObject({ items: [{ product_id: 'PR100000' }], next_cursor: 'PR100000' });
-      expect(third.body).toEqual({ count: 1, items: [expect.objectContaining({ product_id: 'PR100001' })] });
-    });
+        expect(first.body).toMatchObject({ items: [{ product_id: 'PR99999' }], next_cursor: 'PR99999' });
+        expect(second.body).toMatchObject({ items: [{ product_id: 'PR100000' }], next_cursor: 'PR100000' });
+        expect(third.body).toEqual({
+          count: 1,
+          items: [expect.objectContaining({ product_id: 'PR100001' })],
+        });
+      },
+    );
   });
 
   describe('400', () => {

@@ -60,6 +60,29 @@ describe('the command that copies a database', () => {
     });
   });
 
+  it.each(['source', 'target'] as const)('refuses distributed products of the %s', async (which) => {
+    const databases = { source: await createTestDatabase(), target: await createTestDatabase() };
+    // Where products are distributed, the local table has this name.
+    await databases[which].db.raw('create table products_local (like products)');
+    await databases.source.db('partners').insert({ partner_name: 'Acme' });
+
+    const refused = await runAdmin(
+      { DATABASE_URL: databaseUrl(databases.target.address) },
+      'database',
+      'copy',
+      databaseUrl(databases.source.address),
+    );
+
+    expect(refused).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `The products of the database of ${which === 'source' ? 'FROM' : 'the service'} are distributed: make them local first ` +
+        '(npm run migrate -- --distribute 0), or copy with the tools of Citus.\n',
+    });
+    expect(await databases.target.db('partners').select()).toEqual([]);
+  });
+
   it('copies nothing from another schema', async () => {
     const source = await startTestService();
     await source.api.loadFeed(csv);

@@ -1,5 +1,6 @@
 import { aTimestamp } from '../../../support/expectations';
 import { loadProducts } from '../../../support/catalog';
+import { onLocalProducts } from '../../../support/local-products';
 import { startTestService } from '../../../support/service';
 import { service, load, loadEach, orderOf, ordered, products, sendText, sendChunked } from './requests';
 
@@ -58,16 +59,19 @@ describe('POST /orders', () => {
       expect((await service.api.get(`/orders/${body.order_id}`)).body).toEqual(body);
     });
 
-    it('does not wait for a concurrent change of its products', async () => {
-      const product = await load('24.50');
-      const change = await service.db.transaction();
-      await change.raw('select * from products for update');
+    onLocalProducts(it, 'products cannot be locked without their partner')(
+      'does not wait for a concurrent change of its products',
+      async () => {
+        const product = await load('24.50');
+        const change = await service.db.transaction();
+        await change.raw('select * from products for update');
 
-      const { items } = await ordered([{ product_id: product, quantity: 2 }]);
+        const { items } = await ordered([{ product_id: product, quantity: 2 }]);
 
-      expect(items).toMatchObject([{ product_id: product, line_total: 49 }]);
-      await change.rollback();
-    });
+        expect(items).toMatchObject([{ product_id: product, line_total: 49 }]);
+        await change.rollback();
+      },
+    );
 
     it('stores the order and its items', async () => {
       const product = await load('19.9999', { currency: 'CHF' });

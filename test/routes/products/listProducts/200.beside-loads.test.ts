@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterFile } from '../../../support/harness';
 import { loadProducts } from '../../../support/catalog';
+import { onLocalProducts } from '../../../support/local-products';
 import { startTestService, type TestService } from '../../../support/service';
 
 let service: TestService;
@@ -68,39 +69,43 @@ async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
 }
 
 describe('GET /products during loads', () => {
-  it.each(['', 'order=asc', 'partner_name=Acme%20Outdoor'])(
-    'does not scan uncommitted products: "%s"',
-    async (query) => {
-      // A partner-led index of another order is as good for the planner while the table is nearly empty.
-      if (query.startsWith('partner_name')) await addProductsOfOthers(1_000);
-      const load = await beginLoad('NEW-', 20_000);
-      // As autovacuum would: the plan is that of a table of this size.
-      await service.db.raw('analyze products');
+  onLocalProducts(it, 'a load in progress writes in a working copy').each([
+    '',
+    'order=asc',
+    'partner_name=Acme%20Outdoor',
+  ])('does not scan uncommitted products: "%s"', async (query) => {
+    // A partner-led index of another order is as good for the planner while the table is nearly empty.
+    if (query.startsWith('partner_name')) await addProductsOfOthers(1_000);
+    const load = await beginLoad('NEW-', 20_000);
+    // As autovacuum would: the plan is that of a table of this size.
+    await service.db.raw('analyze products');
 
-      expect(await pagesTouched(() => listed(query))).toBeLessThan(100);
-      expect((await listed(query)).sort()).toEqual(['SEEN-1', 'SEEN-2']);
+    expect(await pagesTouched(() => listed(query))).toBeLessThan(100);
+    expect((await listed(query)).sort()).toEqual(['SEEN-1', 'SEEN-2']);
 
-      await load.query('rollback');
-      expect((await listed(query)).sort()).toEqual(['SEEN-1', 'SEEN-2']);
+    await load.query('rollback');
+    expect((await listed(query)).sort()).toEqual(['SEEN-1', 'SEEN-2']);
+  });
+
+  onLocalProducts(it, 'a load in progress writes in a working copy')(
+    'returns the products of a load once it commits, whichever load began first',
+    async () => {
+      const first = await beginLoad('FIRST-', 1);
+      const second = await beginLoad('SECOND-', 1);
+
+      await second.query('commit');
+      expect(await listed()).toEqual(['SECOND-1', 'SEEN-2', 'SEEN-1']);
+
+      await first.query('commit');
+      expect(await listed()).toEqual(['SECOND-1', 'FIRST-1', 'SEEN-2', 'SEEN-1']);
+
+      const third = await beginLoad('THIRD-', 1);
+      await third.query('commit');
+      expect(await listed()).toEqual(['THIRD-1', 'SECOND-1', 'FIRST-1', 'SEEN-2', 'SEEN-1']);
+      // The horizon is one row again.
+      expect(await service.db('product_horizons')).toHaveLength(1);
     },
   );
-
-  it('returns the products of a load once it commits, whichever load began first', async () => {
-    const first = await beginLoad('FIRST-', 1);
-    const second = await beginLoad('SECOND-', 1);
-
-    await second.query('commit');
-    expect(await listed()).toEqual(['SECOND-1', 'SEEN-2', 'SEEN-1']);
-
-    await first.query('commit');
-    expect(await listed()).toEqual(['SECOND-1', 'FIRST-1', 'SEEN-2', 'SEEN-1']);
-
-    const third = await beginLoad('THIRD-', 1);
-    await third.query('commit');
-    expect(await listed()).toEqual(['THIRD-1', 'SECOND-1', 'FIRST-1', 'SEEN-2', 'SEEN-1']);
-    // The horizon is one row again.
-    expect(await service.db('product_horizons')).toHaveLength(1);
-  });
 
   it('returns a product with a future created_at', async () => {
     await service.db('products').insert({

@@ -1,6 +1,7 @@
 import type { ApiResponse } from '../../../support/api-client';
 import { pagesOf, walk as walkPages, aTimestamp } from '../../../support/expectations';
 import { loadProducts, setCreatedAt, type FeedRow } from '../../../support/catalog';
+import { onLocalProducts } from '../../../support/local-products';
 import { startTestService, type TestService } from '../../../support/service';
 
 type Query = Record<string, string> | string;
@@ -517,7 +518,7 @@ describe('GET /products', () => {
       });
     });
 
-    describe('beyond PR99999', () => {
+    onLocalProducts(describe, 'they set the sequence of product numbers')('beyond PR99999', () => {
       let service: TestService;
       const ids = [99_998, 99_999, 100_000, 100_001, 100_002].map(product);
       beforeAll(async () => {
