@@ -1,3 +1,5 @@
+import { isNodeLost } from '../db/database';
+
 /** Counters of a run: processed = inserted + updated + unchanged + skipped, always. The names are those of the contract. */
 export interface RunCounters {
   processed: number;
@@ -69,5 +71,8 @@ export function wouldWithdrawOf(error: unknown): number | undefined {
 export function failureReason(error: unknown): string {
   // The specification's text of a wrong header has no full stop.
   if (error instanceof FeedFailure) return error.message.replace(/(?<!\.)$/, '.');
+  if (isNodeLost(error)) {
+    return "The part of the database with this partner's products is unavailable. Run the job again later.";
+  }
   return 'The products could not be saved.';
 }
