@@ -1,5 +1,6 @@
 import { queryRows, type Database } from '../db/database';
 import { allOf, raw, sql, type Sql } from '../db/sql';
+import { inSnapshot } from '../db/transaction';
 import type { Owner } from '../db/products-by-number';
 import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
@@ -92,8 +93,14 @@ async function readRows(
     listed.push(hasWords(words));
   }
   const place = { search, partner, where: listed };
-  if (isKeyed(sort.field)) return includesWithdrawn ? sortAll(db, place) : readKeyed(db, place, sort.field);
-  if (sort.field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
+  const { field } = sort;
+  if (isKeyed(field)) {
+    if (includesWithdrawn) return sortAll(db, place);
+    return isOfGroups(field)
+      ? inShardSnapshot(db, (trx) => readKeyed(trx, place, field))
+      : readKeyed(db, place, field);
+  }
+  if (field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
   const isVisible = sql`created_at <= ${horizon}`;
   const orderBy = by(search, ['created_at', 'product_id']);
   return readFlat(db, { ...place, where: [...listed, isVisible] }, orderBy, limit);
@@ -164,13 +171,23 @@ function readMerged(
   return queryRows<ShardRow>(db, statement.sql, statement.bindings);
 }
 
+/** Fields of which many products have the same value: a page takes several statements. */
+const isOfGroups = (field: KeyedField) => field === 'brand' || field === 'category';
+
+/** Runs statements that must agree about each product. A node has one snapshot for all of them, as it has one connection. */
+function inShardSnapshot<T>(db: Database, read: (trx: Database) => Promise<T>): Promise<T> {
+  return inSnapshot(db, async (trx) => {
+    await trx.raw('set local citus.max_adaptive_executor_pool_size = 1');
+    return read(trx);
+  });
+}
+
 /** Reads a page by price, brand, category or name. Products without a value come last. */
 async function readKeyed(db: Database, place: Place, field: KeyedField): Promise<ShardRow[]> {
   const { limit } = place.search;
   const key = keySql(field);
   const hasKey = raw(`${key} is not null`);
-  const isOfGroups = field === 'brand' || field === 'category';
-  const rows = isOfGroups
+  const rows = isOfGroups(field)
     ? await readGroups(db, place, field)
     : await readMerged(db, place, { where: hasKey, keys: keyOrder(field), limit });
   if (rows.length === limit || field === 'product_name') return rows;
