@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable, queryRows, type Database } from './database';
+import { isDatabaseUnavailable, isNodeLost, queryRows, type Database } from './database';
 import { isDistributed } from './layout';
 import { raw, sql, type Sql } from './sql';
 import type { Settled } from '../shared/batcher';
@@ -69,8 +69,13 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
   const [first, ...others] = productIds;
   if (first === undefined) return new Map();
   if (others.length === 0) {
-    const row = await readProduct<Row>(db, columns, first);
-    return new Map(row && [[first, { result: row }]]);
+    try {
+      const row = await readProduct<Row>(db, columns, first);
+      return new Map(row && [[first, { result: row }]]);
+    } catch (error) {
+      if (!isNodeLost(error)) throw error;
+      return new Map([[first, { error }]]);
+    }
   }
   const owners = await findOwners(db, productIds);
   const idsOf = new Map<number, number[]>();
