@@ -125,6 +125,9 @@ export interface ProductSource {
   as(alias: string): Sql;
 }
 
+/** The products of a plain database. */
+export const localTable: ProductSource = { as: (alias) => raw(`products as ${alias}`) };
+
 /** @param rows - a JSON array; null if there are none */
 const sourceOf = (rows: string | null): ProductSource => ({
   as: (alias) =>
@@ -136,7 +139,7 @@ const sourceOf = (rows: string | null): ProductSource => ({
  * the coordinator alone.
  */
 export async function productsFor(db: Database, partnerId: number, condition: Sql): Promise<ProductSource> {
-  if (!(await isDistributed(db))) return { as: (alias) => raw(`products as ${alias}`) };
+  if (!(await isDistributed(db))) return localTable;
   const { sql: text, bindings } = sql`
     select cast(json_agg(products) as text) as rows from products where partner_id = ${partnerId} and ${condition}`;
   const [read] = await queryRows<{ rows: string | null }>(db, text, bindings);

@@ -1,6 +1,6 @@
 import { queryRows, type Database } from '../db/database';
 import { isDistributed } from '../db/layout';
-import { productsFor, readPart, type ProductSource } from '../db/products-by-number';
+import { localTable, productsFor, readPart, type ProductSource } from '../db/products-by-number';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
 import { productColumns, type ProductRow } from './products.repository';
@@ -86,10 +86,9 @@ export async function findProductsAt(
       ...(withSku === undefined ? [] : [sql`${productId} = any (${withSku})`]),
     ]);
   if (await isDistributed(db)) return findOnShard(db, moment, filter, { ...page, isAfter });
-  const products = await productsFor(db, moment.partnerId, raw('true'));
   const statement = productsAt(
     moment,
-    products,
+    localTable,
     isAfter(page.afterProductId),
     valuesOf(filter, 'in_force'),
     page.limit,
@@ -99,9 +98,9 @@ export async function findProductsAt(
 
 /** The condition that a row has the values of a filter. */
 function valuesOf({ includesWithdrawn, ...values }: FilterAsOf, table: string): Sql {
-  const conditions = Object.entries(values)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]: [string, string | number]) => sql`${raw(`${table}.${name}`)} = ${value}`);
+  const conditions = Object.entries(values).map(
+    ([name, value]: [string, string | number]) => sql`${raw(`${table}.${name}`)} = ${value}`,
+  );
   if (!includesWithdrawn) conditions.push(raw(`${table}.withdrawn_at is null`));
   return allOf(conditions);
 }

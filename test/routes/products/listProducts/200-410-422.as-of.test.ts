@@ -115,25 +115,6 @@ describe('GET /products?as_of=', () => {
       expect((await listOf({ partner_name: 'Pages', as_of: day(2) })).body.count).toBe(10);
     });
 
-    it('finds the few products that had a value among many, whether or not they have changed since', async () => {
-      const feed = await uploadFor('Few');
-      const skus = Array.from({ length: 60 }, (_, at) => `P${at}`);
-      const branded = (numbers: number[], brand: string) =>
-        numbers.map((at) => ({ sku: skus[at]!, brand, price: '1' }));
-      const ids = await writeHistory(service, feed, [
-        { at: day(1), write: skus.map((sku) => ({ sku })) },
-        { at: day(2), write: branded([11, 40, 41, 58], 'Few') },
-        { at: day(4), write: [...branded([11, 41], 'Other'), ...branded([2, 3, 4, 59], 'Few')] },
-      ]);
-      const had = [11, 40, 41, 58].map((at) => ids[skus[at]!]!);
-
-      for (const limit of [1, 2, 3, 100]) {
-        const query = { partner_name: 'Few', as_of: day(3), brand: 'Few', limit: String(limit) };
-        expect(await walk(service.api, '/products', 'product_id', query)).toEqual(pagesOf(had, limit));
-      }
-      expect(await skusOf({ partner_name: 'Few', as_of: day(3), brand: 'Other' })).toEqual([]);
-    });
-
     it('accepts the order that it has, and any product number as cursor', async () => {
       const feed = await uploadFor('Order');
       await writeHistory(service, feed, [{ at: day(1), write: [{ sku: 'A' }, { sku: 'B' }] }]);
