@@ -7,6 +7,7 @@ const lostPort = 1;
 /** Has Citus look for a shard on a node that is lost. */
 async function loseShard({ db }: TestService, shard: number): Promise<void> {
   await db.raw("select citus_add_inactive_node('127.0.0.1', ?)", [lostPort]);
+  await db.raw('update pg_dist_node set isactive = true where nodeport = ?', [lostPort]);
   await db.raw(
     `update pg_dist_placement set groupid = (select groupid from pg_dist_node where nodeport = ?)
      where shardid = ?`,
