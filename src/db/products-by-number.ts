@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable, queryRows, type Database } from './database';
+import { isDatabaseUnavailable, isNodeLost, queryRows, type Database } from './database';
 import { isDistributed } from './layout';
 import { raw, sql, type Sql } from './sql';
 import type { Settled } from '../shared/batcher';
@@ -42,6 +42,21 @@ export async function findOwner(
   return owner && (scope === null || scope === owner.partner_name) ? owner : undefined;
 }
 
+/** Reads a product by number, with the name of its partner. */
+export async function readProduct<Row>(
+  db: Database,
+  columns: string,
+  productId: number,
+): Promise<(Row & Pick<Owner, 'partner_name'>) | undefined> {
+  const [row] = await queryRows<Row & Pick<Owner, 'partner_name'>>(
+    db,
+    `select partner_name, ${columns} from (select partner_name, (product).* from product_by_number(?)) as products`,
+    [productId],
+    true,
+  );
+  return row;
+}
+
 /**
  * Reads products by number, with their partners. Each partner whose node is lost has that error for its products.
  * @param columns - contains `product_id` and `partner_id`
@@ -50,7 +65,18 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
   db: Database,
   columns: string,
   productIds: readonly number[],
-): Promise<Map<number, Settled<Row & Owner>>> {
+): Promise<Map<number, Settled<Row & Pick<Owner, 'partner_name'>>>> {
+  const [first, ...others] = productIds;
+  if (first === undefined) return new Map();
+  if (others.length === 0) {
+    try {
+      const row = await readProduct<Row>(db, columns, first);
+      return new Map(row && [[first, { result: row }]]);
+    } catch (error) {
+      if (!isNodeLost(error)) throw error;
+      return new Map([[first, { error }]]);
+    }
+  }
   const owners = await findOwners(db, productIds);
   const idsOf = new Map<number, number[]>();
   const names = new Map<number, string>();
@@ -59,7 +85,7 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
     idsOf.set(owner.partner_id, [...(idsOf.get(owner.partner_id) ?? []), productIds[at]!]);
     names.set(owner.partner_id, owner.partner_name);
   });
-  const found = new Map<number, Settled<Row & Owner>>();
+  const found = new Map<number, Settled<Row & Pick<Owner, 'partner_name'>>>();
   const note = (rows: Row[]) => {
     for (const row of rows) {
       const partner_name = names.get(row.partner_id)!;
@@ -88,47 +114,72 @@ async function readOfPartners<Row>(
   productIds: number[],
 ): Promise<Row[]> {
   if (productIds.length === 0) return [];
-  // With one partner and product, Citus routes a prepared statement without planning it again.
-  const condition =
-    productIds.length === 1
-      ? sql`partner_id = ${partnerIds[0]!} and product_id = ${productIds[0]!}`
-      : sql`partner_id = any (${partnerIds}) and product_id = any (${productIds})`;
-  const statement = sql`select ${raw(columns)} from products where ${condition}`;
-  return queryRows<Row>(db, statement.sql, statement.bindings, productIds.length === 1);
+  const statement = sql`
+    select ${raw(columns)} from products where partner_id = any (${partnerIds}) and product_id = any (${productIds})`;
+  return queryRows<Row>(db, statement.sql, statement.bindings);
 }
 
 /** Products of a partner for a statement that joins them with local tables. */
 export interface ProductSource {
   /** An item of a `from`: the table itself or, where it is distributed, rows that were read before. */
   as(alias: string): Sql;
-  /** The last number of the rows, if there may be further ones. */
-  lastId?: number;
 }
+
+/** The products of a plain database. */
+export const localTable: ProductSource = { as: (alias) => raw(`products as ${alias}`) };
+
+/** @param rows - a JSON array; null if there are none */
+const sourceOf = (rows: string | null): ProductSource => ({
+  as: (alias) =>
+    sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
+});
 
 /**
  * Reads the products of a partner that satisfy a condition where `products` is distributed: its joins with local tables are then of
  * the coordinator alone.
- * @param first - reads the first ones by number
  */
-export async function productsFor(
+export async function productsFor(db: Database, partnerId: number, condition: Sql): Promise<ProductSource> {
+  if (!(await isDistributed(db))) return localTable;
+  const { sql: text, bindings } = sql`
+    select cast(json_agg(products) as text) as rows from products where partner_id = ${partnerId} and ${condition}`;
+  const [read] = await queryRows<{ rows: string | null }>(db, text, bindings);
+  return sourceOf(read!.rows);
+}
+
+/** The matches in a part of a partner's products by number. */
+export interface ShardPart {
+  products: ProductSource;
+  /** The last number of the part, if there may be further products. */
+  lastId?: number;
+}
+
+/**
+ * Reads the matches among the next products of a partner by number, where `products` is distributed: only matches leave the shard.
+ * @param isNext - selects the products after the part before
+ * @param size - maximum number of products that are looked at
+ * @param limit - maximum number of matches, the first ones; the part ends with the last of them
+ */
+export async function readPart(
   db: Database,
   partnerId: number,
-  condition: Sql,
-  first?: number,
-): Promise<ProductSource> {
-  if (!(await isDistributed(db))) return { as: (alias) => raw(`products as ${alias}`) };
+  { isNext, matches, size, limit }: { isNext: Sql; matches: Sql; size: number; limit: number },
+): Promise<ShardPart> {
   const { sql: text, bindings } = sql`
-    select cast(json_agg(products) as text) as rows, count(*) as count, max(product_id) as "lastId"
-    from (
-      select * from products where partner_id = ${partnerId} and ${condition}
-      ${raw(first === undefined ? '' : `order by product_id limit ${first}`)}
-    ) as products`;
-  type Read = { rows: string | null; count: number; lastId: number | null };
-  const [read] = await queryRows<Read>(db, text, bindings);
-  const { rows, count, lastId } = read!;
-  return {
-    as: (alias) =>
-      sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
-    ...(count === first && { lastId: lastId! }),
-  };
+    with part as materialized (
+      select max(product_id) as last_id, count(*) = ${raw(size)} as is_full
+      from (
+        select product_id from products where partner_id = ${partnerId} and ${isNext} order by product_id limit ${raw(size)}
+      ) as products
+    ), match as materialized (
+      select * from products
+      where partner_id = ${partnerId} and ${isNext} and product_id <= (select last_id from part) and ${matches}
+      order by product_id limit ${raw(limit)}
+    )
+    select cast(json_agg(match) as text) as rows,
+      case when count(*) = ${raw(limit)} then max(product_id)
+        else (select last_id from part where is_full) end as "lastId"
+    from match`;
+  const [read] = await queryRows<{ rows: string | null; lastId: number | null }>(db, text, bindings);
+  const { rows, lastId } = read!;
+  return { products: sourceOf(rows), ...(lastId !== null && { lastId }) };
 }

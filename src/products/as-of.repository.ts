@@ -1,5 +1,6 @@
 import { queryRows, type Database } from '../db/database';
-import { productsFor, type ProductSource } from '../db/products-by-number';
+import { isDistributed } from '../db/layout';
+import { localTable, productsFor, readPart, type ProductSource } from '../db/products-by-number';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
 import { productColumns, type ProductRow } from './products.repository';
@@ -74,38 +75,84 @@ export async function findProductAt(
 export async function findProductsAt(
   db: Database,
   moment: KnownMoment,
-  { includesWithdrawn, sku, ...values }: FilterAsOf,
+  filter: FilterAsOf,
   page: { afterProductId: number; limit: number },
 ): Promise<ProductRow[]> {
-  const conditions = Object.entries(values).map(
-    ([name, value]: [string, string | number]) => sql`in_force.${raw(name)} = ${value}`,
-  );
-  if (!includesWithdrawn) conditions.push(raw('in_force.withdrawn_at is null'));
-  if (sku !== undefined) conditions.push(sql`in_force.sku = ${sku}`);
+  const { sku } = filter;
   const withSku = sku === undefined ? undefined : await everWithSku(db, moment.partnerId, sku);
   const isAfter = (afterProductId: number) => (productId: Sql) =>
     allOf([
       sql`${productId} > ${afterProductId}`,
       ...(withSku === undefined ? [] : [sql`${productId} = any (${withSku})`]),
     ]);
+  if (await isDistributed(db)) return findOnShard(db, moment, filter, { ...page, isAfter });
+  const statement = productsAt(
+    moment,
+    localTable,
+    isAfter(page.afterProductId),
+    valuesOf(filter, 'in_force'),
+    page.limit,
+  );
+  return queryRows<ProductRow>(db, statement.sql, statement.bindings);
+}
+
+/** The condition that a row has the values of a filter. */
+function valuesOf({ includesWithdrawn, ...values }: FilterAsOf, table: string): Sql {
+  const conditions = Object.entries(values).map(
+    ([name, value]: [string, string | number]) => sql`${raw(`${table}.${name}`)} = ${value}`,
+  );
+  if (!includesWithdrawn) conditions.push(raw(`${table}.withdrawn_at is null`));
+  return allOf(conditions);
+}
+
+/** Maximum number of products that a shard looks at in one statement. */
+const partMax = 200_000;
+
+/**
+ * Lists products of one shard. It is read in parts by number until the page is full, and before their versions: a product
+ * that changes in between is then in both, and the version counts.
+ */
+async function findOnShard(
+  db: Database,
+  moment: KnownMoment,
+  filter: FilterAsOf,
+  page: {
+    afterProductId: number;
+    limit: number;
+    isAfter: (afterProductId: number) => (productId: Sql) => Sql;
+  },
+): Promise<ProductRow[]> {
+  const isUnchanged = allOf([valuesOf(filter, 'products'), await begunBefore(db, moment)]);
   const rows: ProductRow[] = [];
-  // Shards are read in parts of the page's size, and then in larger ones, until it is full.
-  for (let after = page.afterProductId, size = 2 * page.limit; ; size = Math.min(2 * size, partMax)) {
+  for (let after = page.afterProductId, size = 2 * page.limit; ; size = Math.min(4 * size, partMax)) {
     const limit = page.limit - rows.length;
-    const isNext = isAfter(after);
-    const products = await productsFor(db, moment.partnerId, isNext(raw('product_id')), size);
-    const { lastId } = products;
+    const isNext = page.isAfter(after);
+    const { products, lastId } = await readPart(db, moment.partnerId, {
+      isNext: isNext(raw('product_id')),
+      matches: isUnchanged,
+      size,
+      limit,
+    });
     const isInPart = (productId: Sql) =>
       lastId === undefined ? isNext(productId) : sql`${isNext(productId)} and ${productId} <= ${lastId}`;
-    const statement = productsAt(moment, products, isInPart, allOf(conditions), limit);
+    const statement = partAt(moment, products, isInPart, valuesOf(filter, 'in_force'), limit);
     rows.push(...(await queryRows<ProductRow>(db, statement.sql, statement.bindings)));
     if (lastId === undefined || rows.length === page.limit) return rows;
     after = lastId;
   }
 }
 
-/** Maximum number of products that are read at once from a shard. */
-const partMax = 5_000;
+/** The condition that a change of the partner up to the moment wrote a product last. */
+async function begunBefore(db: Database, { partnerId, nextRunId, at }: KnownMoment): Promise<Sql> {
+  // Numbers of partners that were merged are not in the order of their times.
+  const { sql: statement, bindings } = sql`
+    select run_id from catalog_versions
+    where partner_id = ${partnerId} and run_id >= ${nextRunId} and effective_at <= cast(${formatMicros(at)} as timestamptz)`;
+  const earlier = await queryRows<{ run_id: number }>(db, statement, bindings);
+  const runIds = earlier.map(({ run_id }) => run_id);
+  return sql`(run_id is null or run_id < ${nextRunId} or run_id = any (${runIds}))
+    and created_at <= cast(${formatMicros(at)} as timestamptz)`;
+}
 
 /** An array of the products that have the sku or had it: only a manual change gives a product another one. */
 async function everWithSku(db: Database, partnerId: number, sku: string): Promise<Sql> {
@@ -118,6 +165,52 @@ async function everWithSku(db: Database, partnerId: number, sku: string): Promis
 }
 
 const columns = versionColumns.join(', ');
+
+/** Parts of a statement about the time of a moment: whether a version ended later, and whether what is `in_force` had begun. */
+function timesOf(at: Micros): { isLater: Sql; existed: Sql } {
+  const time = sql`cast(${formatMicros(at)} as timestamptz)`;
+  return {
+    isLater: sql`coalesce((select effective_at from catalog_versions where run_id = until_run_id), 'infinity') > ${time}`,
+    existed: sql`in_force.created_at <= ${time}
+      and (select effective_at from catalog_versions where run_id = began_with) <= ${time}`,
+  };
+}
+
+/**
+ * Selects products of a part as they were, by number.
+ * @param unchanged - those that match and have not changed since; one that has changed meanwhile also has a version
+ */
+function partAt(
+  { partnerId, nextRunId, at }: KnownMoment,
+  unchanged: ProductSource,
+  isInPart: (productId: Sql) => Sql,
+  matches: Sql,
+  limit: number,
+): Sql {
+  const { isLater, existed } = timesOf(at);
+  const ended = sql`until_run_id >= ${nextRunId} and ${isLater}`;
+  return sql`
+    select ${raw(productColumns)}
+    from (
+      select ${raw(columns)} from ${unchanged.as('now')}
+      where not exists (
+        select from product_versions as version
+        where (version.partner_id, version.product_id) = (now.partner_id, now.product_id) and ${ended}
+      )
+      union all (
+        select ${raw(columns)}
+        from (
+          select distinct on (product_id) ${raw(columns)}, coalesce(run_id, 0) as began_with
+          from product_versions as version
+          where partner_id = ${partnerId} and ${isInPart(raw('product_id'))} and ${ended}
+          order by product_id, until_run_id
+        ) as in_force
+        where ${existed} and ${matches}
+        order by product_id limit ${raw(limit)}
+      )
+    ) as products
+    order by product_id limit ${raw(limit)}`;
+}
 
 /**
  * Selects products of a partner as they were. For each product, one look-up finds the version that ended next, or else the
@@ -132,16 +225,13 @@ function productsAt(
   matches: Sql,
   limit: number,
 ): Sql {
-  const time = sql`cast(${formatMicros(at)} as timestamptz)`;
-  const isLater = sql`coalesce((select effective_at from catalog_versions where run_id = until_run_id), 'infinity') > ${time}`;
+  const { isLater, existed } = timesOf(at);
   const version = sql`
     select ${raw(columns)}, coalesce(version.run_id, 0) as began_with, until_run_id
     from product_versions as version
     where (version.partner_id, version.product_id) = (now.partner_id, now.product_id)
       and until_run_id >= ${nextRunId} and ${isLater}
     order by version.until_run_id limit 1`;
-  const existed = sql`in_force.created_at <= ${time}
-    and (select effective_at from catalog_versions where run_id = began_with) <= ${time}`;
   return sql`
     with page as materialized (
       select in_force.*

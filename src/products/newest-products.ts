@@ -1,6 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
 import { ownColumns, usualLimits, type ProductRow } from './products.repository';
+import type { Search } from './products.search';
 import { withNames, type ShardRow } from './shard-rows';
 
 /*
@@ -20,43 +21,51 @@ interface Insertion {
   products: number;
 }
 
+/** The products of a page, or up to when all shards must be read for it. */
+type Newest = { products: ProductRow[] } | { products?: undefined; until: string };
+
+/** Products of one partner among which a page of those with a filter is expected, for each of its rows. */
+const readForEach = 100;
+
 /**
- * Reads the newest products up to a moment, if those that were inserted last fill the page.
- * @param until - a timestamp of PostgreSQL; without one, the last insertion: products of loads in progress are not scanned
- * @returns undefined if all shards must be read
+ * Reads the newest products up to the cursor, if those that were inserted last fill the page. Without a cursor, up to the last
+ * insertion: products of loads in progress are not scanned.
+ * @param where - further conditions, those of the cursor and of the filters among them
  */
 export async function readNewest(
   db: Database,
-  until: string | undefined,
-  condition: Sql,
-  limit: number,
-): Promise<ProductRow[] | undefined> {
+  { filters, limit, afterCreatedAt }: Search,
+  where: Sql,
+): Promise<Newest> {
   const insertions = await queryRows<Insertion>(
     db,
     `select partner_id, partner_name, created_at, cast(created_at as text) as created_text, products
      from product_insertions left join partners using (partner_id)
      where created_at <= cast(? as timestamptz) order by created_at desc limit ${insertionsMax}`,
-    [until ?? 'infinity'],
+    [afterCreatedAt ?? 'infinity'],
     true,
   );
   const [latest] = insertions;
-  if (!latest) return [];
-  const { partnerIds, next } = choosePartners(insertions, limit);
+  if (!latest) return { products: [] };
+  const until = afterCreatedAt ?? latest.created_text;
+  const isFiltered = filters.length > 0;
+  const { partnerIds, next } = choosePartners(insertions, isFiltered ? readForEach * limit : limit);
+  const [first, ...others] = partnerIds;
+  if (isFiltered && others.length > 0) return { until };
   // A page that reaches the moment of the next insertion may have products of it.
   const isBeforeNext = (createdAt: Date) => next === undefined || createdAt.getTime() > next.getTime();
-  if (!isBeforeNext(latest.created_at)) return undefined;
-  const [first, ...others] = partnerIds;
+  if (!isBeforeNext(latest.created_at)) return { until };
   const ofPartners =
     others.length === 0 ? sql`partner_id = ${first!}` : sql`partner_id = any (${partnerIds})`;
   const statement = sql`
     select partner_id, ${raw(ownColumns)} from products
-    where ${ofPartners} and created_at <= cast(${until ?? latest.created_text} as timestamptz) and ${condition}
+    where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${where}
     order by created_at desc, product_id desc limit ${raw(limit)}`;
-  const isUsual = others.length === 0 && usualLimits.includes(limit);
+  const isUsual = others.length === 0 && filters.length <= 1 && usualLimits.includes(limit);
   const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings, isUsual);
   const isWhole = next === undefined || (rows.length === limit && isBeforeNext(rows.at(-1)!.created_at));
   const names = new Map(insertions.map(({ partner_id, partner_name }) => [partner_id, partner_name]));
-  return isWhole ? withNames(rows, names) : undefined;
+  return isWhole ? { products: withNames(rows, names) } : { until };
 }
 
 /** Chooses the partners that got enough products last. `next`: when another one got some; undefined if all are chosen. */

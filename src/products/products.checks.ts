@@ -7,7 +7,7 @@ import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { parseVersionCursor } from './product-history';
 import {
-  productExists,
+  findStart,
   sortFields,
   sortOrders,
   type ProductListing,
@@ -43,7 +43,7 @@ interface ListingOrder {
   as_of?: unknown;
 }
 
-interface ListingStart extends Pick<ProductListing, 'sort' | 'afterProductId'> {
+interface ListingStart extends Pick<ProductListing, 'sort' | 'afterProductId' | 'afterCreatedAt'> {
   /** The order as sent, without its default. */
   sentOrder?: SortOrder;
 }
@@ -70,8 +70,10 @@ export async function resolveListingOrder(
   const afterProductId = parseProductCursor(cursor);
   // By number, a cursor is a position; in the default order it is a product, whose `created_at` counts.
   const isByNumber = sort_by === 'product_id' || asOf !== undefined;
-  if (!isByNumber && !(await productExists(db, afterProductId, scope))) throw invalidCursor();
-  return { ...start, afterProductId };
+  if (isByNumber) return { ...start, afterProductId };
+  const product = await findStart(db, { productId: afterProductId, scope });
+  if (!product) throw invalidCursor();
+  return { ...start, afterProductId, afterCreatedAt: product.afterCreatedAt };
 }
 
 /** @throws invalid_query unless the cursor is a product id */
@@ -90,5 +92,5 @@ export async function requireProduct(
   productId: number | undefined,
   scope: PartnerScope,
 ): Promise<void> {
-  if (productId !== undefined && !(await productExists(db, productId, scope))) throw invalidCursor();
+  if (productId !== undefined && !(await findStart(db, { productId, scope }))) throw invalidCursor();
 }

@@ -3,7 +3,7 @@ import { isDistributed } from '../db/layout';
 import { raw, sql, type Sql } from '../db/sql';
 import type { Settled } from '../shared/batcher';
 import type { PartnerScope } from '../shared/caller';
-import { findOwner, readByNumber, type Owner } from '../db/products-by-number';
+import { findOwner, readByNumber, readProduct } from '../db/products-by-number';
 
 /** `price` is an exact decimal text. */
 export interface ProductRow {
@@ -45,6 +45,8 @@ export interface ProductListing {
   sort: { field: SortField; order: SortOrder };
   /** Start of the page; only for `product_id` and `created_at`. */
   afterProductId?: number;
+  /** When that product was created, a timestamp of PostgreSQL; only for `created_at` of distributed products. */
+  afterCreatedAt?: string;
   limit: number;
 }
 
@@ -79,7 +81,7 @@ export async function findProducts(
 ): Promise<Settled<ProductRow | undefined>[]> {
   const numbers = [...new Set(asked.map(({ productId }) => productId))];
   const found = (await isDistributed(db))
-    ? await readByNumber<ProductRow & Owner>(db, `partner_id, ${ownColumns}`, numbers)
+    ? await readByNumber<ProductRow & { partner_id: number }>(db, `partner_id, ${ownColumns}`, numbers)
     : await readByIndex(db, numbers);
   return asked.map(({ productId, scope }) => {
     const one = found.get(productId);
@@ -136,10 +138,20 @@ export async function markWithdrawn(
   await queryRows(trx, statement, bindings);
 }
 
-export async function productExists(db: Database, productId: number, scope: PartnerScope): Promise<boolean> {
+/** Where a page by time begins. @returns undefined if the caller has no such product */
+export async function findStart(
+  db: Database,
+  { productId, scope }: AskedProduct,
+): Promise<Pick<ProductListing, 'afterCreatedAt'> | undefined> {
+  if (await isDistributed(db)) {
+    const createdAt = 'cast(created_at as text) as "afterCreatedAt"';
+    const start = await readProduct<{ afterCreatedAt: string }>(db, createdAt, productId);
+    return start && (scope === null || scope === start.partner_name) ? start : undefined;
+  }
   const { sql: statement, bindings } = sql`
-    select from products where product_id = ${productId} and ${await ofOwner(db, { productId, scope })}`;
-  return (await queryRows(db, statement, bindings, true)).length > 0;
+    select from products where product_id = ${productId} and ${isWithin(scope)}`;
+  const [start] = await queryRows<object>(db, statement, bindings, true);
+  return start;
 }
 
 const isWithin = (scope: PartnerScope) =>

@@ -45,6 +45,8 @@ export interface Search {
   words?: readonly string[];
   sort: { field: SortField; order: SortOrder };
   afterProductId?: number;
+  /** When that product was created; only where products are distributed. */
+  afterCreatedAt?: string;
   limit: number;
   includesWithdrawn: boolean;
 }
@@ -62,7 +64,8 @@ const horizon = '(select max(created_at) from product_horizons)';
 const beforeHorizon = `created_at <= ${horizon}`;
 
 /** Translates a listing; undefined if nothing can match. */
-export function toSearch({ scope, filter, sort, afterProductId, limit }: ProductListing): Search | undefined {
+export function toSearch(listing: ProductListing): Search | undefined {
+  const { scope, filter, sort, afterProductId, afterCreatedAt, limit } = listing;
   const partnerName = scope ?? filter.partner_name;
   if (filter.partner_name !== undefined && filter.partner_name !== partnerName) return undefined;
   const feedId = filter.feed_id === undefined ? undefined : parseId('FD', filter.feed_id);
@@ -84,6 +87,7 @@ export function toSearch({ scope, filter, sort, afterProductId, limit }: Product
     words: filter.words,
     sort: { field: isOneValue ? 'product_id' : sort.field, order: sort.order },
     afterProductId,
+    afterCreatedAt,
     limit,
     includesWithdrawn: filter.include_withdrawn ?? false,
   };

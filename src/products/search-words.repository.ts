@@ -24,7 +24,8 @@ export async function searchWords(db: Database, q: string | undefined): Promise<
 /** Returns a `tsquery` for the beginnings of words, which contain only letters and digits. */
 const toQuery = (words: readonly string[]) => words.map((word) => `'${word}':*`).join(' & ');
 
-const haveWords = (words: readonly string[]) => sql`words @@ cast(${toQuery(words)} as tsquery)`;
+/** Returns the condition of `product_words` with these words. */
+export const haveWords = (words: readonly string[]) => sql`words @@ cast(${toQuery(words)} as tsquery)`;
 
 /**
  * Returns the condition that a product has these words, for the rows of a scan. A scalar subquery is evaluated for each row:
@@ -73,6 +74,17 @@ export async function findByWords(
     partnerIds: rows.map(({ partner_id }) => partner_id),
     productIds: rows.map(({ product_id }) => product_id),
   };
+}
+
+/** Returns whether more than `max` products have these words. */
+export async function haveMany(
+  db: Database,
+  words: readonly string[],
+  ofPartner: Sql,
+  max: number,
+): Promise<boolean> {
+  const statement = sql`select from product_words where ${haveWords(words)} and ${ofPartner} limit ${max + 1}`;
+  return (await queryRows(db, statement.sql, statement.bindings)).length > max;
 }
 
 /** Returns the condition that a product is one of the matches, which the planner reads by their keys. */

@@ -1,6 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { allOf, raw, sql, type Sql } from '../db/sql';
-import { readByNumber, type Owner } from '../db/products-by-number';
+import { inSnapshot } from '../db/transaction';
+import type { Owner } from '../db/products-by-number';
 import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
 import { ownColumns, type ProductRow } from './products.repository';
@@ -15,7 +16,7 @@ import {
   type KeyedField,
   type Search,
 } from './products.search';
-import { findByWords, hasWords } from './search-words.repository';
+import { hasWords, haveMany, haveWords } from './search-words.repository';
 
 /*
  * Pages of the catalog where Citus distributes `products`. A page of one partner names it by number, and so reads one shard. A page
@@ -33,33 +34,23 @@ interface Extent {
 
 /** Lists the products of a search. */
 export async function listOnShards(db: Database, search: Search): Promise<ProductRow[]> {
-  const cursor = await cursorOf(db, search);
-  if (!cursor) return [];
   if (isOfNewest(search)) {
-    const newest = await readNewest(
-      db,
-      cursor.createdAt,
-      allOf([raw(isActive), cursor.isAfter]),
-      search.limit,
-    );
-    if (newest) return newest;
+    const where = allOf([raw(isActive), matches(search), isAfter(search)]);
+    const newest = await readNewest(db, search, where);
+    if (newest.products) return newest.products;
+    return namePartners(db, await readRows(db, search, { horizon: newest.until }));
   }
   const extent = await findExtent(db, search);
   if (!extent || extent.horizon === null) return [];
-  const { partner } = extent;
-  const rows = await readRows(db, search, { ...extent, horizon: extent.horizon, isAfter: cursor.isAfter });
+  const { partner, horizon } = extent;
+  const rows = await readRows(db, search, { partner, horizon });
   return partner
     ? rows.map((row) => ({ ...row, partner_name: partner.partner_name }))
     : namePartners(db, rows);
 }
 
-const isOfNewest = ({ partner, words, filters, sort, includesWithdrawn }: Search) =>
-  !partner &&
-  !words &&
-  filters.length === 0 &&
-  !includesWithdrawn &&
-  sort.field === 'created_at' &&
-  sort.order === 'desc';
+const isOfNewest = ({ partner, words, sort, includesWithdrawn }: Search) =>
+  !partner && !words && !includesWithdrawn && sort.field === 'created_at' && sort.order === 'desc';
 
 /** Returns the condition of the only partner, if there is one; undefined if it does not exist. */
 export async function partnerOnShards(db: Database, search: Search): Promise<Sql | undefined> {
@@ -86,52 +77,42 @@ interface Place {
   where: readonly Sql[];
 }
 
-/** Maximum number of products with the words of a search that are read by their keys and sorted. */
+/** Maximum number of products with the words of a search that are looked up and sorted. */
 const sortedWords = 5_000;
 
 async function readRows(
   db: Database,
   search: Search,
-  { partner, horizon, isAfter }: Extent & { horizon: string; isAfter: Sql },
+  { partner, horizon }: Extent & { horizon: string },
 ): Promise<ShardRow[]> {
   const { words, sort, includesWithdrawn, limit } = search;
-  const listed = [isListed(search), matches({ ...search, words: undefined }), isAfter];
+  const listed = [isListed(search), matches({ ...search, words: undefined }), isAfter(search)];
   if (words) {
-    const found = await findByWords(db, words, partner ? ofPartner(partner) : raw('true'), sortedWords);
-    if (found) {
-      const { partnerIds, productIds } = found;
-      if (productIds.length === 0) return [];
-      const isAmong = sql`partner_id = any (${[...new Set(partnerIds)]}) and product_id = any (${productIds})`;
-      return sortAll(db, { search, partner, where: [...listed, isAmong] });
-    }
+    if (!(await haveMany(db, words, partner ? ofPartner(partner) : raw('true'), sortedWords)))
+      return sortByWords(db, { search, partner, where: listed }, words);
     listed.push(hasWords(words));
   }
   const place = { search, partner, where: listed };
-  if (isKeyed(sort.field)) return includesWithdrawn ? sortAll(db, place) : readKeyed(db, place, sort.field);
-  if (sort.field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
+  const { field } = sort;
+  if (isKeyed(field)) {
+    if (includesWithdrawn) return sortAll(db, place);
+    return isOfGroups(field)
+      ? inShardSnapshot(db, (trx) => readKeyed(trx, place, field))
+      : readKeyed(db, place, field);
+  }
+  if (field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
   const isVisible = sql`created_at <= ${horizon}`;
   const orderBy = by(search, ['created_at', 'product_id']);
   return readFlat(db, { ...place, where: [...listed, isVisible] }, orderBy, limit);
 }
 
-/** Where the page begins; undefined if there is no product of the cursor. */
-async function cursorOf(
-  db: Database,
-  { sort: { field, order }, afterProductId }: Search,
-): Promise<{ isAfter: Sql; createdAt?: string } | undefined> {
-  if (afterProductId === undefined) return { isAfter: raw('true') };
+/** The condition of the products after the cursor. */
+function isAfter({ sort: { field, order }, afterProductId, afterCreatedAt }: Search): Sql {
+  if (afterProductId === undefined) return raw('true');
   const compare = raw(order === 'asc' ? '>' : '<');
-  if (field === 'product_id') return { isAfter: sql`product_id ${compare} ${afterProductId}` };
-  const columns = 'partner_id, product_id, cast(created_at as text) as created_text';
-  type Last = Owner & { product_id: number; created_text: string };
-  const last = (await readByNumber<Last>(db, columns, [afterProductId])).get(afterProductId);
-  if (!last) return undefined;
-  if ('error' in last) throw last.error;
-  const createdAt = last.result.created_text;
-  return {
-    isAfter: sql`(created_at, product_id) ${compare} (cast(${createdAt} as timestamptz), ${afterProductId})`,
-    createdAt,
-  };
+  return field === 'product_id'
+    ? sql`product_id ${compare} ${afterProductId}`
+    : sql`(created_at, product_id) ${compare} (cast(${afterCreatedAt!} as timestamptz), ${afterProductId})`;
 }
 
 const ofPartner = ({ partner_id: partnerId }: Owner) => sql`partner_id = ${partnerId}`;
@@ -152,6 +133,22 @@ const by = ({ sort: { order } }: Search, keys: readonly string[]) =>
 /** Sorts all products: for few, or without an index. */
 const sortAll = (db: Database, place: Place) =>
   readFlat(db, place, orderOf(place.search), place.search.limit);
+
+/** Sorts the products with words. Of each match, the product is looked up, whatever the shard expects of their number. */
+function sortByWords(db: Database, place: Place, words: readonly string[]): Promise<ShardRow[]> {
+  const { search, partner, where } = place;
+  const ofOne = partner ? ofPartner(partner) : raw('true');
+  const order = orderOf(search);
+  const statement = sql`
+    select page.*
+    from (select partner_id, product_id from product_words where ${haveWords(words)} and ${ofOne}) as found cross join lateral (
+      select ${columns} from products
+      where products.partner_id = found.partner_id and products.product_id = found.product_id and ${allOf([ofOne, ...where])}
+      limit 1
+    ) as page
+    order by ${order} limit ${raw(search.limit)}`;
+  return queryRows<ShardRow>(db, statement.sql, statement.bindings);
+}
 
 /**
  * Reads the first products in an order that the shards have an index of for each partner. Of all partners, each shard merges the
@@ -174,13 +171,23 @@ function readMerged(
   return queryRows<ShardRow>(db, statement.sql, statement.bindings);
 }
 
+/** Fields of which many products have the same value: a page takes several statements. */
+const isOfGroups = (field: KeyedField) => field === 'brand' || field === 'category';
+
+/** Runs statements that must agree about each product. A node has one snapshot for all of them, as it has one connection. */
+function inShardSnapshot<T>(db: Database, read: (trx: Database) => Promise<T>): Promise<T> {
+  return inSnapshot(db, async (trx) => {
+    await trx.raw('set local citus.max_adaptive_executor_pool_size = 1');
+    return read(trx);
+  });
+}
+
 /** Reads a page by price, brand, category or name. Products without a value come last. */
 async function readKeyed(db: Database, place: Place, field: KeyedField): Promise<ShardRow[]> {
   const { limit } = place.search;
   const key = keySql(field);
   const hasKey = raw(`${key} is not null`);
-  const isOfGroups = field === 'brand' || field === 'category';
-  const rows = isOfGroups
+  const rows = isOfGroups(field)
     ? await readGroups(db, place, field)
     : await readMerged(db, place, { where: hasKey, keys: keyOrder(field), limit });
   if (rows.length === limit || field === 'product_name') return rows;

@@ -80,6 +80,27 @@ export const createObjectsSql = `
     end loop;
   end $$;
 
+  -- Reads a product by its number alone, in one round trip: the local table leads to the shard. It only reads, and needs no transaction
+  -- on the worker.
+  create function product_by_number(asked_id bigint) returns table (partner_name text, product products_local)
+    language plpgsql stable set citus.function_opens_transaction_block = off
+  as $$
+  declare
+    owner_id bigint;
+  begin
+    select block.partner_id, partners.partner_name into owner_id, partner_name
+    from (select * from product_blocks where first_id <= asked_id order by first_id desc limit 1) as block
+      join partners on partners.partner_id = block.partner_id
+    where last_id >= asked_id;
+    if not found then
+      return;
+    end if;
+    select * into product from products where partner_id = owner_id and product_id = asked_id;
+    if found then
+      return next;
+    end if;
+  end $$;
+
   create sequence ${numbersSequence} minvalue 0 start 0;
   -- Numbers that were drawn before belong to no new block.
   select setval('${numbersSequence}', last_id / ${blockNumbers} + 1, false)
@@ -140,5 +161,6 @@ export const dropObjectsSql = `
   ${productsToOrderSql};
   drop sequence ${numbersSequence};
   drop function draw_product_numbers(bigint, bigint);
+  drop function product_by_number(bigint);
   drop function note_working_change();
 `;

@@ -518,6 +518,28 @@ describe('GET /products', () => {
       });
     });
 
+    it('lists the products with a value of all partners, newest first, where the newest partner has some, or none', async () => {
+      const service = await startTestService();
+      const rows = (count: number, branded: readonly number[], brand: string) =>
+        Array.from({ length: count }, (_, at) => ({
+          sku: `S${at}`,
+          ...(branded.includes(at) && { brand }),
+        }));
+      const first = await loadProducts(service, rows(30, [3, 20], 'Both'), 'First');
+      const second = await loadProducts(service, rows(30, [7], 'First two'), 'Second');
+      const last = await loadProducts(service, rows(450, [5, 300, 301], 'Both'), 'Last');
+
+      const both = [301, 300, 5]
+        .map((at) => last.productIds[at])
+        .concat(first.productIds[20], first.productIds[3]);
+      for (const limit of [1, 2, 3, 10]) {
+        const pages = await walk(service, { brand: 'Both', limit: String(limit) });
+        expect([limit, pages]).toEqual([limit, pagesOf(both as string[], limit)]);
+      }
+      expect(await walk(service, { brand: 'First two', limit: '1' })).toEqual([[second.productIds[7]]]);
+      expect(await walk(service, { brand: 'Neither', limit: '1' })).toEqual([[]]);
+    });
+
     onLocalProducts(describe, 'they set the sequence of product numbers')('beyond PR99999', () => {
       let service: TestService;
       const ids = [99_998, 99_999, 100_000, 100_001, 100_002].map(product);
