@@ -11,7 +11,7 @@ const testFiles = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 
 async function execute(program: string, args: string[]): Promise<string> {
   // With all that some tests need, so that none is left out.
-  const env = { ...process.env, LAST_RELEASE: '/', BROWSER_REQUIRED: '1', MAKEFLAGS: '' };
+  const env = { ...process.env, LAST_RELEASE: '/', BROWSER_REQUIRED: '1', TEST_SHARDS: '4', MAKEFLAGS: '' };
   const { stdout } = await promisify(execFile)(program, args, { cwd: project, env });
   return stdout;
 }
