@@ -154,7 +154,8 @@ function requestsNaming(
 ): [string, RequestInit][] {
   const known = (name: string) => {
     if (!(name in values)) throw new Error(`Add values of ${name} to this test, or declare it neutral.`);
-    return values[name]!;
+    // The events of the job that is queued would keep the response open for a minute.
+    return operation.path.endsWith('/events') ? values[name]!.slice(0, 1) : values[name]!;
   };
   const parameters = parametersOf(operation).filter(({ name }) => !neutral.has(name));
   let paths = [operation.path];

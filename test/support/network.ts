@@ -5,12 +5,22 @@ import { createSocket } from 'node:dgram';
 import dns from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 
-/** The address of a local port without a listener. */
+/**
+ * Finds a local port without a listener. The system gives higher ones to connections and to listeners that name none, so that
+ * it stays free.
+ */
 export async function closedPort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** A server that takes connections and everything they send, and never answers. @returns its port */
