@@ -15,10 +15,7 @@ async function loseShard({ db }: TestService, shard: number): Promise<void> {
   );
 }
 
-/** Runs only with products in shards: make test-citus DISTRIBUTED=1 FILES=products */
-const describeDistributed = process.env.TEST_SHARDS ? describe : describe.skip;
-
-describeDistributed('look-ups of products in shards, one of which is on a lost node', () => {
+describe('look-ups of products in shards, one of which is on a lost node', () => {
   it('fail with 503 for its partners, and for no other partner that is asked for at the same time', async () => {
     const service = await startTestService();
     const names = Array.from({ length: 8 }, (_, at) => `Partner ${at}`);
