@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { settings } from '../src/shared/setting-groups';
 import measuredCosts from './growth-costs.json';
 
 /** Measured costs of one machine: `make bench ONLY=growth,etl,catalog,orders`. */
@@ -20,8 +21,8 @@ export const use = {
   etlHours: 6,
   /** Retention of raw files. */
   rawFileDays: 30,
-  /** Retention of the history. */
-  historyDays: 400,
+  /** Retention of the history: the default. */
+  historyDays: settings.HISTORY_RETENTION_DAYS.default,
   /** Requested catalog pages per product and day; peak rate as a multiple of the mean. */
   pagesPerProductAndDay: 5,
   peak: 3,

@@ -74,7 +74,6 @@ async function measureReruns(
     await upload(url, 'Growth 1', feeds.changed),
     await upload(url, 'Growth 1', feeds.base),
   ];
-  await untilIndexed(database);
   await database.query('checkpoint');
   const historyBefore = await historyBytes(database);
   const update = await logged(database, () => run(url, changed));

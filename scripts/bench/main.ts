@@ -43,7 +43,8 @@ const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products
   --quick     a tenth of the size and less, to see that everything works; its figures are no proof
   --only      only these parts of ${parts.join(', ')}; all but console, release, indexes and peers by default
   --rounds    how often each thing is measured; 3 by default
-  --products  products of the parts console, growth (of which it is 10,000,000), indexes and sources, rows of the part peers; 1,000,000 by default`;
+  --products  products of the parts console, indexes and sources, rows of the part peers; 1,000,000 by default.
+              Products of the part growth; 10,000,000 by default`;
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,

@@ -63,8 +63,9 @@ export function migratorConfigs({ migrations: known }: KnownSchema): Knex.Migrat
  * Migrates the schema to this version. Safe to call concurrently from several processes: one migrates, the others wait.
  * @param signal - aborts the wait for another process, not a migration in progress
  * @returns the migrations of newer versions in the database
- * @throws ConfigError after an incompatible contract step of a newer version, or with distributed products; Error when PostgreSQL is too old, the encoding is
- *   not UTF-8, or a migration fails (which is then rolled back); the signal's reason
+ * @throws ConfigError after an incompatible contract step of a newer version, or when a step is missing and products are
+ *   distributed; Error when PostgreSQL is too old, the encoding is not UTF-8, or a migration fails (which is then rolled back);
+ *   the signal's reason
  */
 export async function migrateToLatest(
   db: Database,

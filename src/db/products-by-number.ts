@@ -19,13 +19,7 @@ export interface Owner {
 async function findOwners(db: Database, productIds: readonly number[]): Promise<(Owner | undefined)[]> {
   const rows = await queryRows<Owner | Record<keyof Owner, null>>(
     db,
-    `select partners.partner_id, partner_name
-     from unnest(cast(? as bigint[])) with ordinality as asked (asked_id, place)
-       left join lateral (
-         select * from product_blocks where first_id <= asked_id order by first_id desc limit 1
-       ) as block on last_id >= asked_id
-       left join partners on partners.partner_id = block.partner_id
-     order by place`,
+    'select partner_id, partner_name from partners_of_products(?) order by place',
     [productIds as number[]],
     true,
   );

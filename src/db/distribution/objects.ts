@@ -34,6 +34,18 @@ export const createObjectsSql = `
   group by partner_id, run;
   create index product_blocks_partner_id on product_blocks (partner_id, first_id);
 
+  -- Finds the partners of product numbers, whether or not there are such products; null where there is none.
+  create function partners_of_products(asked bigint[])
+    returns table (place bigint, asked_id bigint, partner_id bigint, partner_name text) language sql stable
+  as $$
+    select place, asked_id, partners.partner_id, partner_name
+    from unnest(asked) with ordinality as numbers (asked_id, place)
+      left join lateral (
+        select * from product_blocks where first_id <= asked_id order by first_id desc limit 1
+      ) as block on last_id >= asked_id
+      left join partners on partners.partner_id = block.partner_id
+  $$;
+
   -- When products of a partner were inserted: which partners have the newest products.
   create table product_insertions (created_at timestamptz not null, partner_id bigint not null, products bigint not null);
   insert into product_insertions
@@ -52,12 +64,8 @@ export const createObjectsSql = `
     found_rows json;
   begin
     for supplier in
-      select block.partner_id, partners.partner_name, array_agg(asked_id) as asked_ids
-      from unnest(among) as asked_id join lateral (
-        select * from product_blocks where first_id <= asked_id order by first_id desc limit 1
-      ) as block on last_id >= asked_id
-        join partners on partners.partner_id = block.partner_id
-      group by block.partner_id, partners.partner_name order by block.partner_id
+      select partner_id, partner_name, array_agg(asked_id) as asked_ids from partners_of_products(among)
+      where partner_id is not null group by partner_id, partner_name order by partner_id
     loop
       perform pg_advisory_xact_lock_shared((supplier.partner_id << 8) | 4);
       for attempt in 1..50 loop
@@ -88,11 +96,9 @@ export const createObjectsSql = `
   declare
     owner_id bigint;
   begin
-    select block.partner_id, partners.partner_name into owner_id, partner_name
-    from (select * from product_blocks where first_id <= asked_id order by first_id desc limit 1) as block
-      join partners on partners.partner_id = block.partner_id
-    where last_id >= asked_id;
-    if not found then
+    select owner.partner_id, owner.partner_name into owner_id, partner_name
+    from partners_of_products(array[asked_id]) as owner;
+    if owner_id is null then
       return;
     end if;
     select * into product from products where partner_id = owner_id and product_id = asked_id;
@@ -162,5 +168,6 @@ export const dropObjectsSql = `
   drop sequence ${numbersSequence};
   drop function draw_product_numbers(bigint, bigint);
   drop function product_by_number(bigint);
+  drop function partners_of_products(bigint[]);
   drop function note_working_change();
 `;
