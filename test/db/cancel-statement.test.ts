@@ -107,6 +107,7 @@ describe('a statement that times out', () => {
     expect(asked.at(-1)).toBe('CancelRequest');
   });
 
+  // jest.config.mjs says so when it is left out.
   const itPooled = process.env.PGBOUNCER || process.env.PGBOUNCER_REQUIRED === '1' ? it : it.skip;
   itPooled('is cancelled through a PgBouncer that requires TLS', async () => {
     const pooler = await startPgBouncer(server.address, 2, {

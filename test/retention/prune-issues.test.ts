@@ -162,7 +162,7 @@ describe('prune', () => {
     expect((await issuesOf(jobId)).count).toBe(0);
   });
 
-  it('keeps the size of the table where each day adds as many issues as it removes', async () => {
+  it('does not let the table grow where each day adds as many issues as it removes', async () => {
     const { db } = service;
     const rows = Array.from({ length: 5_000 }, (_, at) => `S${at},Product,NA\n`).join('');
     const { jobId } = await service.api.loadFeed(`sku,product_name,price\n${rows}`);
@@ -184,7 +184,8 @@ describe('prune', () => {
       sizes.push(rows[0].bytes);
     }
 
-    expect(sizes.slice(2)).toEqual(sizes.slice(2).map(() => sizes[1]));
+    // Autovacuum, which may come as well, gives empty pages at the end back.
+    expect(Math.max(...sizes.slice(3))).toBeLessThanOrEqual(Math.max(...sizes.slice(0, 3)));
     const { rows: tables } = await db.raw<{ rows: { reloptions: string[] }[] }>(
       "select reloptions from pg_class where oid = 'row_issues'::regclass",
     );
