@@ -14,10 +14,12 @@ const dayMilliseconds = 24 * 3600 * 1000;
 /** Minimum time from one slot to the next. */
 export const slotGapMinutes = 15;
 
-/** Parses five fields. The pattern is one of local times: they are computed as if they were UTC. @throws Error */
-function localTimesOf(cron: string): Cron {
+const cronOptions = { mode: '5-part', paused: true } as const;
+
+/** Parses five fields, as times of UTC. @throws Error */
+function parseCron(cron: string): Cron {
   if (cron.trim().split(/\s+/).length !== 5) throw new Error('there are not five fields');
-  return new Cron(cron, { mode: '5-part', timezone: 'UTC', paused: true });
+  return new Cron(cron, { ...cronOptions, timezone: 'UTC' });
 }
 
 export type ScheduleFault =
@@ -28,7 +30,7 @@ export function scheduleFaults({ cron, time_zone }: Schedule): ScheduleFault[] {
   const ofZone: ScheduleFault[] = isTimeZone(time_zone) ? [] : ['schedule_time_zone'];
   let times: Cron;
   try {
-    times = localTimesOf(cron);
+    times = parseCron(cron);
   } catch {
     return ['schedule_cron', ...ofZone];
   }
@@ -38,7 +40,7 @@ export function scheduleFaults({ cron, time_zone }: Schedule): ScheduleFault[] {
 
 function isTooFrequent(cron: string): boolean {
   const [minute, hour] = cron.trim().split(/\s+/);
-  const times = localTimesOf(`${minute} ${hour} * * *`);
+  const times = parseCron(`${minute} ${hour} * * *`);
   let last = times.nextRun(new Date(Date.UTC(2024, 0, 1) - 1))!;
   const end = last.getTime() + dayMilliseconds;
   while (last.getTime() < end) {
@@ -51,76 +53,55 @@ function isTooFrequent(cron: string): boolean {
 
 function isTimeZone(name: string): boolean {
   try {
-    return /^[a-z]/i.test(name) && Boolean(zoneFormat(name));
+    return /^[a-z]/i.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }));
   } catch {
     return false;
   }
 }
 
+const clocks = new LRUCache<string, Intl.DateTimeFormat>({
+  max: 600,
+  memoMethod: (timeZone) =>
+    new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'medium' }),
+});
+
 /** Finds the first slot after an instant; null if there is none. @throws Error for an unknown time zone */
 export function nextSlot({ cron, time_zone }: Schedule, after: Date): Date | null {
-  const times = localTimesOf(cron);
-  let local: Date | null = new Date(after.getTime() + offsetAt(time_zone, after.getTime()));
-  // Instants never decrease with local times. An hour that occurs twice has up to a few that are past.
-  while ((local = times.nextRun(local))) {
-    const slot = instantOf(time_zone, local.getTime());
-    if (slot > after.getTime()) return new Date(slot);
-  }
-  return null;
+  const clock = clocks.memo(time_zone);
+  // Croner keeps something for each spelling of a time zone.
+  const timezone = clock.resolvedOptions().timeZone;
+  const nextOf = (pattern: string) =>
+    new Cron(pattern, { ...cronOptions, timezone, fixedTimeRule: 'no-wildcard' }).nextRun(after);
+  const localTime = (instant: Date) => new Date(`${clock.format(instant)}Z`);
+
+  const slot = nextOf(withoutWildcards(cron));
+  // Where clocks skip the end of a day, Croner leaves its times out: they run at the first minute of the next day.
+  const local = parseCron(cron).nextRun(localTime(after));
+  if (!local || (slot && dayOf(localTime(slot)) === dayOf(local))) return slot;
+  const nextDay = new Date(local.getTime() + dayMilliseconds);
+  const midnight = nextOf(`0 0 ${nextDay.getUTCDate()} ${nextDay.getUTCMonth() + 1} *`)!;
+  const lastMinute = localTime(new Date(midnight.getTime() - minuteMilliseconds));
+  return lastMinute < local ? midnight : slot;
 }
+
+const dayOf = (local: Date) => Math.floor(local.getTime() / dayMilliseconds);
 
 /**
- * Finds the instant of a local time: the first one of a time that occurs twice; of a time that clocks skip, the next minute
- * that exists.
- * @param local - the local time as if it were UTC, in milliseconds
+ * Replaces wildcards and steps of minute and hour by lists: to Croner, all times then are fixed ones. A time that clocks skip runs at
+ * the next minute that exists, one that occurs twice runs once.
  */
-function instantOf(zone: string, local: number): number {
-  const before = local - offsetAt(zone, local - dayMilliseconds);
-  const after = local - offsetAt(zone, local + dayMilliseconds);
-  for (const instant of [Math.min(before, after), Math.max(before, after)]) {
-    if (instant + offsetAt(zone, instant) === local) return instant;
-  }
-  let [skipped, exists] = [after, before];
-  const offset = offsetAt(zone, exists);
-  while (exists - skipped > minuteMilliseconds) {
-    const middle = skipped + Math.floor((exists - skipped) / 2 / minuteMilliseconds) * minuteMilliseconds;
-    if (offsetAt(zone, middle) === offset) exists = middle;
-    else skipped = middle;
-  }
-  return exists;
+function withoutWildcards(cron: string): string {
+  const [minute, hour, ...days] = cron.trim().split(/\s+/) as [string, string, ...string[]];
+  return [listValues(minute, 59), listValues(hour, 23), ...days].join(' ');
 }
 
-const zones = new LRUCache<string, Intl.DateTimeFormat>({ max: 600 });
-
-/** @throws RangeError for an unknown time zone */
-function zoneFormat(zone: string): Intl.DateTimeFormat {
-  const known = zones.get(zone);
-  if (known) return known;
-  const fields = {
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-  } as const;
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    era: 'short',
-    ...fields,
-  });
-  zones.set(zone, format);
-  return format;
-}
-
-/** Returns the offset of local time from UTC in milliseconds, whole minutes. */
-function offsetAt(zone: string, instant: number): number {
-  const minute = Math.floor(instant / minuteMilliseconds) * minuteMilliseconds;
-  const parts = Object.fromEntries(
-    zoneFormat(zone)
-      .formatToParts(minute)
-      .map(({ type, value }) => [type, value]),
-  );
-  const { year, month, day, hour, minute: minutes } = parts;
-  return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minutes)) - minute;
-}
+const listValues = (field: string, last: number) =>
+  field
+    .split(',')
+    .flatMap((part) => {
+      const [range, step = 1] = part.split('/') as [string, string?];
+      const [from, to = from] = range === '*' || range === '?' ? [0, last] : range.split('-').map(Number);
+      const count = Math.floor((to! - from!) / Number(step)) + 1;
+      return Array.from({ length: count }, (_, index) => from! + index * Number(step));
+    })
+    .join();

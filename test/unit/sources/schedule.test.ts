@@ -32,6 +32,20 @@ describe('the next slot of a schedule', () => {
       '2026-03-29T01:15Z',
       '2026-03-29T01:45Z',
     ]);
+    expect(slotsAfter('*/20 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 2)).toEqual([
+      '2026-03-29T01:00Z',
+      '2026-03-30T00:00Z',
+    ]);
+    expect(slotsAfter('30 0-4/2 * * *', 'Europe/Berlin', '2026-03-28T23:00:00Z', 3)).toEqual([
+      '2026-03-28T23:30Z',
+      '2026-03-29T01:00Z',
+      '2026-03-29T02:30Z',
+    ]);
+    // Clocks skip the last hour of the day.
+    expect(slotsAfter('30 23 * * sat,sun', 'america/nuuk', '2026-03-28T12:00:00Z', 2)).toEqual([
+      '2026-03-29T01:00Z',
+      '2026-03-30T00:30Z',
+    ]);
     expect(slotsAfter('30 0 * * *', 'America/Santiago', '2026-09-05T12:00:00Z', 2)).toEqual([
       '2026-09-06T04:00Z',
       '2026-09-07T03:30Z',
@@ -54,6 +68,9 @@ describe('the next slot of a schedule', () => {
     ]);
     expect(slotsAfter('*/30 * * * *', 'Europe/Berlin', '2026-10-25T01:10:00Z', 1)).toEqual([
       '2026-10-25T02:00Z',
+    ]);
+    expect(slotsAfter('30 23 * * *', 'America/Nuuk', '2026-10-25T01:10:00Z', 1)).toEqual([
+      '2026-10-26T01:30Z',
     ]);
   });
 
