@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import pLimit from 'p-limit';
 import { RecordExtractor } from '../etl/extract';
 import { headerIssues, reportedNames } from '../etl/header-issues';
 import { skuIssue } from '../etl/reject-staged';
@@ -8,6 +7,7 @@ import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from
 import { FeedFailure } from '../etl/run-result';
 import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
 import type { NamedHeader } from '../feed-format/header';
+import { ConcurrencyLimit } from '../shared/concurrency-limit';
 
 /** Bytes parsed before yielding to the event loop: all of them take up to a second. */
 const inspectChunkBytes = 16 * 1024;
@@ -33,13 +33,13 @@ export interface InspectedRows {
 export const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
 
 /** Bounds memory: one inspection parses at a time. */
-const oneAtATime = pLimit(1);
+const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, what: 'inspections' });
 
 type PlacedOutcome = RowOutcome & { place: RecordPlace };
 
 /** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
 export function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
-  return oneAtATime(() => transformRows(bytes, complete, header));
+  return oneAtATime.run({ holder: 'inspections' }, () => transformRows(bytes, complete, header));
 }
 
 async function transformRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
