@@ -27,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures week load profile audit backup restore clean-objects clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures week load profile audit backup restore clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,9 +154,6 @@ backup: dist/.built ## copy database, raw files and key of `make run`, also whil
 
 restore: dist/.built ## restore a backup into an empty or new data folder (FROM=folder DATA_DIR=folder)
 	@npm run --silent admin -- restore $(if $(FROM),'$(FROM)')
-
-clean-objects: dist/.built ## remove stored files that no feed names (DRY_RUN=1 to only show them)
-	@npm run --silent admin -- objects clean $(if $(DRY_RUN),--dry-run)
 
 clean: ## remove what was installed and built; data stay
 	rm -rf node_modules dist $(peers)/node_modules $(peers)/dist

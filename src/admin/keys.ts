@@ -8,7 +8,7 @@ import { partnerNameArgument, timeArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine, printNote, printTable } from './output';
 
-export function addKeys(program: Command): Command {
+export function addKeys(program: Command): void {
   const keys = program.command('keys').description('create, list and revoke API keys');
   keys
     .command('create')
@@ -45,7 +45,6 @@ export function addKeys(program: Command): Command {
     .description('revoke a key: it is refused within seconds')
     .argument('<NAME>', 'the name of the key', keyName)
     .action((name: string) => withDatabase(({ db }) => revoke(db, name)));
-  return keys;
 }
 
 interface CreateOptions {

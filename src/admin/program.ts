@@ -14,9 +14,7 @@ import { addWebhooks } from './webhooks';
 export function adminProgram(): CommandLine {
   const program = new CommandLine('npm run --silent admin --');
   program.description('Manage the service. Takes the settings of the service from the environment.');
-  const keys = addKeys(program);
-  // Deprecated: `npm run keys -- webhooks`.
-  addWebhooks(keys, { hidden: true });
+  addKeys(program);
   addWebhooks(program);
   addBackup(program);
   addDatabase(program);

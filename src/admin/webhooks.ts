@@ -29,10 +29,8 @@ const eventTypes = (Object.keys(document['x-webhooks']) as EventType[]).filter(
 const secretBytes = 32;
 const urlCharactersMax = 2_000;
 
-export function addWebhooks(program: Command, { hidden = false } = {}): void {
-  const webhooks = program
-    .command('webhooks', { hidden })
-    .description('manage webhooks and their deliveries');
+export function addWebhooks(program: Command): void {
+  const webhooks = program.command('webhooks').description('manage webhooks and their deliveries');
   webhooks
     .command('create')
     .description('deliver events to a URL, and print the secret that signs them: it is shown only once')

@@ -53,7 +53,7 @@ export interface ObjectStore {
   close(): void;
 }
 
-/** Timeout for the removal of objects after a failure; `clean-objects` removes the rest. */
+/** Timeout for the removal of objects after a failure; `admin objects clean` removes the rest. */
 export const cleanUpMilliseconds = 3_000;
 
 /** Failure of the store. `missing`: the object does not exist; otherwise the store is unavailable or refuses. */

@@ -174,7 +174,7 @@ export class S3Store implements ObjectStore {
     await guard(`move ${fromKey}`, () =>
       this.client.send(new CopyObjectCommand({ Bucket: this.bucket, Key: toKey, CopySource: source })),
     );
-    // The copy has succeeded; `make clean-objects` removes objects without a row.
+    // The copy has succeeded; `admin objects clean` removes objects without a row.
     await this.delete(fromKey, cleanUpSignal()).catch(() => undefined);
   }
 

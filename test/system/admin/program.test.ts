@@ -25,9 +25,8 @@ describe('npm run admin', () => {
 
   it.concurrent.each([
     ['keys', ['list']],
-    ['keys', ['webhooks', 'list']],
     ['clean-objects', ['--dry-run']],
-  ])('keeps the deprecated script %s working: %j', async (script, args) => {
+  ])('has the script %s as an alias: %j', async (script, args) => {
     const dataDir = createTestFolder();
     const env = { PATH: process.env.PATH, DATA_DIR: dataDir };
     const options = { cwd: project, env };
