@@ -1,5 +1,5 @@
-import { asUtf8, markLength } from './encoding';
 import { FeedFailure } from './run-result';
+import { detectMark, markBytesMax } from '../feed-format/decode-text';
 import { isBlankRecord, type FeedHeader } from '../feed-format/header';
 import type { RecordPlace } from './row-issues';
 import { sourceEndOf } from '../feed-format/line-offsets';
@@ -14,7 +14,7 @@ import { recordBytes } from '../feed-format/columns';
 interface CurrentRecord extends FeedRecord {
   /** Raw bytes in UTF-8, without the line end; empty when it is too long. */
   readonly bytes: Buffer;
-  /** Offset of the record in the unpacked file; without a format, of a file in UTF-16 in its text as UTF-8. */
+  /** Offset of the record in the unpacked file. */
   readonly offset: number;
   /** Returns its raw bytes in the unpacked file, without the line end; of another encoding than UTF-8, if these are kept. */
   sourceBytes(): Buffer;
@@ -68,9 +68,12 @@ export class RecordExtractor<T> {
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<T> {
     let isFirst = true;
     const { reading } = this.header;
-    for await (const chunk of reading ? source : asUtf8(source)) {
+    for await (const chunk of source) {
       this.append(chunk);
-      if (isFirst) this.start = reading ? this.skipPreamble(reading.format) : markLength(chunk);
+      // A chunk of an undecoded file can end within the byte order mark.
+      if (isFirst && !reading && this.bytes.length < markBytesMax) continue;
+      if (isFirst)
+        this.start = reading ? this.skipPreamble(reading.format) : detectMark(this.bytes).markBytes;
       isFirst = false;
       yield* this.readRecords(false);
     }
