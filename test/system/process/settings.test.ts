@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterFile, createTestFolder } from '../../support/harness';
+import { afterFile, createTestFolder, project } from '../../support/harness';
 import { closedPort } from '../../support/network';
 import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
 import { databaseProcesses, spawnService } from '../../support/process';
@@ -30,6 +30,26 @@ const on = async (database: Promise<string> | string): Promise<Env> => ({
   DATABASE_URL: await database,
   API_KEYS: testKey,
 });
+/** Delays the clean-up of a process until SIGTERM, which it sends to itself: its NODE_OPTIONS. */
+function signalledInCleanup(): string {
+  const file = join(createTestFolder(), 'signal.cjs');
+  writeFileSync(
+    file,
+    `const cleanups = require(${JSON.stringify(join(project, 'dist/src/process/cleanups.js'))});
+     const { disposeOnce } = cleanups;
+     cleanups.disposeOnce = (...given) => {
+       const dispose = disposeOnce(...given);
+       return async (deadline) => {
+         const signalled = new Promise((resolve) => process.once('SIGTERM', resolve));
+         process.kill(process.pid, 'SIGTERM');
+         await signalled;
+         return dispose(deadline);
+       };
+     };`,
+  );
+  return `--require=${file}`;
+}
+
 const closed = async (host: string) => `postgresql://user:secret@${host}:${await closedPort()}/catalog`;
 
 describe('a wrong setting stops the start with one line that names it, and leaves no process', () => {
@@ -94,6 +114,18 @@ describe('a wrong setting stops the start with one line that names it, and leave
     // A reason that is not there shows as empty brackets.
     expect(stderr).not.toContain('()');
     expect(stdout + stderr).not.toMatch(/secret|\bat .*:\d+:\d+/);
+    expect(databaseProcesses(service.dataDir)).toEqual([]);
+  });
+
+  it.concurrent('also when SIGTERM arrives during the clean-up', async () => {
+    const service = spawnService({ env: { PORT: await busyPort(), NODE_OPTIONS: signalledInCleanup() } });
+
+    const { code, stderr } = await service.exit;
+
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^Wrong setting PORT: .*\n$/) as unknown,
+    });
     expect(databaseProcesses(service.dataDir)).toEqual([]);
   });
 
