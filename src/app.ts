@@ -63,8 +63,6 @@ interface AppDependencies {
   concurrentRejects?: number;
   /** Delays the response to a wrong key; default: for addresses with many. */
   delayWrongKey?: DelayWrongKey;
-  /** Whether other processes serve the same port: the rate limit is shared. */
-  sharesPort?: boolean;
   log: Log;
   observeRequest?: (record: RequestRecord) => void;
   /** Validates responses against the document; for tests. */
@@ -94,7 +92,6 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     secretBox,
     concurrentRejects = concurrentRejectsMax,
     delayWrongKey = delayWrongKeys(),
-    sharesPort,
     log,
     observeRequest,
     verifyResponses = false,
@@ -154,7 +151,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     staticFiles,
     authenticate,
     delayWrongKey,
-    countRequest: limitRate(config.rateLimit, sharesPort),
+    countRequest: limitRate(config.rateLimit),
     uploadBytesMax: config.uploadBytesMax,
     verifyResponses,
     isDraining: () => draining,

@@ -2,14 +2,14 @@ import { resolve } from 'node:path';
 import { Client } from 'pg';
 import { isActiveCurrency } from './feed-format/currency';
 import { isSecretsKeyList } from './shared/secret-box';
-import { settings } from './shared/setting-groups';
+import { removedSettings, settings } from './shared/setting-groups';
 import { ConfigError, settingsReader, type SettingValues } from './shared/settings';
 
 export const settingNames = Object.keys(settings);
 
 type Values = SettingValues<typeof settings>;
 
-const readSettings = settingsReader(settings, {
+const readSettings = settingsReader(settings, removedSettings, {
   currency: isActiveCurrency,
   'http-url': (value) => isUrl(value, ['http:', 'https:']),
   'postgres-url': isPostgresUrl,
@@ -29,7 +29,6 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   return {
     host: values.HOST,
     port: values.PORT,
-    apiProcesses: values.API_PROCESSES,
     apiKeys: (values.API_KEYS ?? '')
       .split(',')
       .map((key) => key.trim())

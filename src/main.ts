@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, type Config } from './config';
 import { ConfigError } from './shared/settings';
-import { createLog, withPid } from './shared/log';
-import { startApiProcess, reportFailure } from './process/api-process';
+import { createLog } from './shared/log';
 import { disposeOnce, type Cleanup } from './process/cleanups';
-import { addressVariable } from './process/messages';
 import { migrate } from './process/migrate';
 import { start } from './process/start';
 import { promisedStopMilliseconds, stopReserveMilliseconds } from './shared/shutdown';
@@ -14,12 +12,6 @@ const roles = ['api', 'worker', 'migrate'] as const;
 
 const isRole = (text: string): text is (typeof roles)[number] => roles.some((role) => role === text);
 
-/** Whether a primary process has forked this one. */
-const isApiProcess = process.env[addressVariable] !== undefined;
-
-/** Fatal error after a successful start. */
-class FatalError extends Error {}
-
 async function main(): Promise<void> {
   const [, , role = 'api', ...args] = process.argv;
   if (!isRole(role)) throw new ConfigError(`Unknown argument ${role}: it must be worker, migrate, or none.`);
@@ -27,21 +19,16 @@ async function main(): Promise<void> {
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
   }
-  const isOneOfSeveral = role === 'api' && config.apiProcesses > 1;
-  const log = isOneOfSeveral ? withPid(createLog(config.logLevel)) : createLog(config.logLevel);
+  const log = createLog(config.logLevel);
   const cleanups: Cleanup[] = [];
   const dispose = disposeOnce(cleanups, log);
   const stopping = new AbortController();
-  let fail: (reason: unknown) => void;
-  const failure = new Promise<never>((_resolve, reject) => (fail = reject));
-  failure.catch(() => undefined);
-  const context = { config, log, cleanups, signal: stopping.signal, fail: fail! };
-  const begin = () => (role === 'migrate' ? migrate(args, context) : start(role, context));
-  const starting = isApiProcess ? startApiProcess(context) : begin();
-  let state: 'starting' | 'working' | 'failed' = 'starting';
+  const context = { config, log, cleanups, signal: stopping.signal };
+  const starting = role === 'migrate' ? migrate(args, context) : start(role, context);
+  let hasFailed = false;
   const stop = once(async (reason: string) => {
     // The failure path reports the reason.
-    if (state === 'failed') return;
+    if (hasFailed) return;
     const deadline = Date.now() + stopMilliseconds(config);
     log.info({ reason }, 'stopping');
     stopping.abort();
@@ -56,16 +43,12 @@ async function main(): Promise<void> {
 
   try {
     await starting;
-    if (role === 'migrate') return await dispose(Date.now() + promisedStopMilliseconds);
-    state = 'working';
-    await failure;
+    if (role === 'migrate') await dispose(Date.now() + promisedStopMilliseconds);
   } catch (error) {
     if (stopping.signal.aborted) return;
-    const hasStarted = state === 'working';
-    state = 'failed';
-    if (hasStarted) log.fatal({ err: error }, 'fatal error, shutting down');
+    hasFailed = true;
     await dispose(Date.now() + promisedStopMilliseconds);
-    throw hasStarted ? new FatalError(`Fatal error: ${messageOf(error)}`) : error;
+    throw error;
   }
 }
 
@@ -79,14 +62,10 @@ function once(action: (reason: string) => Promise<void>): (reason: string) => Pr
   return (reason) => (started ??= action(reason));
 }
 
-main().catch(async (error: unknown) => {
-  const isWhole = error instanceof ConfigError || error instanceof FatalError;
-  const message = isWhole ? error.message : `The service cannot start: ${messageOf(error)}`;
-  if (isApiProcess) await reportFailure(message);
-  else process.stderr.write(`${message}\n`);
+main().catch((error: unknown) => {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(
+    error instanceof ConfigError ? `${message}\n` : `The service cannot start: ${message}\n`,
+  );
   process.exit(1);
 });
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

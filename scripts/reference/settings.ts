@@ -27,7 +27,7 @@ export function settingsPage(): string {
     'src/shared/setting-groups.ts',
     'Settings are environment variables. An empty variable counts as unset. A wrong setting stops the start with one line that' +
       ' names it: `Wrong setting PORT: it must be <= 65535, and is "70000".`',
-    'A limit "per process" applies to each process on its own, the rate limit to all processes on one port.',
+    'A limit "per process" applies to each process on its own.',
     ...tables,
   );
 }

@@ -10,8 +10,8 @@ export function metricsPage(): string {
     'With `METRICS_PORT`, a second port serves `GET /metrics`, `GET /livez` and `GET /readyz`. They need no API key: the port' +
       ' must not be reachable from outside.',
     '## Metrics',
-    '`GET /metrics` has the text format of Prometheus. With several processes it shows sums over all of them. Its labels have' +
-      ' a bounded number of values, whatever clients send.',
+    '`GET /metrics` has the text format of Prometheus, and shows its own process: scrape each. Its labels have a bounded number' +
+      ' of values, whatever clients send.',
     table(
       ['Metric', 'Type', 'Labels', 'Meaning'],
       Object.entries(serviceMetrics).map(([name, { type, labels, help }]) => [
@@ -28,8 +28,7 @@ export function metricsPage(): string {
       ' seconds; the latter are absent while the database cannot be asked, and the same on each process: take their maximum.',
     'Metrics that begin with `process_` and `nodejs_` are the' +
       ' [defaults of prom-client](https://github.com/siimon/prom-client#default-metrics): memory, processor time, handles,' +
-      ' garbage collection, and the delay of the event loop since the last scrape. With several processes, that delay is a' +
-      ' mean, with `_min_seconds` and `_max_seconds` as extremes.',
+      ' garbage collection, and the delay of the event loop since the last scrape.',
     '## Probes',
     table(
       ['Path', 'Status', 'Meaning'],
@@ -59,7 +58,7 @@ export function logPage(): string {
     'Log fields',
     'src/http/request-log.ts and src/runs/run-feed.ts',
     'The service logs one JSON object per line on standard output. Each has `level` (pino: 30 info, 40 warn, 50 error),' +
-      ' `time` and `msg`, and with several processes `pid`.',
+      ' `time` and `msg`.',
     codeBlock(
       'text',
       '{"level":30,"time":"2026-11-22T10:15:00.123Z","request_id":"4f0c…","key":"Acme live","operation":"getProduct",' +

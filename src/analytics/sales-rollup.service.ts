@@ -8,8 +8,8 @@ import type { Verification } from './sales-verification';
 const salesRollupMilliseconds = 2_000;
 
 /**
- * Starts the periodic sales roll-up; the first of several API processes runs it. It has a connection of its own: the
- * first roll-up exceeds the statement timeout of requests.
+ * Starts the periodic sales roll-up. It has a connection of its own: the first roll-up exceeds the statement timeout of
+ * requests.
  */
 export function startSalesRollup(address: DatabaseAddress, log: Log): { stop(): Promise<void> } {
   const db = openDatabase(address, { applicationName: 'sales rollup', connectionsMax: 1 });

@@ -1,9 +1,6 @@
-import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { rateLimited, unavailable } from '../shared/errors';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { rateLimited } from '../shared/errors';
 import type { Caller } from '../shared/caller';
-
-/** Timeout of the primary process, which counts requests for all; after it they get 503. */
-export const rateLimitMilliseconds = 2_000;
 
 /** Maximum number of requests of one API key per window. */
 export interface RateLimit {
@@ -11,25 +8,21 @@ export interface RateLimit {
   seconds: number;
 }
 
-/** Counts a request of the caller. @throws rate_limited; unavailable when counting fails */
+/** Counts a request of the caller. @throws rate_limited */
 export type CountRequest = (caller: Caller) => Promise<void>;
 
 /**
- * Limits the requests of each valid API key.
+ * Limits the requests of each valid API key to this process.
  * @param limit - absent: no limit
- * @param sharesPort - the primary process counts for all processes on the port
  */
-export function limitRate(limit: RateLimit | undefined, sharesPort = false): CountRequest {
+export function limitRate(limit: RateLimit | undefined): CountRequest {
   if (!limit) return () => Promise.resolve();
-  const options = { points: limit.requests, duration: limit.seconds };
-  const counters = sharesPort
-    ? new RateLimiterCluster({ ...options, timeoutMs: rateLimitMilliseconds })
-    : new RateLimiterMemory(options);
+  const counters = new RateLimiterMemory({ points: limit.requests, duration: limit.seconds });
   return async ({ keyDigest }) => {
     try {
       await counters.consume(keyDigest.toString('base64'));
     } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) throw unavailable(refusal);
+      if (!(refusal instanceof RateLimiterRes)) throw refusal;
       throw rateLimited(Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)));
     }
   };

@@ -79,7 +79,6 @@ export interface ServerOptions {
   headersMilliseconds?: number;
   /** Maximum number of connections; further ones are closed. */
   connectionsMax?: number;
-  sharesPort?: boolean;
   /** Receives rejections before routing. */
   onRefusal?: (socket: Socket, refusal: HttpRefusal) => void;
 }
@@ -92,7 +91,6 @@ export function createHttpServer(
     responseIdleMilliseconds = responseIdleMillisecondsMax,
     headersMilliseconds = requestHeadersMilliseconds,
     connectionsMax = Infinity,
-    sharesPort = false,
     onRefusal = () => undefined,
   }: ServerOptions = {},
 ): Server {
@@ -134,9 +132,7 @@ export function createHttpServer(
   );
   // `refusalOf` counts them; Node would silently drop the rest.
   server.maxHeadersCount = 0;
-  // With node:cluster, a refused connection is redistributed forever.
-  if (sharesPort) closeBeyond(server, connectionsMax);
-  else server.maxConnections = connectionsMax;
+  server.maxConnections = connectionsMax;
   server.timeout = idleMilliseconds;
   // Closes an idle connection, but not during a request: a run can take hours.
   server.on('timeout', (socket: Socket) => {
@@ -155,14 +151,6 @@ export function createHttpServer(
     else refuse(socket, problems[error.code ?? ''] ?? malformed);
   });
   return server;
-}
-
-function closeBeyond(server: Server, connectionsMax: number): void {
-  let open = 0;
-  server.on('connection', (socket) => {
-    socket.once('close', () => open--);
-    if (++open > connectionsMax) socket.destroy();
-  });
 }
 
 const responses = new WeakMap<Socket, Set<ServerResponse>>();

@@ -1,36 +1,33 @@
 import type { Config } from '../config';
 import { concurrentRejectsMax } from '../runs/rejects';
 
-/** Connections of the primary process, which serves no requests. */
-export const maintenanceConnections = 2;
-
 type Settings = Pick<
   Config,
-  'apiProcesses' | 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue' | 'replica'
+  'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue' | 'replica'
 >;
 
-/** Connections per port: one for the sales roll-up, one for the search index, one for `/readyz`. */
-const connectionsPerPort = 3;
+/** Connections of each process: one for the sales roll-up, one for the search index, one for `/readyz`. */
+const connectionsPerProcess = 3;
 
 /** Returns the maximum number of connections of the API; docs/reference/database-connections.md lists them. */
 export function connectionsOfApi(settings: Settings): number {
-  const { apiProcesses, databaseConnections, concurrentUploads, worksOnQueue, replica } = settings;
+  const { databaseConnections, concurrentUploads, worksOnQueue, replica } = settings;
   const health = 1;
-  const ofEach =
+  return (
     databaseConnections +
     concurrentUploads +
     runConnections(settings) +
     concurrentRejectsMax +
     (worksOnQueue ? queueConnections : 0) +
     health +
-    (replica ? 1 : 0);
-  const ofFirst = apiProcesses > 1 ? maintenanceConnections : 0;
-  return apiProcesses * ofEach + ofFirst + connectionsPerPort;
+    (replica ? 1 : 0) +
+    connectionsPerProcess
+  );
 }
 
 /** Returns the maximum number of connections of a worker. */
 export function connectionsOfWorker(settings: Settings): number {
-  return settings.databaseConnections + runConnections(settings) + queueConnections + connectionsPerPort;
+  return settings.databaseConnections + runConnections(settings) + queueConnections + connectionsPerProcess;
 }
 
 /** Connections of a migration: one holds the lock, one migrates. */

@@ -29,7 +29,7 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
 
 const publicId = (jobId: number) => formatId('JV', jobId);
 
-/** The periodic tasks of each process; of several on one port, of the primary. */
+/** The periodic tasks of each process. */
 const tasks: { what: string; milliseconds: number; run: (db: Database, log: Log) => Promise<unknown> }[] = [
   { what: 'take over from the last release', milliseconds: 5_000, run: takeOverFromLastRelease },
   { what: 'recover orphaned runs', milliseconds: 1_000, run: recovery() },

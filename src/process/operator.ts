@@ -2,13 +2,11 @@ import type { Config } from '../config';
 import type { Log } from '../shared/log';
 import type { Metrics } from '../telemetry/metrics';
 import type { Readiness } from '../telemetry/readiness';
-import type { ApiProcesses } from './api-processes';
 import type { Cleanup } from './cleanups';
 import { listen } from './listen';
 
 /**
  * Serves metrics and probes from the start of the process to its end. Their code is loaded only here: it takes 10 MB.
- * @param processes - API processes, whose metrics are added to those of this process
  * @returns the metrics of this process
  */
 export async function startOperatorServer(
@@ -18,21 +16,12 @@ export async function startOperatorServer(
     readiness,
     log,
     cleanups,
-    processes,
-  }: {
-    config: Config;
-    readiness: Readiness;
-    log: Log;
-    cleanups: Cleanup[];
-    processes: ApiProcesses | undefined;
-  },
+  }: { config: Config; readiness: Readiness; log: Log; cleanups: Cleanup[] },
 ): Promise<Metrics> {
   const { Metrics } = await import('../telemetry/metrics.js');
-  const { ServiceMetrics } = await import('../telemetry/service-metrics.js');
   const { createOperatorServer } = await import('../telemetry/operator-server.js');
   const metrics = new Metrics();
-  const page = processes ? new ServiceMetrics(metrics, () => processes.metrics()) : metrics;
-  const server = createOperatorServer(page, readiness, log);
+  const server = createOperatorServer(metrics, readiness, log);
   const hostSetting = at.host === host ? 'HOST' : 'METRICS_HOST';
   const metricsUrl = await listen(server, at, { host: hostSetting, port: 'METRICS_PORT' });
   cleanups.push({

@@ -34,8 +34,6 @@ export interface Prepared {
   db: Database;
   objectStore: ObjectStore;
   metrics?: Metrics;
-  /** Whether other processes serve the same port; log lines then have `pid`. */
-  sharesPort?: boolean;
 }
 
 export function openRequestPool(address: DatabaseAddress, config: Config, cleanups: Cleanup[]): Database {
@@ -59,7 +57,7 @@ export function workOnQueue(prepared: Prepared): void {
 
 /** Serves requests. @returns the address. @throws ConfigError that names the wrong setting */
 export async function serve(prepared: Prepared): Promise<string> {
-  const { config, log, cleanups, address, db, objectStore, metrics, sharesPort } = prepared;
+  const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
   const { worker, stopWork } = startRuns('api', prepared);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
@@ -84,12 +82,11 @@ export async function serve(prepared: Prepared): Promise<string> {
     objectStore,
     runWorker: worker,
     secretBox: secretBoxOf(config),
-    sharesPort,
     log,
     observeRequest: metrics?.observeRequest,
   });
   const { connectionsMax, shutdownSeconds } = config;
-  const server = createHttpServer(app.handle, { connectionsMax, sharesPort, onRefusal: app.logRefusal });
+  const server = createHttpServer(app.handle, { connectionsMax, onRefusal: app.logRefusal });
   const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
   const stopServer = () => {
     // Concurrently with the server. Its own cleanup reports an error.
@@ -127,11 +124,11 @@ function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database 
 
 /** Starts the run worker, and the workers of webhooks and sources where this process executes queued work. */
 function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWork: () => Promise<void> } {
-  const { config, log, cleanups, address, db, objectStore, metrics, sharesPort: logsPid } = prepared;
+  const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
   const { logLevel, concurrentRuns, shutdownSeconds, webhookPrivateAddresses: privateAddresses } = config;
   metrics?.watchThreads();
-  const thread = openEtlThread({ address, store, logLevel, logsPid, concurrentRuns }, db, log);
+  const thread = openEtlThread({ address, store, logLevel, concurrentRuns }, db, log);
   cleanups.push({ what: 'ETL', dispose: () => thread.stop() });
   const queue = role === 'worker' || config.worksOnQueue ? openQueuePool(address, cleanups) : undefined;
   const worker = startRunWorker({ thread, db, queue, log, limits: config, observe: metrics?.observeRun });

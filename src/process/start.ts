@@ -1,6 +1,6 @@
 import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
-import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import type { Database, DatabaseAddress } from '../db/database';
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { refuseShortKeys } from '../keys/short-keys';
 import type { Log } from '../shared/log';
@@ -10,17 +10,14 @@ import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
 import { Readiness } from '../telemetry/readiness';
 import type { Metrics } from '../telemetry/metrics';
-import { ApiProcesses } from './api-processes';
 import { startBacklogMeter } from './backlog';
 import type { Cleanup } from './cleanups';
-import { closePool, closeWithin, databaseAddress, prepareDatabase, requireKey } from './database';
+import { closeWithin, databaseAddress, prepareDatabase, requireKey } from './database';
 import { startOperatorServer } from './operator';
 import { ensureDataDir } from './data-dir';
 import { generatedKey, openRequestPool, serve, workOnQueue, type Role } from './serve';
 import { startMaintenanceTasks } from './maintenance';
 import { banner } from './banner';
-import { databaseQueryMilliseconds } from '../db/transaction';
-import { maintenanceConnections } from './connections';
 
 export interface StartContext {
   config: Config;
@@ -29,8 +26,6 @@ export interface StartContext {
   cleanups: Cleanup[];
   /** Aborted at shutdown, also during the start. */
   signal: AbortSignal;
-  /** Receives a fatal error after the start. */
-  fail: (reason: unknown) => void;
 }
 
 /** Starts the service. @throws ConfigError; the signal's reason */
@@ -39,18 +34,13 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   if (process.getuid?.() === 0) {
     log.warn('running as root: start the service under an ordinary account that owns DATA_DIR');
   }
-  const processes =
-    role === 'api' && config.apiProcesses > 1
-      ? new ApiProcesses(config, log, signal, context.fail)
-      : undefined;
   const readiness = new Readiness(signal);
   const metrics =
-    config.metrics &&
-    (await startOperatorServer(config.metrics, { config, readiness, log, cleanups, processes }));
+    config.metrics && (await startOperatorServer(config.metrics, { config, readiness, log, cleanups }));
   ensureDataDir(config);
   const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, config, log, signal);
-  const db = processes ? openMaintenancePool(address, cleanups) : openRequestPool(address, config, cleanups);
+  const db = openRequestPool(address, config, cleanups);
   if (role === 'api') {
     await requireKey(db, config);
     await refuseShortKeys(db, config.apiKeys, log);
@@ -72,24 +62,13 @@ export async function start(role: Role, context: StartContext): Promise<void> {
     return;
   }
   const key = generatedKey(config);
-  const url = processes ? await startProcesses(processes, address, cleanups) : await serve(prepared);
-  readiness.open({ address, objectStore, isServed: processes && (() => processes.isListening()) });
+  const url = await serve(prepared);
+  readiness.open({ address, objectStore });
   log.info({ url }, 'listening');
   if (key !== undefined) process.stdout.write(banner(url, key, config));
 }
 
-/** Opens the pool of a primary process, which serves no requests. */
-function openMaintenancePool(address: DatabaseAddress, cleanups: Cleanup[]): Database {
-  const db = openDatabase(address, {
-    applicationName: 'maintenance',
-    connectionsMax: maintenanceConnections,
-    queryMilliseconds: databaseQueryMilliseconds,
-  });
-  cleanups.push({ what: 'database pool', dispose: () => closePool(db) });
-  return db;
-}
-
-/** Starts the periodic tasks that run once per port. */
+/** Starts the periodic tasks of each process. */
 async function startMaintenance(
   address: DatabaseAddress,
   db: Database,
@@ -118,15 +97,6 @@ async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {
   if (names.length === 0) return;
   const fields = { count: names.length, names: names.slice(0, loggedNames) };
   log.warn(fields, 'partner names are not in NFC, they stay apart: npm run admin -- partners merge');
-}
-
-async function startProcesses(
-  processes: ApiProcesses,
-  address: DatabaseAddress,
-  cleanups: Cleanup[],
-): Promise<string> {
-  cleanups.push({ what: 'API processes', dispose: (deadline) => processes.stop(deadline) });
-  return processes.start(address);
 }
 
 async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<void> {

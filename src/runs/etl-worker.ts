@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
 import { poolUse, SharedPoolUse } from '../db/pool-use';
-import { createLog, withPid } from '../shared/log';
+import { createLog } from '../shared/log';
 import type { Claim } from './claims.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from '../etl/run-result';
@@ -20,8 +20,6 @@ export interface WorkerSettings {
   address: DatabaseAddress;
   store: StoreConfig;
   logLevel: string;
-  /** Whether log lines contain the process id. */
-  logsPid?: boolean;
   concurrentRuns: number;
   /** Shared memory for the use of its pool. */
   poolUse: SharedPoolUse['memory'];
@@ -93,7 +91,6 @@ async function openContext({
   address,
   store,
   logLevel,
-  logsPid,
   poolUse: memory,
   concurrentRuns,
 }: WorkerSettings): Promise<RunContext> {
@@ -105,6 +102,5 @@ async function openContext({
   });
   const use = new SharedPoolUse(memory);
   setInterval(() => use.note(poolUse(db)), poolUseMilliseconds).unref();
-  const log = createLog(logLevel);
-  return { db, objectStore, log: logsPid ? withPid(log) : log };
+  return { db, objectStore, log: createLog(logLevel) };
 }

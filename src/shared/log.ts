@@ -27,11 +27,6 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
   return destination ? pino(options, destination) : pino(options);
 }
 
-/** Adds `pid` to each line, for one of several processes. */
-export function withPid(log: Log): Log {
-  return log.child({ pid: process.pid });
-}
-
 interface LoggedError {
   type: string;
   message: string;

@@ -12,12 +12,6 @@ const postgresUrl = {
 const network = {
   HOST: { ...text, default: '127.0.0.1', description: 'Address on which the API listens.' },
   PORT: { ...integer(0, 65535), default: 8080, description: 'Port of the API; 0 takes a free one.' },
-  API_PROCESSES: {
-    ...integer(1, 32),
-    default: 1,
-    description: 'Number of processes that serve the API on its port.',
-    page: 'how-to/run-several-processes.md',
-  },
   SERVICE_PAGES: {
     ...onOff,
     default: 'on',
@@ -172,7 +166,7 @@ const capacity = {
   RATE_LIMIT_REQUESTS: {
     ...integer(1, 1_000_000),
     unset: 'no limit',
-    description: 'Maximum number of requests of one API key per `RATE_LIMIT_SECONDS`, on one port.',
+    description: 'Maximum number of requests of one API key per `RATE_LIMIT_SECONDS`, per process.',
   },
   RATE_LIMIT_SECONDS: {
     ...integer(1, 3600),
@@ -283,3 +277,8 @@ export const settings = {
   ...behavior,
   ...observability,
 };
+
+/** Removed settings that stop the start when they are set, by name: what to do instead. */
+export const removedSettings = {
+  API_PROCESSES: 'Start several processes behind a balancer (docs/how-to/run-several-processes.md).',
+} as const;

@@ -47,11 +47,13 @@ interface ErrorParams {
 
 /**
  * Makes a reader of settings from environment variables; an empty variable counts as unset.
+ * @param removed - settings that are wrong with any value, by name: what to do instead
  * @param formats - checks of the formats in the table
  * @returns the reader, which throws a ConfigError with every wrong setting
  */
 export function settingsReader<Table extends Settings>(
   table: Table,
+  removed: Readonly<Record<string, string>>,
   formats: Record<string, Format>,
 ): (env: NodeJS.ProcessEnv) => SettingValues<Table> {
   const settings = Object.entries(table);
@@ -73,12 +75,15 @@ export function settingsReader<Table extends Settings>(
       const value = env[name]?.trim();
       if (value) given[name] = value;
     }
-    const coerced: unknown = structuredClone(given);
+    const lines = Object.entries(removed)
+      .filter(([name]) => env[name]?.trim())
+      .map(([name, instead]) => `Wrong setting ${name}: it has been removed. ${instead}`);
+    const coerced = structuredClone(given);
     if (!isValid(coerced)) {
       const errors = isValid.errors as ErrorObject<string, ErrorParams>[];
-      const lines = errors.map((error) => describeError(error, table, given));
-      throw new ConfigError([...new Set(lines)].join('\n'));
+      lines.push(...errors.map((error) => describeError(error, table, given)));
     }
+    if (lines.length > 0) throw new ConfigError([...new Set(lines)].join('\n'));
     return { ...defaults, ...coerced } as SettingValues<Table>;
   };
 }

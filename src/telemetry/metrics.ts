@@ -1,12 +1,4 @@
-import {
-  collectDefaultMetrics,
-  Counter,
-  Gauge,
-  Histogram,
-  Registry,
-  type MetricObjectWithValues,
-  type MetricValue,
-} from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Worker } from 'node:worker_threads';
 import type { PoolUse } from '../db/pool-use';
 import type { Replica } from '../db/replica';
@@ -30,13 +22,6 @@ export interface Backlog {
   searchLagSeconds: number;
   failingSources: number;
   stalePartners: number;
-}
-
-/** The metrics of a process, in a form that can be cloned. */
-export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
-
-export interface MetricsPage {
-  text(): Promise<{ mediaType: string; text: string }>;
 }
 
 /** The metrics of the service, with their labels. The reference page of metrics is generated from this table. */
@@ -139,7 +124,7 @@ export const serviceMetrics = {
   catalog_db_replica_used: {
     type: 'gauge',
     labels: {},
-    help: 'Processes that read from the replica. Absent without a replica.',
+    help: '1 while the process reads from the replica, else 0. Absent without a replica.',
   },
 } as const;
 
@@ -152,7 +137,7 @@ function optionsOf<Name extends MetricName>(name: Name, registry: Registry) {
 }
 
 /** The metrics of this process. Each label has few values, whatever callers send: requests of no operation are `none`. */
-export class Metrics implements MetricsPage {
+export class Metrics {
   private readonly registry = new Registry();
   private readonly requests = new Histogram({
     ...optionsOf('http_request_duration_seconds', this.registry),
@@ -211,14 +196,10 @@ export class Metrics implements MetricsPage {
   /** Adds gauges of the backlog. @param latest - undefined while unknown */
   watchBacklog(latest: () => Backlog | undefined): void {
     const addGauge = (name: MetricName, value: (backlog: Backlog) => number) =>
-      this.addGauge(
-        name,
-        () => {
-          const backlog = latest();
-          return backlog ? [[{}, value(backlog)]] : [];
-        },
-        'max',
-      );
+      this.addGauge(name, () => {
+        const backlog = latest();
+        return backlog ? [[{}, value(backlog)]] : [];
+      });
     addGauge('catalog_queue_runs', ({ queue }) => queue.runs);
     addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue.oldestSeconds);
     addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries);
@@ -250,13 +231,8 @@ export class Metrics implements MetricsPage {
     });
   }
 
-  /** Returns all metrics, for aggregation with other processes. */
-  json(): Promise<MetricValues> {
-    return this.registry.getMetricsAsJSON();
-  }
-
   watchReplica(replica: Pick<Replica, 'age' | 'lagSeconds'>): void {
-    this.addGauge('catalog_db_replica_lag_seconds', () => [[{}, replica.lagSeconds()]], 'max');
+    this.addGauge('catalog_db_replica_lag_seconds', () => [[{}, replica.lagSeconds()]]);
     this.addGauge('catalog_db_replica_used', () => [[{}, replica.age() < Infinity ? 1 : 0]]);
   }
 
@@ -267,11 +243,9 @@ export class Metrics implements MetricsPage {
   private addGauge<Name extends MetricName>(
     name: Name,
     values: () => [labels: Partial<Record<LabelOf<Name>, string>>, value: number][],
-    aggregator: 'sum' | 'max' = 'sum',
   ): void {
     new Gauge({
       ...optionsOf(name, this.registry),
-      aggregator,
       collect() {
         this.reset();
         for (const [labels, value] of values()) this.set(labels, value);

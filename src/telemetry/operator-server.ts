@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { securityHeaders } from '../http/common-headers';
 import type { Log } from '../shared/log';
-import type { MetricsPage } from './metrics';
+import type { Metrics } from './metrics';
 import type { Readiness } from './readiness';
 
 interface PageResponse {
@@ -14,7 +14,7 @@ interface PageResponse {
  * Creates the HTTP server for operators, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz` for orchestrators.
  * It requires no key and is no part of the document.
  */
-export function createOperatorServer(metrics: MetricsPage, readiness: Readiness, log: Log): Server {
+export function createOperatorServer(metrics: Pick<Metrics, 'text'>, readiness: Readiness, log: Log): Server {
   const pages = new Map<string | undefined, () => Promise<PageResponse>>([
     [
       '/metrics',

@@ -12,14 +12,12 @@ const reportValidMilliseconds = 1_000;
 interface ReadinessReport {
   status: 'starting' | 'ready' | 'not_ready' | 'draining';
   /** What is not available; present with `not_ready`. */
-  missing?: ('database' | 'object_store' | 'api_processes')[];
+  missing?: ('database' | 'object_store')[];
 }
 
 export interface Dependencies {
   address: DatabaseAddress;
   objectStore: Pick<ObjectStore, 'check'>;
-  /** Whether any API process accepts requests; absent for a single process. */
-  isServed?: () => boolean;
 }
 
 /** The readiness of this process, for `/readyz`. */
@@ -49,16 +47,11 @@ export class Readiness {
   }
 }
 
-async function check({
-  address,
-  objectStore,
-  isServed = () => true,
-}: Dependencies): Promise<ReadinessReport> {
+async function check({ address, objectStore }: Dependencies): Promise<ReadinessReport> {
   const [database, store] = await Promise.all([isDatabaseReachable(address), isUsable(objectStore)]);
   const missing: NonNullable<ReadinessReport['missing']> = [];
   if (!database) missing.push('database');
   if (!store) missing.push('object_store');
-  if (!isServed()) missing.push('api_processes');
   if (missing.length === 0) return { status: 'ready' };
   return { status: 'not_ready', missing };
 }

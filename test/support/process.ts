@@ -74,12 +74,6 @@ export class ServiceProcess {
       /^ *address +(http\S+)$/m.exec(this.stdoutText))?.[1];
   }
 
-  /** Those of its processes that answer requests and have come so far, also the ones that have ended since. */
-  get apiProcesses(): number[] {
-    const lines = this.stdoutText.matchAll(/"api_process":(\d+),"msg":"API process listening"/g);
-    return Array.from(lines, ([, pid]) => Number(pid));
-  }
-
   /** The address of its metrics and probes; undefined before it listens there. */
   get operatorUrl(): string | undefined {
     return /"metrics_url":"(http[^"]+)"/.exec(this.stdoutText)?.[1];

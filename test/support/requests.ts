@@ -3,7 +3,6 @@ import {
   request,
   type ClientRequest,
   type IncomingMessage,
-  type Agent,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from 'node:http';
@@ -160,8 +159,6 @@ export interface RawRequest {
   chunks?: (string | Buffer)[];
   /** Leaves the body open: the response must come without the rest of it. */
   unfinished?: boolean;
-  /** Has the connection; absent: one of the request's own. */
-  agent?: Agent;
 }
 
 const patienceMilliseconds = 5_000;
@@ -169,16 +166,16 @@ const patienceMilliseconds = 5_000;
 /** Sends a request; past Prism, which would put it in order. @throws when no response comes within seconds */
 export function sendRaw(
   url: string,
-  { method, path, headers, chunks = [], unfinished = false, agent }: RawRequest,
+  { method, path, headers, chunks = [], unfinished = false }: RawRequest,
 ): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(patienceMilliseconds);
-    const message = request(url, { method, path, headers, agent: agent ?? false, signal }, (response) => {
+    const message = request(url, { method, path, headers, agent: false, signal }, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', reject);
       response.on('end', () => {
-        if (!agent) message.destroy();
+        message.destroy();
         const text = Buffer.concat(parts).toString('utf8');
         resolve({ status: response.statusCode!, headers: response.headers, text });
       });

@@ -56,7 +56,6 @@ describe('a process', () => {
       () => Promise.resolve({ objectStore: openTestS3Store({ bucket: 'no-such-bucket' }) }),
       ['object_store'],
     ],
-    ['no process that answers requests', () => Promise.resolve({ isServed: () => false }), ['api_processes']],
     [
       'neither',
       async () => ({

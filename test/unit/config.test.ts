@@ -1,6 +1,7 @@
-import { isAbsolute, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
 import { loadConfig, settingNames } from '../../src/config';
-import { settingGroups } from '../../src/shared/setting-groups';
+import { removedSettings, settingGroups } from '../../src/shared/setting-groups';
 import { ConfigError } from '../../src/shared/settings';
 import type { Setting } from '../../src/shared/settings';
 
@@ -28,7 +29,6 @@ describe('loadConfig', () => {
     expect(loadConfig({})).toEqual({
       host: '127.0.0.1',
       port: 8080,
-      apiProcesses: 1,
       apiKeys: [],
       databaseUrl: undefined,
       replica: undefined,
@@ -69,7 +69,6 @@ describe('loadConfig', () => {
       ['PORT', { PORT: '3000' }, { port: 3000 }],
       ['PORT, any free one', { PORT: '0' }, { port: 0 }],
       ['PORT, the highest', { PORT: '65535' }, { port: 65535 }],
-      ['API_PROCESSES', { API_PROCESSES: '4' }, { apiProcesses: 4 }],
       ['API_KEYS, one', { API_KEYS: 'one' }, { apiKeys: ['one'] }],
       [
         'API_KEYS, several, with blanks',
@@ -237,10 +236,13 @@ describe('loadConfig', () => {
     });
   });
 
-  it.each(settingNames)('takes an empty or blank %s for unset', (name) => {
-    expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
-    expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
-  });
+  it.each([...settingNames, ...Object.keys(removedSettings)])(
+    'takes an empty or blank %s for unset',
+    (name) => {
+      expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
+      expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
+    },
+  );
 
   describe('refuses with one readable line that names the setting', () => {
     it.each([
@@ -260,8 +262,6 @@ describe('loadConfig', () => {
       ['DEFAULT_CURRENCY', 'EURO'],
       ['DEFAULT_CURRENCY', 'DEM'],
       ['DEFAULT_CURRENCY', '$'],
-      ['API_PROCESSES', '0'],
-      ['API_PROCESSES', '33'],
       ['SHUTDOWN_SECONDS', '-1'],
       ['SHUTDOWN_SECONDS', '1.5'],
       ['SHUTDOWN_SECONDS', 'soon'],
@@ -357,8 +357,21 @@ describe('loadConfig', () => {
     ]);
   });
 
+  it.each(['4', '1', 'abc'])('refuses the removed API_PROCESSES=%j, and says what to do instead', (value) => {
+    expect(problems({ API_PROCESSES: value })).toEqual([
+      'Wrong setting API_PROCESSES: it has been removed. ' +
+        'Start several processes behind a balancer (docs/how-to/run-several-processes.md).',
+    ]);
+  });
+
   it('lists all that is wrong, a line each', () => {
-    const wrong = { PORT: 'abc', LOG_LEVEL: 'loud', DEFAULT_CURRENCY: 'X', SHUTDOWN_SECONDS: '-1' };
+    const wrong = {
+      PORT: 'abc',
+      LOG_LEVEL: 'loud',
+      DEFAULT_CURRENCY: 'X',
+      SHUTDOWN_SECONDS: '-1',
+      API_PROCESSES: '4',
+    };
 
     const lines = problems({ ...wrong, S3_ENDPOINT: 'nowhere', DATABASE_URL: 'nothing' });
 
@@ -379,6 +392,18 @@ describe('loadConfig', () => {
     expect(lines.join('\n')).not.toContain(secret);
     expect(lines).toHaveLength(2);
   });
+});
+
+describe('the removed settings', () => {
+  it.each(Object.entries(removedSettings))(
+    '%s is no setting, and names pages that exist',
+    (name, instead) => {
+      expect(settingNames).not.toContain(name);
+      for (const [path] of instead.matchAll(/docs\/[\w/-]+\.md/g)) {
+        expect(existsSync(join(__dirname, '../..', path))).toBe(true);
+      }
+    },
+  );
 });
 
 describe('the table of settings', () => {

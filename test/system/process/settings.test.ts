@@ -104,6 +104,7 @@ describe('a wrong setting stops the start with one line that names it, and leave
       },
     ],
     ['DATA_DIR', 'where nothing can be created', () => ({ DATA_DIR: '/proc/data' })],
+    ['API_PROCESSES', 'that has been removed', () => ({ API_PROCESSES: '1' })],
   ])('%s %s', async (name, _what, env) => {
     const service = spawnService({ env: await env() });
 

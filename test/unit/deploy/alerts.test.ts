@@ -26,8 +26,11 @@ const expressions: [string, string][] = [
 
 /** Metrics of the service, and those of prom-client. */
 async function knownMetrics(): Promise<Set<string>> {
-  const values = await new Metrics().json();
-  return new Set([...Object.keys(serviceMetrics), ...values.map(({ name }) => name)]);
+  const { text } = await new Metrics().text();
+  return new Set([
+    ...Object.keys(serviceMetrics),
+    ...Array.from(text.matchAll(/^# TYPE (\S+) /gm), ([, name]) => name!),
+  ]);
 }
 
 /** The selectors of an expression: the name of a metric, and its matchers in braces. */

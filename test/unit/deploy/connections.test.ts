@@ -22,12 +22,6 @@ describe('the connections to PostgreSQL', () => {
     expect(page).toContain(`${ofApi} + ${ofApi} + ${ofWorker} = ${2 * ofApi + ofWorker}`);
   });
 
-  it('are the same in each of several processes, plus five in the first', () => {
-    const ofFour = connectionsOfApi(loadConfig({ ...withReplica, API_PROCESSES: '4' }));
-
-    expect(ofFour).toBe(4 * (ofApi - 3) + 5);
-  });
-
   it('fit into max_connections of compose.yaml, also with three workers', () => {
     const { services } = readCompose();
     const [, max] = /max_connections=(\d+)/.exec(services.postgres.command.join(' '))!;
