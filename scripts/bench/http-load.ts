@@ -18,7 +18,6 @@ export interface LoadOrder {
   numbers: number;
   /** Whether the n-th most popular number has a share proportional to 1/n; default: each request has another one. */
   isZipf?: boolean;
-  connectsAnew?: boolean;
 }
 
 export interface LoadResult {
@@ -31,7 +30,7 @@ export interface LoadResult {
 }
 
 async function main(order: LoadOrder): Promise<LoadResult> {
-  const { port, connections, milliseconds, headers, keys = [], paths, numbers, isZipf, connectsAnew } = order;
+  const { port, connections, milliseconds, headers, keys = [], paths, numbers, isZipf } = order;
   const rest = `\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n`;
@@ -49,7 +48,7 @@ async function main(order: LoadOrder): Promise<LoadResult> {
   const times: number[] = [];
   let bodyBytes = 0;
   const endAt = performance.now() + milliseconds;
-  const ask = (socket: Socket, until: number) =>
+  const ask = (socket: Socket) =>
     new Promise<void>((resolve, reject) => {
       let answer = '';
       let sentAt = 0;
@@ -66,23 +65,15 @@ async function main(order: LoadOrder): Promise<LoadResult> {
         bodyBytes = length;
         const now = performance.now();
         times.push(now - sentAt);
-        if (now < until) send();
+        if (now < endAt) send();
         else resolve();
       });
       socket.on('error', reject).on('end', () => reject(new Error('the server closed a connection')));
       send();
     });
-  const askAnew = async () => {
-    do {
-      const socket = await open(port);
-      await ask(socket, 0);
-      socket.destroy();
-    } while (performance.now() < endAt);
-  };
-  const sockets = connectsAnew ? [] : await openAll(port, connections);
+  const sockets = await openAll(port, connections);
   const startedAt = performance.now();
-  if (connectsAnew) await Promise.all(Array.from({ length: connections }, askAnew));
-  else await Promise.all(sockets.map((socket) => ask(socket, endAt)));
+  await Promise.all(sockets.map(ask));
   const seconds = (performance.now() - startedAt) / 1000;
   for (const socket of sockets) socket.destroy();
   times.sort((a, b) => a - b);

@@ -22,7 +22,6 @@ import { measureLastRelease } from './last-release';
 import { measureOrders } from './orders';
 import { measurePeers } from './peers';
 import { plotResults } from './plot';
-import { measureProcesses } from './processes';
 import {
   evaluate,
   formatSetting,
@@ -53,7 +52,6 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   changes: measureChanges,
   history: measureHistory,
   orders: measureOrders,
-  processes: measureProcesses,
   analytics: measureAnalytics,
   workers: measureWorkers,
   growth: measureGrowth,

@@ -85,7 +85,7 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
       const nextBody = () => randomOrder(kind.products);
       const perSecond = await sendOrders({ ...kind, url, apiKey, milliseconds, nextBody });
       const orders = (perSecond * (performance.now() - startedAt)) / 1_000;
-      return { perSecond, node: node().all / orders, postgres: postgres() / orders };
+      return { perSecond, node: node() / orders, postgres: postgres() / orders };
     };
     const measured = kinds.map((kind) => ({
       kind,

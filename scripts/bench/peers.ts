@@ -99,7 +99,7 @@ async function measureRound(
         const processors = watchProcessors(subject.pid);
         const postgres = watchPostgres(subject.backendPid);
         note(name, step, await timed(() => subject.load(step)), 's');
-        note(name, `processor: ${step}`, (processors().all + postgres()) / 1_000, 's');
+        note(name, `processor: ${step}`, (processors() + postgres()) / 1_000, 's');
         note(name, `memory: ${step}`, memory.peakMegabytes(), 'MB');
         await settle(subject);
       }

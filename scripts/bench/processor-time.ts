@@ -1,16 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Watches the processor time of a Node process and of its Node children. Linux only.
- * @returns a function that gives the milliseconds since, of the process alone and of all
+ * Watches the processor time of a process. Linux only.
+ * @returns a function that gives the milliseconds since
  */
-export function watchProcessors(pid: number): () => { first: number; all: number } {
-  const pids = [pid, ...childrenOf(pid, 'node')];
-  const before = pids.map(processorTime);
-  return () => {
-    const taken = pids.map((each, at) => processorTime(each) - before[at]!);
-    return { first: taken[0]!, all: taken.reduce((sum, each) => sum + each) };
-  };
+export function watchProcessors(pid: number): () => number {
+  const before = processorTime(pid);
+  return () => processorTime(pid) - before;
 }
 
 /**
@@ -22,7 +18,7 @@ export function watchPostgres(backendPid: number): () => number {
   const postmaster = Number(statOf(backendPid)[1]);
   // A process that ends adds its time to that of its parent.
   const taken = () =>
-    childrenOf(postmaster, 'postgres').reduce(
+    childrenOf(postmaster).reduce(
       (sum, pid) => sum + timeUnlessEnded(pid),
       processorTime(postmaster) + endedChildrenTime(postmaster),
     );
@@ -30,15 +26,16 @@ export function watchPostgres(backendPid: number): () => number {
   return () => taken() - before;
 }
 
-/** Lists the children of a process that run a program: a service has its PostgreSQL as a child too. */
-function childrenOf(pid: number, program: 'node' | 'postgres'): number[] {
+/** Lists the processes of a PostgreSQL server beside its first one. */
+function childrenOf(postmaster: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((each) => {
       try {
         return (
-          Number(statOf(each)[1]) === pid && readFileSync(`/proc/${each}/comm`, 'utf8') === `${program}\n`
+          Number(statOf(each)[1]) === postmaster &&
+          readFileSync(`/proc/${each}/comm`, 'utf8') === 'postgres\n'
         );
       } catch {
         return false;

@@ -8,7 +8,6 @@ export const parts = [
   'changes',
   'history',
   'orders',
-  'processes',
   'analytics',
   'workers',
   'growth',
