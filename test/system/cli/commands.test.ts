@@ -399,6 +399,39 @@ Written to ${output}.
     expect(job).toMatchObject({ issue_counts: [], summary: { inserted: 1, skipped: 0 } });
   });
 
+  it('never empties a live price or currency by mended rejects: what no rule mends is skipped again', async () => {
+    const partnerName = 'Mended Beside Live';
+    const columns = 'sku,product_name,price,currency\n';
+    await service.api.loadFeed(
+      `${columns}A,Tent,10,EUR\nB,Lamp,20,EUR\nC,Mat,30,EUR\nD,Stove,40,EUR\nE,Mug,50,EUR\n`,
+      partnerName,
+    );
+    const bad = await service.api.loadFeed(
+      `${columns}A,Tent,"1.299,50",EUR\nB,Lamp,ask us,EUR\nC,Mat,31,Euro\nD,Stove,USD 5,EUR\nE,Mug,"5,5",Euro\n`,
+      partnerName,
+    );
+    expect(bad.job.summary.skipped).toBe(5);
+    const rejects = join(createTestFolder(), 'rejects.csv');
+    await feed('rejects', bad.jobId, '--output', rejects);
+    const output = join(createTestFolder(), 'mended.csv');
+
+    expect((await feed('mend', rejects, '--decimal-comma', 'price', '--output', output)).code).toBe(0);
+
+    const { job } = await service.api.loadFeed(readFileSync(output), partnerName);
+    expect(job.summary).toMatchObject({ updated: 1, skipped: 4 });
+    const { body } = await service.api.get(`/products?partner_name=${encodeURIComponent(partnerName)}`);
+    const items = body.items as { sku: string; price: number; currency: string }[];
+    expect(
+      Object.fromEntries(items.map(({ sku, price, currency }) => [sku, `${price} ${currency}`])),
+    ).toEqual({
+      A: '1299.5 EUR',
+      B: '20 EUR',
+      C: '30 EUR',
+      D: '40 EUR',
+      E: '50 EUR',
+    });
+  });
+
   it('exits with 2 and leaves a file that exists, and no part of one that it cannot write', async () => {
     const path = write(csv);
     const nowhere = join(createTestFolder(), 'new.csv');
