@@ -19,7 +19,7 @@ const pages: Record<string, string> = {
 
 /**
  * Measures costs of a growing catalog: each partner sends the same feed; at some sizes the first one sends it again,
- * unchanged and with a tenth of its prices changed. Absolute values of one run: the input of `simulate-growth`.
+ * unchanged and with a tenth of its prices changed. Absolute values of one run.
  */
 export async function measureGrowth({ quick, products, folder, log }: BenchContext): Promise<Measurement[]> {
   const partners = quick ? 3 : 10;
