@@ -27,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures week load profile audit backup restore clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile audit backup restore clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,9 +130,6 @@ bench-peers: node_modules/.installed-all dist/.built $(peers)/dist/.built ## mea
 
 pictures: node_modules/.installed-all dist/.built ## take the pictures of the console in the documentation (TO=folder: every view in three widths)
 	$(BIN)/tsx scripts/console-pictures.ts $(TO)
-
-week: node_modules/.installed-all dist/.built ## show what the catalog remembers of a week of feeds (FEED=feed.csv)
-	$(BIN)/tsx scripts/week-of-feeds.ts $(FEED)
 
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
