@@ -1,6 +1,6 @@
 /**
  * Measures each performance target beside its limit (PostgreSQL itself, or a bare server), in the same rounds on the same
- * machine. Prints a table, and writes JSON and an SVG plot to bench-results/. A missed target is a result, not an error:
+ * machine. Prints a table, and writes it as JSON to bench-results/. A missed target is a result, not an error:
  * the exit code is 1 only if a part could not be measured.
  */
 import { execFileSync } from 'node:child_process';
@@ -21,7 +21,6 @@ import { measureIndexes } from './indexes';
 import { measureLastRelease } from './last-release';
 import { measureOrders } from './orders';
 import { measurePeers } from './peers';
-import { plotResults } from './plot';
 import {
   evaluate,
   formatSetting,
@@ -146,12 +145,10 @@ async function describeSetting(): Promise<Omit<Setting, 'quick' | 'rounds'>> {
 }
 
 function writeReport(setting: Setting, results: Result[]): void {
-  const heading = formatSetting(setting);
-  console.log(`${heading}\n\n${formatTable(results)}`);
+  console.log(`${formatSetting(setting)}\n\n${formatTable(results)}`);
   mkdirSync(resultFolder, { recursive: true });
   const json = { ...setting, results };
   writeFileSync(join(resultFolder, 'bench.json'), `${JSON.stringify(json, undefined, 2)}\n`);
-  writeFileSync(join(resultFolder, 'bench.svg'), plotResults(results, heading));
 }
 
 main().catch((error: unknown) => {

@@ -46,7 +46,7 @@ export interface BenchContext {
   log: (line: string) => void;
 }
 
-export interface Spread {
+interface Spread {
   median: number;
   min: number;
   max: number;
@@ -86,18 +86,6 @@ export function evaluate(measurement: Measurement): Result {
 
 function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
-}
-
-/** The share of its target that a result takes: 1 is the target, less is better, for both kinds of target. */
-export function shareOfTarget({ ratio, value, target }: Result): Spread | undefined {
-  if (!target) return undefined;
-  const judged = ratio ?? value;
-  if (target.kind === 'at most') {
-    const share = (one: number) => one / target.value;
-    return { median: share(judged.median), min: share(judged.min), max: share(judged.max) };
-  }
-  const share = (one: number) => target.value / one;
-  return { median: share(judged.median), min: share(judged.max), max: share(judged.min) };
 }
 
 const headings = [
@@ -146,7 +134,7 @@ function tableRow({ part, name, unit, value, limit, ratio, target, met }: Result
 }
 
 /** Formats three significant digits, or all integral ones. */
-export function figure(value: number): string {
+function figure(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return String(Number(value.toPrecision(3)));
 }

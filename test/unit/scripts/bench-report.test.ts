@@ -1,5 +1,4 @@
-import { plotResults } from '../../../scripts/bench/plot';
-import { evaluate, formatTable, shareOfTarget, type Measurement } from '../../../scripts/bench/report';
+import { evaluate, formatTable, type Measurement } from '../../../scripts/bench/report';
 
 const reRun: Measurement = {
   part: 'etl',
@@ -74,25 +73,6 @@ describe('a measurement without a limit', () => {
   });
 });
 
-describe('the share of its target', () => {
-  it('is below 1 within an upper bound, and above 1 beyond it', () => {
-    expect(shareOfTarget(evaluate(reRun))).toEqual({ median: 1, min: 0.6, max: 1.5 });
-    expect(shareOfTarget(evaluate(health))).toEqual({ median: 0.98, min: 0.8, max: 1.2 });
-  });
-
-  it('is below 1 above a lower bound', () => {
-    const { median, min, max } = shareOfTarget(evaluate(throughput))!;
-
-    expect(median).toBeCloseTo(0.8 / 0.9);
-    expect(min).toBeCloseTo(0.8 / 1.2);
-    expect(max).toBeCloseTo(1);
-  });
-
-  it('is undefined without a target', () => {
-    expect(shareOfTarget(evaluate({ ...reRun, target: undefined }))).toBeUndefined();
-  });
-});
-
 describe('the table', () => {
   it('is Markdown, and shows missed targets', () => {
     const missed = { ...health, values: [55.55] };
@@ -106,25 +86,5 @@ describe('the table', () => {
       '| orders | orders at 16 connections | 900 orders/s | 800–1,200 | pgbench | 1,000 orders/s | 0.9 | 0.8–1.2 | | |',
     ]);
     expect(new Set(table.split('\n').map((line) => line.length)).size).toBe(1);
-  });
-});
-
-describe('the plot', () => {
-  it('shows results with a target, and escapes names', () => {
-    const named = { ...health, name: 'p99 < 50 & "quick"' };
-    const svg = plotResults([reRun, named, { ...throughput, target: undefined }].map(evaluate), 'a < b');
-
-    expect(svg).toContain('etl: p99 &#60; 50 &#38; "quick"');
-    expect(svg).toContain('a &#60; b');
-    expect(svg).toContain('etl: unchanged re-run');
-    expect(svg).not.toContain('orders at 16 connections');
-    expect(svg).not.toMatch(/NaN|undefined|Infinity/);
-  });
-
-  it('clamps a distant dot to its frame', () => {
-    const svg = plotResults([evaluate({ ...health, values: [1e9] })], '');
-
-    const width = Number(/width="(\d+)"/.exec(svg)![1]);
-    expect(Number(/<circle cx="([\d.]+)"/.exec(svg)![1])).toBeLessThan(width);
   });
 });
