@@ -113,12 +113,12 @@ const questions: readonly Question[] = [
 /** A lone client waits at most this many times as long as with fastify. */
 const loneClientMax = 1.2;
 
-const servers = ['service', 'bare', 'prepared', 'fastify'] as const;
+const servers = ['service', 'bare', 'fastify'] as const;
 
 /**
  * Measures requests per second on 50 connections, beside servers that send the same bytes for the same reads: `node:http`
- * with pg only, also with prepared statements, and fastify with schemas. All run one after the other in each round. Load
- * generator and PostgreSQL use the same processors for each.
+ * with pg and prepared statements only, and fastify with schemas. All run one after the other in each round. Load generator
+ * and PostgreSQL use the same processors for each.
  */
 export async function measureThroughput(
   context: BenchContext,
@@ -134,14 +134,12 @@ export async function measureThroughput(
     headers: { ...securityHeaders, 'x-request-id': '00000000-0000-4000-8000-000000000000' },
     keys: [service.key, ...keys],
   };
-  const bare = startServer('bare-server.ts', order);
-  const prepared = startServer('bare-server.ts', { ...order, preparesStatements: true });
+  const bare = startServer('bare-server.ts', { ...order, preparesStatements: true });
   const fastify = startServer('fastify-server.ts', order);
   try {
     const ports = {
       service: Number(new URL(service.url).port),
       bare: await bare.port,
-      prepared: await prepared.port,
       fastify: await fastify.port,
     };
     const measurements: Measurement[] = [];
@@ -152,7 +150,6 @@ export async function measureThroughput(
     return measurements;
   } finally {
     bare.stop();
-    prepared.stop();
     fastify.stop();
   }
 }
@@ -163,7 +160,7 @@ async function measureQuestion(
   ports: Record<(typeof servers)[number], number>,
   { name, connections, paths, isZipf, keys: keysCount }: Question,
 ): Promise<Measurement[]> {
-  const rates = { service: [], bare: [], prepared: [], fastify: [] } as Record<keyof typeof ports, number[]>;
+  const rates = { service: [], bare: [], fastify: [] } as Record<keyof typeof ports, number[]>;
   const load = (port: number, milliseconds: number) =>
     runLoad({
       port,
@@ -199,8 +196,7 @@ async function measureQuestion(
   });
   if (connections === 1) return [beside('fastify and pg, with schemas', rates.fastify, 1 / loneClientMax)];
   return [
-    beside('node:http and pg alone', rates.bare),
-    beside('the same with prepared statements', rates.prepared, 0.75),
+    beside('node:http and pg with prepared statements', rates.bare, 0.75),
     beside('fastify and pg, with schemas', rates.fastify, 1),
   ];
 }
