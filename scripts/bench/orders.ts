@@ -1,5 +1,3 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config';
 import { securityHeaders } from '../../src/http/common-headers';
@@ -50,13 +48,10 @@ interface Sample {
 }
 
 /**
- * Measures orders of three items through the service, beside fastify, which makes the same transaction for each order, and
- * beside the same inserts by pgbench: one prepared statement. All on the same tables, in turns. Without pgbench there is no
- * such limit.
+ * Measures orders of three items through the service, beside fastify, which makes the same transaction for each order, on the
+ * same tables, in turns.
  */
 export async function measureOrders({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
-  const pgbench = findPgbench();
-  if (!pgbench) log('pgbench not found (Debian: postgresql-contrib), rate omitted');
   const seconds = quick ? 3 : 15;
   const dataDir = join(folder, 'data');
   const service = await startServiceProcess(dataDir, { API_KEYS: apiKey });
@@ -87,16 +82,11 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
       const orders = (perSecond * (performance.now() - startedAt)) / 1_000;
       return { perSecond, node: node() / orders, postgres: postgres() / orders };
     };
-    const measured = kinds.map((kind) => ({
-      kind,
-      service: [] as Sample[],
-      fastify: [] as Sample[],
-      pgbench: [] as number[],
-    }));
+    const measured = kinds.map((kind) => ({ kind, service: [] as Sample[], fastify: [] as Sample[] }));
     // Warm-up.
     for (const server of Object.values(servers)) await measure(server, kinds[0]!, quick ? 1_000 : 5_000);
     for (let round = 1; round <= rounds; round++) {
-      for (const { kind, pgbench: limit, ...samples } of measured) {
+      for (const { kind, ...samples } of measured) {
         // The order alternates.
         for (const each of round % 2
           ? (['service', 'fastify'] as const)
@@ -107,8 +97,6 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
             `round ${round}: ${kind.name}: ${each} ${sample.perSecond.toFixed(0)} a second, node ${sample.node.toFixed(3)} ms, PostgreSQL ${sample.postgres.toFixed(3)} ms`,
           );
         }
-        if (pgbench && kind.connections > 1 && !kind.isKeyed)
-          limit.push(insertByPgbench(pgbench, { dataDir, folder, kind, seconds }));
       }
     }
     return measured.flatMap(({ kind, ...samples }) => describe(kind, samples));
@@ -121,7 +109,7 @@ export async function measureOrders({ quick, rounds, folder, log }: BenchContext
 
 function describe(
   { name, connections, target }: Kind,
-  { service, fastify, pgbench }: { service: Sample[]; fastify: Sample[]; pgbench: number[] },
+  { service, fastify }: { service: Sample[]; fastify: Sample[] },
 ): Measurement[] {
   const what = `${name}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
   const of = (samples: Sample[], figure: keyof Sample) => samples.map((sample) => sample[figure]);
@@ -129,11 +117,8 @@ function describe(
     values: of(service, figure),
     limit: { name: 'fastify and pg, one transaction each', values: of(fastify, figure) },
   });
-  const rate = { part: 'orders', name: what, unit: 'orders/s' } as const;
-  const limit = { name: 'the same inserts by pgbench', values: pgbench };
   return [
-    { ...rate, ...beside('perSecond'), target },
-    ...(pgbench.length > 0 ? [{ ...rate, values: of(service, 'perSecond'), limit }] : []),
+    { part: 'orders', name: what, unit: 'orders/s', ...beside('perSecond'), target },
     { part: 'orders', name: `${what}: processor time of Node each`, unit: 'ms', ...beside('node') },
     { part: 'orders', name: `${what}: processor time of PostgreSQL each`, unit: 'ms', ...beside('postgres') },
   ];
@@ -149,48 +134,3 @@ export function randomOrder(count: number): string {
 }
 
 const random = (count: number) => 1 + Math.floor(Math.random() * count);
-
-/** In the search path, or Debian's newest. */
-function findPgbench(): string | undefined {
-  const debian = '/usr/lib/postgresql';
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  const places = ['pgbench', ...versions.map((version) => join(debian, version, 'bin', 'pgbench'))];
-  return places.find((place) => spawnSync(place, ['--version']).status === 0);
-}
-
-function insertByPgbench(
-  pgbench: string,
-  { dataDir, folder, kind, seconds }: { dataDir: string; folder: string; kind: Kind; seconds: number },
-): number {
-  const script = join(folder, 'order.sql');
-  writeFileSync(script, orderScript(kind.products));
-  const options =
-    `--no-vacuum --protocol=prepared --client=${kind.connections} --jobs=2 --time=${seconds}`.split(' ');
-  const { stdout, stderr } = spawnSync(pgbench, [...options, `--file=${script}`, 'partner_catalog'], {
-    env: { ...process.env, PGHOST: socketFolder(dataDir), PGUSER: 'postgres' },
-    encoding: 'utf8',
-  });
-  const rate = /tps = ([\d.]+) \(without/.exec(stdout)?.[1];
-  if (rate === undefined || /aborted/.test(stderr)) throw new Error(`pgbench: ${stderr}`);
-  return Number(rate);
-}
-
-const orderScript = (count: number) => `
-\\set first random(1, ${count})
-\\set second random(1, ${count})
-\\set third random(1, ${count})
-\\set partner random(1, ${partners})
-with line as (
-  select * from unnest(
-    array[:first, :second, :third]::bigint[], array['SKU-1', 'SKU-2', 'SKU-3'],
-    array['Product number 1', 'Product number 2', 'Product number 3'], array[1, 2, 3], array[10.5, 20.25, 30.99]::numeric[]
-  ) with ordinality as given (product_id, sku, product_name, quantity, unit_price, position)
-), new_order as (
-  insert into orders (partner_name, customer_reference, currency, total_amount)
-  select 'Partner ' || cast(:partner as integer), 'measured', 'EUR', sum(unit_price * quantity) from line
-  returning order_id
-)
-insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
-select order_id, product_id, sku, product_name, quantity, unit_price, unit_price * quantity
-from new_order cross join line order by position;
-`;
