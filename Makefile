@@ -98,7 +98,7 @@ lint: lint-code lint-document ## check code, formatting and the document
 
 lint-code: node_modules/.installed-all
 	$(BIN)/eslint --max-warnings 0 .
-	$(BIN)/depcruise --output-type err-long src
+	$(BIN)/depcruise --output-type err-long src scripts test
 	$(BIN)/prettier --check --log-level warn .
 	@if git grep --no-index --exclude-standard -nIiE '$(refused_words)' -- $(worded); then \
 		echo 'Use the standard term instead: docs/reference/glossary.md' >&2; exit 1; fi
