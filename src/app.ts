@@ -12,7 +12,7 @@ import { healthHandlers } from './health/health.handlers';
 import { formatChecks, formatHandlers, formatRules } from './formats/formats.handlers';
 import type { AllChecks, Handlers } from './http/contract';
 import { InFlight } from './http/in-flight';
-import { limitRate } from './http/rate-limit';
+import { limitRate, type RateLimit } from './http/rate-limit';
 import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
 import { createPipeline } from './http/pipeline';
 import type { HandleRequest } from './http/server';
@@ -33,21 +33,15 @@ import { runChecks, runHandlers } from './runs/runs.handlers';
 import type { RunWorker } from './runs/worker';
 import { queueChecks, queueHandlers } from './runs/queue.handlers';
 import type { SecretBox } from './shared/secret-box';
-import { TransferLimit } from './shared/transfer-limit';
+import { concurrentDownloadsMax, TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
 import { webhookChecks, webhookHandlers } from './webhooks/webhooks.handlers';
 
 interface AppDependencies {
-  config: Pick<
-    Config,
-    | 'uploadBytesMax'
-    | 'defaultCurrency'
-    | 'servicePages'
-    | 'rateLimit'
-    | 'concurrentUploads'
-    | 'concurrentDownloads'
-  >;
+  config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency' | 'servicePages' | 'concurrentUploads'> & {
+    rateLimit?: RateLimit;
+  };
   authenticate: Authenticate;
   address: DatabaseAddress;
   db: Database;
@@ -59,6 +53,8 @@ interface AppDependencies {
   runWorker: RunWorker;
   /** Encrypts the secrets of sources; absent: no source can have any. */
   secretBox?: SecretBox;
+  /** Maximum concurrent downloads of raw files and of products; default: `concurrentDownloadsMax`. */
+  concurrentDownloads?: number;
   /** Maximum concurrent downloads of rejects; default: the connections of the worker. */
   concurrentRejects?: number;
   /** Delays the response to a wrong key; default: for addresses with many. */
@@ -90,6 +86,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     objectStore,
     runWorker: worker,
     secretBox,
+    concurrentDownloads = concurrentDownloadsMax,
     concurrentRejects = concurrentRejectsMax,
     delayWrongKey = delayWrongKeys(),
     log,
@@ -101,7 +98,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   let draining = false;
 
   const uploadLimits = createUploadLimits(config.concurrentUploads);
-  const downloads = new TransferLimit({ capacity: config.concurrentDownloads, what: 'downloads' });
+  const downloads = new TransferLimit({ capacity: concurrentDownloads, what: 'downloads' });
   const handlers: Handlers = {
     ...feedHandlers(
       { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },

@@ -2,14 +2,16 @@ import { resolve } from 'node:path';
 import { Client } from 'pg';
 import { isActiveCurrency } from './feed-format/currency';
 import { isSecretsKeyList } from './shared/secret-box';
-import { removedSettings, settings } from './shared/setting-groups';
+import { formerSettings, removedSettings, replacedSettings, settings } from './shared/setting-groups';
 import { ConfigError, settingsReader, type SettingValues } from './shared/settings';
 
 export const settingNames = Object.keys(settings);
 
-type Values = SettingValues<typeof settings>;
+const readableSettings = { ...settings, ...replacedSettings };
 
-const readSettings = settingsReader(settings, removedSettings, {
+type Values = SettingValues<typeof readableSettings>;
+
+const readSettings = settingsReader(readableSettings, removedSettings, {
   currency: isActiveCurrency,
   'http-url': (value) => isUrl(value, ['http:', 'https:']),
   'postgres-url': isPostgresUrl,
@@ -38,7 +40,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     replica: replicaUrl
       ? {
           url: replicaUrl,
-          connections: values.DATABASE_REPLICA_CONNECTIONS ?? values.DATABASE_CONNECTIONS,
+          connections: values.DATABASE_CONNECTIONS,
           lagSeconds: values.DATABASE_REPLICA_LAG_SECONDS,
         }
       : undefined,
@@ -47,22 +49,19 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     uploadBytesMax: values.MAX_UPLOAD_BYTES,
     defaultCurrency: values.DEFAULT_CURRENCY,
     shutdownSeconds: values.SHUTDOWN_SECONDS,
-    rateLimit: values.RATE_LIMIT_REQUESTS
-      ? { requests: values.RATE_LIMIT_REQUESTS, seconds: values.RATE_LIMIT_SECONDS }
-      : undefined,
+    rateLimit: values.RATE_LIMIT_REQUESTS ? { requests: values.RATE_LIMIT_REQUESTS } : undefined,
     connectionsMax: values.MAX_CONNECTIONS,
     concurrentUploads: values.MAX_CONCURRENT_UPLOADS,
-    concurrentDownloads: values.MAX_CONCURRENT_DOWNLOADS,
     concurrentRuns: values.MAX_CONCURRENT_RUNS,
-    concurrentRunsOfPartner: values.MAX_CONCURRENT_RUNS_PER_PARTNER,
     databaseConnections: values.DATABASE_CONNECTIONS,
     // The embedded server has no pooler.
     preparesStatements: (values.DATABASE_PREPARED_STATEMENTS ?? (databaseUrl ? 'off' : 'on')) === 'on',
     // Only this process migrates the embedded server.
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',
-    webhookPrivateAddresses: values.WEBHOOK_PRIVATE_ADDRESSES === 'on',
-    sourcePrivateAddresses: values.SOURCE_PRIVATE_ADDRESSES === 'on',
+    // Partners create sources, operators webhooks: what allowed one of them alone before still does.
+    webhookPrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.WEBHOOK_PRIVATE_ADDRESSES) === 'on',
+    sourcePrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.SOURCE_PRIVATE_ADDRESSES) === 'on',
     partnerStaleDays: values.PARTNER_STALE_DAYS,
     retention: {
       rowIssueDays: values.ROW_ISSUE_RETENTION_DAYS,
@@ -73,6 +72,11 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     logLevel: values.LOG_LEVEL,
     metrics: metricsPort === undefined ? undefined : { host: values.METRICS_HOST, port: metricsPort },
   };
+}
+
+/** Returns the set variables that are no settings any more, or that another one replaces, by name: what holds instead. */
+export function readFormerSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(formerSettings).filter(([name]) => env[name]?.trim()));
 }
 
 function s3Config(values: Values, bucket: string, env: NodeJS.ProcessEnv) {

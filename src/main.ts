@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadConfig, type Config } from './config';
+import { loadConfig, readFormerSettings, type Config } from './config';
 import { ConfigError } from './shared/settings';
 import { createLog } from './shared/log';
 import { disposeOnce, type Cleanup } from './process/cleanups';
@@ -20,6 +20,9 @@ async function main(): Promise<void> {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
   }
   const log = createLog(config.logLevel);
+  const formerSettings = readFormerSettings(process.env);
+  if (Object.keys(formerSettings).length > 0)
+    log.warn({ settings: formerSettings }, 'former settings are set');
   const cleanups: Cleanup[] = [];
   const dispose = disposeOnce(cleanups, log);
   const stopping = new AbortController();

@@ -71,7 +71,7 @@ async function measureRound(
 ): Promise<Figures> {
   const service = await startServiceProcess(dataDir, {
     API_KEYS: headers['x-api-key'],
-    SOURCE_PRIVATE_ADDRESSES: 'on',
+    PRIVATE_ADDRESSES: 'on',
   });
   try {
     const database = await connectTo(dataDir);

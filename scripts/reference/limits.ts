@@ -16,7 +16,8 @@ import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/header';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
-import { waitingRuns } from '../../src/runs/worker';
+import { concurrentDownloadsMax } from '../../src/shared/transfer-limit';
+import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
 import { databaseWaiting } from '../../src/db/dialect';
@@ -183,7 +184,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Raw file downloads',
-      setting('MAX_CONCURRENT_DOWNLOADS', String(capacity.MAX_CONCURRENT_DOWNLOADS.default)),
+      String(concurrentDownloadsMax),
       '503',
       'Each occupies a file or a connection to S3.',
     ],
@@ -195,7 +196,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Of these, runs of one partner',
-      setting('MAX_CONCURRENT_RUNS_PER_PARTNER', String(capacity.MAX_CONCURRENT_RUNS_PER_PARTNER.default)),
+      String(concurrentRunsOfPartnerMax),
       'They wait',
       'Feeds of one partner must not delay those of others.',
     ],
@@ -300,7 +301,7 @@ const groups: Record<string, Row[]> = {
 
 const half = (slots: number) => String(Math.max(1, Math.floor(slots / 2)));
 const uploads = capacity.MAX_CONCURRENT_UPLOADS.default;
-const downloads = capacity.MAX_CONCURRENT_DOWNLOADS.default;
+const downloads = concurrentDownloadsMax;
 
 /** How slots are shared: transfers, slots, slots per caller, and the response to an evicted one. */
 const shares: string[][] = [

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingGroups } from '../../src/shared/setting-groups';
+import { formerSettings, removedSettings, settingGroups } from '../../src/shared/setting-groups';
 import type { Setting } from '../../src/shared/settings';
 import { bytes, code, count, page, table } from './markdown';
 
@@ -29,6 +29,15 @@ export function settingsPage(): string {
       ' names it: `Wrong setting PORT: it must be <= 65535, and is "70000".`',
     'A limit "per process" applies to each process on its own.',
     ...tables,
+    '## Former settings',
+    'A start logs one warning that names those of these that are set. One that was removed stops it.',
+    table(
+      ['Setting', 'Instead'],
+      [
+        ...Object.entries(removedSettings).map(([name, instead]) => [name, `Removed: ${instead}.`]),
+        ...Object.entries(formerSettings),
+      ].map(([name, instead]) => [code(name!), instead!]),
+    ),
   );
 }
 

@@ -101,7 +101,7 @@ function parseWebhookUrl(text: string, privateAddresses: boolean, command: Comma
   }
   const url = new URL(text);
   if (!protocols.includes(url.protocol)) {
-    wrong('it must begin with https, or http with WEBHOOK_PRIVATE_ADDRESSES=on.');
+    wrong('it must begin with https, or http with PRIVATE_ADDRESSES=on.');
   }
   if (url.username || url.password) {
     wrong('it must have no user name and password; receivers verify the signature.');
@@ -110,7 +110,7 @@ function parseWebhookUrl(text: string, privateAddresses: boolean, command: Comma
   try {
     if (!privateAddresses) requirePublicHost(url);
   } catch (error) {
-    wrong(`${(error as Error).message}; see WEBHOOK_PRIVATE_ADDRESSES.`);
+    wrong(`${(error as Error).message}; see PRIVATE_ADDRESSES.`);
   }
   return url.href;
 }

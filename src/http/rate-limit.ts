@@ -2,10 +2,14 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { rateLimited } from '../shared/errors';
 import type { Caller } from '../shared/caller';
 
-/** Maximum number of requests of one API key per window. */
+/** Window of the limit: short enough that a client which has used it up can wait for the next. */
+export const rateLimitSeconds = 60;
+
+/** Maximum number of requests of one API key per window, which begins with the first one. */
 export interface RateLimit {
   requests: number;
-  seconds: number;
+  /** Default: `rateLimitSeconds`. */
+  seconds?: number;
 }
 
 /** Counts a request of the caller. @throws rate_limited */
@@ -17,7 +21,10 @@ export type CountRequest = (caller: Caller) => Promise<void>;
  */
 export function limitRate(limit: RateLimit | undefined): CountRequest {
   if (!limit) return () => Promise.resolve();
-  const counters = new RateLimiterMemory({ points: limit.requests, duration: limit.seconds });
+  const counters = new RateLimiterMemory({
+    points: limit.requests,
+    duration: limit.seconds ?? rateLimitSeconds,
+  });
   return async ({ keyDigest }) => {
     try {
       await counters.consume(keyDigest.toString('base64'));

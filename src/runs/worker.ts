@@ -24,6 +24,9 @@ import { requestRun, withdrawRun, type RunTarget } from './queue.repository';
  */
 export const waitingRuns = 20;
 
+/** Maximum number of concurrent runs and plans of one partner here: its feeds must not delay those of others. */
+export const concurrentRunsOfPartnerMax = 2;
+
 /** Poll interval of the queue: notifications do not pass every pooler. A request to this process polls at once. */
 const pollMilliseconds = 250;
 
@@ -39,7 +42,8 @@ export interface RunRecord extends RunReport {
 /** Concurrency limits of runs and plans. */
 interface RunLimits {
   concurrentRuns: number;
-  concurrentRunsOfPartner: number;
+  /** Default: `concurrentRunsOfPartnerMax`. */
+  concurrentRunsOfPartner?: number;
 }
 
 /** Job to be run; `revert` if one of its runs is to be undone. `onRequested` is called with the number of the revert. */
@@ -81,7 +85,7 @@ export function startRunWorker({
   db,
   queue,
   log,
-  limits: { concurrentRuns, concurrentRunsOfPartner },
+  limits: { concurrentRuns, concurrentRunsOfPartner = concurrentRunsOfPartnerMax },
   observe = () => undefined,
 }: {
   thread: EtlThread;

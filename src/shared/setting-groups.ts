@@ -79,12 +79,6 @@ const database = {
     requires: 'DATABASE_URL',
     page: 'how-to/read-from-a-replica.md',
   },
-  DATABASE_REPLICA_CONNECTIONS: {
-    ...integer(2, 200),
-    unset: 'as `DATABASE_CONNECTIONS`',
-    description: 'Maximum number of connections to the replica, per process.',
-    requires: 'DATABASE_REPLICA_URL',
-  },
   DATABASE_REPLICA_LAG_SECONDS: {
     ...integer(2, 3600),
     default: 10,
@@ -148,31 +142,16 @@ const capacity = {
     default: 4,
     description: 'Maximum number of uploads and inspections in progress, per process.',
   },
-  MAX_CONCURRENT_DOWNLOADS: {
-    ...integer(1, 1000),
-    default: 16,
-    description: 'Maximum number of downloads of raw files and of products in progress, per process.',
-  },
   MAX_CONCURRENT_RUNS: {
     ...integer(1, 6),
     default: 4,
     description: 'Maximum number of runs and plans in progress, per process. They share one thread.',
   },
-  MAX_CONCURRENT_RUNS_PER_PARTNER: {
-    ...integer(1, 6),
-    default: 2,
-    description: 'How many of these may be runs of one partner. Queued runs of a partner run one at a time.',
-  },
   RATE_LIMIT_REQUESTS: {
     ...integer(1, 1_000_000),
     unset: 'no limit',
-    description: 'Maximum number of requests of one API key per `RATE_LIMIT_SECONDS`, per process.',
-  },
-  RATE_LIMIT_SECONDS: {
-    ...integer(1, 3600),
-    default: 60,
-    description: 'Length of the window of the rate limit, which starts with the first request.',
-    requires: 'RATE_LIMIT_REQUESTS',
+    description:
+      'Maximum number of requests of one API key per minute, per process. The minute begins with the first request.',
   },
 } as const satisfies Settings;
 
@@ -213,16 +192,11 @@ const behavior = {
     description: 'With `off`, the API processes leave queued runs, webhooks and sources to workers.',
     page: 'how-to/run-workers.md',
   },
-  WEBHOOK_PRIVATE_ADDRESSES: {
+  PRIVATE_ADDRESSES: {
     ...onOff,
-    default: 'off',
-    description: 'With `on`, webhooks may go to private addresses and without TLS, for closed networks.',
-    page: 'how-to/webhooks.md',
-  },
-  SOURCE_PRIVATE_ADDRESSES: {
-    ...onOff,
-    default: 'off',
-    description: 'With `on`, feeds may be fetched from private addresses, for closed networks.',
+    unset: '`off`',
+    description:
+      'With `on`, webhooks may go to private addresses, also without TLS, and feeds may be fetched from them: for closed networks.',
     page: 'how-to/fetch-feeds.md',
   },
   PARTNER_STALE_DAYS: {
@@ -280,5 +254,28 @@ export const settings = {
 
 /** Removed settings that stop the start when they are set, by name: what to do instead. */
 export const removedSettings = {
-  API_PROCESSES: 'Start several processes behind a balancer (docs/how-to/run-several-processes.md).',
+  API_PROCESSES: 'start several processes behind a balancer (docs/how-to/run-several-processes.md)',
 } as const;
+
+/** Settings that another one replaces. Each still counts for what it names, unless the other one is set. */
+export const replacedSettings = {
+  WEBHOOK_PRIVATE_ADDRESSES: {
+    ...onOff,
+    description: '`PRIVATE_ADDRESSES`; without it, this still counts for webhooks.',
+  },
+  SOURCE_PRIVATE_ADDRESSES: {
+    ...onOff,
+    description: '`PRIVATE_ADDRESSES`; without it, this still counts for sources.',
+  },
+} as const satisfies Settings;
+
+/** Settings that have become constants, and those that others replace, by name: what holds instead. A warning names those that are set. */
+export const formerSettings: Readonly<Record<string, string>> = {
+  DATABASE_REPLICA_CONNECTIONS: 'The replica has as many connections as `DATABASE_CONNECTIONS` says.',
+  MAX_CONCURRENT_DOWNLOADS: 'The limit is always 16.',
+  MAX_CONCURRENT_RUNS_PER_PARTNER: 'The limit is always 2.',
+  RATE_LIMIT_SECONDS: '`RATE_LIMIT_REQUESTS` counts per minute.',
+  ...Object.fromEntries(
+    Object.entries(replacedSettings).map(([name, { description }]) => [name, description]),
+  ),
+};

@@ -77,7 +77,7 @@ export function settingsReader<Table extends Settings>(
     }
     const lines = Object.entries(removed)
       .filter(([name]) => env[name]?.trim())
-      .map(([name, instead]) => `Wrong setting ${name}: it has been removed. ${instead}`);
+      .map(([name, instead]) => `Wrong setting ${name}: it has been removed; ${instead}.`);
     const coerced = structuredClone(given);
     if (!isValid(coerced)) {
       const errors = isValid.errors as ErrorObject<string, ErrorParams>[];

@@ -16,6 +16,9 @@ interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'> {
 /** Maximum wait of an upload in progress, which not every client can retry. */
 const waitMilliseconds = 5_000;
 
+/** Maximum concurrent downloads of raw files and of products, per process: each occupies a file, or a connection to S3. */
+export const concurrentDownloadsMax = 16;
+
 /** A download was aborted for another holder. */
 export class TransferEvicted extends Error {
   constructor() {

@@ -12,7 +12,7 @@ let world: World;
 let feeds: FeedServer;
 beforeAll(async () => {
   const folder = createTestFolder();
-  const env = { DATA_DIR: folder, SOURCE_PRIVATE_ADDRESSES: 'on', LOG_LEVEL: 'info' };
+  const env = { DATA_DIR: folder, PRIVATE_ADDRESSES: 'on', LOG_LEVEL: 'info' };
   world = await startWorld(env, new FileStore(folder));
   feeds = await startFeedServer((_request, response) => void response.end(csv));
 });

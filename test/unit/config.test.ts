@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { loadConfig, settingNames } from '../../src/config';
-import { removedSettings, settingGroups } from '../../src/shared/setting-groups';
+import { loadConfig, readFormerSettings, settingNames } from '../../src/config';
+import { rateLimitSeconds } from '../../src/http/rate-limit';
+import { concurrentRunsOfPartnerMax } from '../../src/runs/worker';
+import {
+  formerSettings,
+  removedSettings,
+  replacedSettings,
+  settingGroups,
+} from '../../src/shared/setting-groups';
+import { concurrentDownloadsMax } from '../../src/shared/transfer-limit';
 import { ConfigError } from '../../src/shared/settings';
 import type { Setting } from '../../src/shared/settings';
 
@@ -40,9 +48,7 @@ describe('loadConfig', () => {
       rateLimit: undefined,
       connectionsMax: 1000,
       concurrentUploads: 4,
-      concurrentDownloads: 16,
       concurrentRuns: 4,
-      concurrentRunsOfPartner: 2,
       databaseConnections: 20,
       preparesStatements: true,
       migratesOnStart: true,
@@ -92,14 +98,9 @@ describe('loadConfig', () => {
         { databaseUrl: database, replica: { url: 'postgres://u@r/d', connections: 7, lagSeconds: 10 } },
       ],
       [
-        'DATABASE_REPLICA_CONNECTIONS and DATABASE_REPLICA_LAG_SECONDS',
-        {
-          DATABASE_URL: database,
-          DATABASE_REPLICA_URL: database,
-          DATABASE_REPLICA_CONNECTIONS: '50',
-          DATABASE_REPLICA_LAG_SECONDS: '2',
-        },
-        { replica: { url: database, connections: 50, lagSeconds: 2 } },
+        'DATABASE_REPLICA_LAG_SECONDS',
+        { DATABASE_URL: database, DATABASE_REPLICA_URL: database, DATABASE_REPLICA_LAG_SECONDS: '2' },
+        { replica: { url: database, connections: 20, lagSeconds: 2 } },
       ],
       ['DATA_DIR, absolute', { DATA_DIR: '/srv/catalog data' }, { dataDir: '/srv/catalog data' }],
       ['DATA_DIR, relative', { DATA_DIR: 'data/here' }, { dataDir: resolve('data/here') }],
@@ -107,25 +108,10 @@ describe('loadConfig', () => {
       ['DEFAULT_CURRENCY', { DEFAULT_CURRENCY: 'EUR' }, { defaultCurrency: 'EUR' }],
       ['SHUTDOWN_SECONDS', { SHUTDOWN_SECONDS: '3' }, { shutdownSeconds: 3 }],
       ['SHUTDOWN_SECONDS of none', { SHUTDOWN_SECONDS: '0' }, { shutdownSeconds: 0 }],
-      [
-        'RATE_LIMIT_REQUESTS, in a minute',
-        { RATE_LIMIT_REQUESTS: '600' },
-        { rateLimit: { requests: 600, seconds: 60 } },
-      ],
-      [
-        'RATE_LIMIT_SECONDS',
-        { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_SECONDS: '1' },
-        { rateLimit: { requests: 5, seconds: 1 } },
-      ],
+      ['RATE_LIMIT_REQUESTS', { RATE_LIMIT_REQUESTS: '600' }, { rateLimit: { requests: 600 } }],
       ['MAX_CONNECTIONS', { MAX_CONNECTIONS: '5000' }, { connectionsMax: 5000 }],
       ['MAX_CONCURRENT_UPLOADS', { MAX_CONCURRENT_UPLOADS: '2' }, { concurrentUploads: 2 }],
-      ['MAX_CONCURRENT_DOWNLOADS', { MAX_CONCURRENT_DOWNLOADS: '3' }, { concurrentDownloads: 3 }],
       ['MAX_CONCURRENT_RUNS', { MAX_CONCURRENT_RUNS: '1' }, { concurrentRuns: 1 }],
-      [
-        'MAX_CONCURRENT_RUNS_PER_PARTNER',
-        { MAX_CONCURRENT_RUNS_PER_PARTNER: '6' },
-        { concurrentRunsOfPartner: 6 },
-      ],
       ['DATABASE_CONNECTIONS', { DATABASE_CONNECTIONS: '50' }, { databaseConnections: 50 }],
       [
         'DATABASE_PREPARED_STATEMENTS, on',
@@ -156,14 +142,29 @@ describe('loadConfig', () => {
       ['QUEUE_WORKER, on', { QUEUE_WORKER: 'on' }, { worksOnQueue: true }],
       ['QUEUE_WORKER, off', { QUEUE_WORKER: 'off' }, { worksOnQueue: false }],
       [
-        'WEBHOOK_PRIVATE_ADDRESSES, on',
-        { WEBHOOK_PRIVATE_ADDRESSES: 'on' },
-        { webhookPrivateAddresses: true },
+        'PRIVATE_ADDRESSES, on',
+        { PRIVATE_ADDRESSES: 'on' },
+        { webhookPrivateAddresses: true, sourcePrivateAddresses: true },
       ],
       [
-        'WEBHOOK_PRIVATE_ADDRESSES, off',
-        { WEBHOOK_PRIVATE_ADDRESSES: 'off' },
-        { webhookPrivateAddresses: false },
+        'PRIVATE_ADDRESSES, off',
+        { PRIVATE_ADDRESSES: 'off' },
+        { webhookPrivateAddresses: false, sourcePrivateAddresses: false },
+      ],
+      [
+        'WEBHOOK_PRIVATE_ADDRESSES, which allows sources nothing',
+        { WEBHOOK_PRIVATE_ADDRESSES: 'on' },
+        { webhookPrivateAddresses: true, sourcePrivateAddresses: false },
+      ],
+      [
+        'PRIVATE_ADDRESSES, off, beside a setting that it replaces',
+        { PRIVATE_ADDRESSES: 'off', WEBHOOK_PRIVATE_ADDRESSES: 'on', SOURCE_PRIVATE_ADDRESSES: 'on' },
+        { webhookPrivateAddresses: false, sourcePrivateAddresses: false },
+      ],
+      [
+        'SOURCE_PRIVATE_ADDRESSES, which allows webhooks nothing',
+        { SOURCE_PRIVATE_ADDRESSES: 'on' },
+        { webhookPrivateAddresses: false, sourcePrivateAddresses: true },
       ],
       [
         'the days of retention',
@@ -271,16 +272,15 @@ describe('loadConfig', () => {
       ['MAX_CONNECTIONS', '65536'],
       ['MAX_CONCURRENT_UPLOADS', '0'],
       ['MAX_CONCURRENT_UPLOADS', '101'],
-      ['MAX_CONCURRENT_DOWNLOADS', '0'],
-      ['MAX_CONCURRENT_DOWNLOADS', '1001'],
       ['MAX_CONCURRENT_RUNS', '0'],
       ['MAX_CONCURRENT_RUNS', '7'],
-      ['MAX_CONCURRENT_RUNS_PER_PARTNER', '0'],
       ['DATABASE_CONNECTIONS', '1'],
       ['DATABASE_CONNECTIONS', '201'],
       ['DATABASE_PREPARED_STATEMENTS', 'yes'],
       ['MIGRATE_ON_START', 'no'],
       ['QUEUE_WORKER', 'no'],
+      ['PRIVATE_ADDRESSES', 'yes'],
+      ['WEBHOOK_PRIVATE_ADDRESSES', 'yes'],
       ['SERVICE_PAGES', 'no'],
       ['SERVICE_PAGES', 'OFF'],
       ['LOG_LEVEL', 'loud'],
@@ -323,18 +323,6 @@ describe('loadConfig', () => {
       expect(named(problems({ [name]: value }))).toEqual(['S3_BUCKET']);
       expect(problems({ [name]: value })[0]).toContain(name);
     });
-
-    it.each(['0', '3601'])('RATE_LIMIT_SECONDS=%j', (value) => {
-      const env = { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_SECONDS: value };
-      expect(named(problems(env))).toEqual(['RATE_LIMIT_SECONDS']);
-    });
-
-    it('RATE_LIMIT_SECONDS without RATE_LIMIT_REQUESTS, which limits no request', () => {
-      const lines = problems({ RATE_LIMIT_SECONDS: '60' });
-
-      expect(named(lines)).toEqual(['RATE_LIMIT_REQUESTS']);
-      expect(lines[0]).toContain('RATE_LIMIT_SECONDS');
-    });
   });
 
   it('refuses METRICS_PORT where it is that of PORT, and METRICS_HOST without it', () => {
@@ -346,12 +334,9 @@ describe('loadConfig', () => {
   it('refuses a replica of nothing, and what is said of one that is not there', () => {
     const url = 'postgresql://user@host/db';
     expect(named(problems({ DATABASE_REPLICA_URL: url }))).toEqual(['DATABASE_URL']);
-    for (const setting of ['DATABASE_REPLICA_CONNECTIONS', 'DATABASE_REPLICA_LAG_SECONDS']) {
-      expect(named(problems({ DATABASE_URL: url, [setting]: '2' }))).toEqual(['DATABASE_REPLICA_URL']);
-      expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: url, [setting]: '1' }))).toEqual([
-        setting,
-      ]);
-    }
+    const lag = 'DATABASE_REPLICA_LAG_SECONDS';
+    expect(named(problems({ DATABASE_URL: url, [lag]: '2' }))).toEqual(['DATABASE_REPLICA_URL']);
+    expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: url, [lag]: '1' }))).toEqual([lag]);
     expect(named(problems({ DATABASE_URL: url, DATABASE_REPLICA_URL: 'nothing' }))).toEqual([
       'DATABASE_REPLICA_URL',
     ]);
@@ -359,8 +344,8 @@ describe('loadConfig', () => {
 
   it.each(['4', '1', 'abc'])('refuses the removed API_PROCESSES=%j, and says what to do instead', (value) => {
     expect(problems({ API_PROCESSES: value })).toEqual([
-      'Wrong setting API_PROCESSES: it has been removed. ' +
-        'Start several processes behind a balancer (docs/how-to/run-several-processes.md).',
+      'Wrong setting API_PROCESSES: it has been removed; ' +
+        'start several processes behind a balancer (docs/how-to/run-several-processes.md).',
     ]);
   });
 
@@ -391,6 +376,25 @@ describe('loadConfig', () => {
 
     expect(lines.join('\n')).not.toContain(secret);
     expect(lines).toHaveLength(2);
+  });
+});
+
+describe('the former settings', () => {
+  it.each(Object.keys(formerSettings))('%s is no setting, and is named when it is set', (name) => {
+    expect(settingNames).not.toContain(name);
+    expect(readFormerSettings({ [name]: 'off', PORT: '80' })).toEqual({ [name]: formerSettings[name] });
+    expect(readFormerSettings({ [name]: ' ' })).toEqual({});
+  });
+
+  it.each(Object.keys(formerSettings).filter((name) => !(name in replacedSettings)))(
+    '%s has no effect with any value',
+    (name) => expect(loadConfig({ [name]: '3' })).toEqual(loadConfig({})),
+  );
+
+  it('have the constants that the page on settings says', () => {
+    expect(formerSettings.MAX_CONCURRENT_DOWNLOADS).toContain(` ${concurrentDownloadsMax}.`);
+    expect(formerSettings.MAX_CONCURRENT_RUNS_PER_PARTNER).toContain(` ${concurrentRunsOfPartnerMax}.`);
+    expect(rateLimitSeconds).toBe(60);
   });
 });
 

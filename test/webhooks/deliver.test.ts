@@ -315,7 +315,7 @@ describe('a failing endpoint', () => {
   });
 });
 
-describe('with WEBHOOK_PRIVATE_ADDRESSES=off', () => {
+describe('with PRIVATE_ADDRESSES=off', () => {
   let publicOnly: TestService;
   beforeAll(async () => {
     publicOnly = await startTestService({ webhooks: 'to public addresses' });

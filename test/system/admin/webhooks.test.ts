@@ -10,7 +10,7 @@ type Valid = [what: string, args: string[], privateAddresses?: 'on' | 'off'];
 function run(args: string[], privateAddresses: 'on' | 'off' = 'off'): Promise<unknown> {
   process.env.DATA_DIR = createTestFolder();
   process.env.DATABASE_URL = '';
-  process.env.WEBHOOK_PRIVATE_ADDRESSES = privateAddresses;
+  process.env.PRIVATE_ADDRESSES = privateAddresses;
   return adminProgram().runWith(['webhooks', ...args]);
 }
 
@@ -37,7 +37,7 @@ describe('npm run admin -- webhooks', () => {
       'Wrong URL: it must have no user name',
     ],
     ['a fragment', ['create', `${url}#here`], 'Wrong URL: it must have no fragment'],
-    ['a private address', ['create', 'https://127.1/'], '127.0.0.1 is not a public address; see WEBHOOK_'],
+    ['a private address', ['create', 'https://127.1/'], '127.0.0.1 is not a public address; see PRIVATE_'],
     ['a private IPv6 address', ['create', 'https://[::ffff:10.0.0.1]/'], 'is not a public address'],
     ['two URLs', ['create', url, url], 'Too many arguments.'],
     [

@@ -21,7 +21,7 @@ let browser: Browser;
 let server: FeedServer;
 beforeAll(async () => {
   browser = await startBrowser();
-  service = await startUsedService({ SOURCE_PRIVATE_ADDRESSES: 'on' });
+  service = await startUsedService({ PRIVATE_ADDRESSES: 'on' });
   const path = `/partners/${encodeURIComponent(partner)}/formats/artikel`;
   expect((await service.api.put(path, format)).status).toBe(200);
 });

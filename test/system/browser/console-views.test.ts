@@ -10,7 +10,7 @@ let feedId: string;
 let productId: string;
 beforeAll(async () => {
   browser = await startBrowser();
-  service = await startUsedService({ SOURCE_PRIVATE_ADDRESSES: 'on' });
+  service = await startUsedService({ PRIVATE_ADDRESSES: 'on' });
   const rows = 'T-1,Tent,North,Tents,189.90,EUR,in stock\nL-1,Lamp,North,Lamps,x,EUR,in stock\n';
   await service.api.loadFeed(`${header}${rows.replace('189.90', '199.90')}`, 'Views');
   ({ feedId } = await service.api.loadFeed(

@@ -8,7 +8,7 @@ import { startUsedService, type ServiceProcess } from '../../support/process';
 let service: ServiceProcess;
 let env: Record<string, string>;
 beforeAll(async () => {
-  service = await startUsedService({ SOURCE_PRIVATE_ADDRESSES: 'on' });
+  service = await startUsedService({ PRIVATE_ADDRESSES: 'on' });
   env = { CATALOG_URL: service.url!, DATA_DIR: service.dataDir };
 });
 

@@ -64,7 +64,6 @@ describe('a process', () => {
   it('has the limits of its settings', async () => {
     const { api, url, key } = await startUsedService({
       RATE_LIMIT_REQUESTS: '2',
-      RATE_LIMIT_SECONDS: '1000',
       MAX_CONNECTIONS: '10',
     });
     const { port, hostname } = new URL(url!);
@@ -85,6 +84,6 @@ describe('a process', () => {
     const answers = [await ask(), await ask(), await ask()];
 
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(Number(answers[2]!.headers['retry-after'])).toBeGreaterThan(900);
+    expect(answers[2]!.headers['retry-after']).toMatch(/^([1-9]|[1-5]\d|60)$/);
   });
 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
       API_KEYS: key,
       METRICS_PORT: '0',
       LOG_LEVEL: 'trace',
-      WEBHOOK_PRIVATE_ADDRESSES: 'on',
+      PRIVATE_ADDRESSES: 'on',
     },
   });
 });

@@ -141,3 +141,23 @@ describe('a wrong setting stops the start with one line that names it, and leave
     ]);
   });
 });
+
+it.concurrent('former settings are named in one warning', async () => {
+  const former = { RATE_LIMIT_SECONDS: '5', MAX_CONCURRENT_DOWNLOADS: '0', SOURCE_PRIVATE_ADDRESSES: 'on' };
+  const service = spawnService({ env: { ...former, PORT: await busyPort(), LOG_LEVEL: 'warn' } });
+
+  const { stdout } = await service.exit;
+
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { settings?: object });
+  expect(lines.filter(({ settings }) => settings)).toEqual([
+    expect.objectContaining({
+      level: 40,
+      settings: expect.objectContaining({
+        RATE_LIMIT_SECONDS: '`RATE_LIMIT_REQUESTS` counts per minute.',
+      }) as unknown,
+    }),
+  ]);
+});

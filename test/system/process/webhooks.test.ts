@@ -20,7 +20,7 @@ beforeAll(async () => {
   afterFile(() => db.destroy());
 });
 
-const anyAddress = { WEBHOOK_PRIVATE_ADDRESSES: 'on' };
+const anyAddress = { PRIVATE_ADDRESSES: 'on' };
 const settings = () => ({ DATABASE_URL: databaseUrl(address), DATA_DIR: dataDir });
 
 const webhooks = (env: Record<string, string>, ...args: string[]) => runAdmin(env, 'webhooks', ...args);
