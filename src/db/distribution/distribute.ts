@@ -3,8 +3,8 @@ import type { Log } from '../../shared/log';
 import { ConfigError } from '../../shared/settings';
 import type { Database } from '../database';
 import { localProducts } from '../layout';
-import { listDependents, readDefinition, type TableDefinition } from '../partitions/definition';
-import { readCopyState, setOwner } from '../partitions/copy';
+import { readCopyState } from '../partitions/copy';
+import { listDependents, readDefinition, setOwner, type TableDefinition } from './definition';
 import { createObjectsSql, dropObjectsSql, numbersSequence, objectTables } from './objects';
 
 export const shardsDefault = 4;

@@ -4,7 +4,7 @@ import type { Log } from '../../shared/log';
 import { withShortLock } from '../../../migrations/short-lock';
 import { ConfigError } from '../../shared/settings';
 import type { Database } from '../database';
-import { createCopySql, createIndexSql, type TableDefinition } from './definition';
+import { createCopySql, createIndexSql, setOwner, type TableDefinition } from '../distribution/definition';
 import { logFunction } from './replace';
 
 /** What the steps of a copy need. */
@@ -49,8 +49,6 @@ export function asOwner<T>(
     { isolationLevel },
   );
 }
-
-export const setOwner = ({ owner }: TableDefinition) => `set local role ${owner}`;
 
 /** Returns what must not change during a copy: all but privileges and triggers, which are read at its end. */
 export const definitionText = (table: TableDefinition) => JSON.stringify(table);

@@ -4,6 +4,7 @@ import type { Log } from '../../shared/log';
 import { ConfigError } from '../../shared/settings';
 import { tryShortLock, withShortLock } from '../../../migrations/short-lock';
 import type { Database } from '../database';
+import { listDependents, readDefinition, setOwner, type TableDefinition } from '../distribution/definition';
 import {
   applyChanges,
   applyChangesWithin,
@@ -14,12 +15,10 @@ import {
   definitionText,
   logChanges,
   readCopyState,
-  setOwner,
   waitForTransactions,
   type CopyContext,
   type CopyCommit,
 } from './copy';
-import { listDependents, readDefinition, type TableDefinition } from './definition';
 import { logFunction, replaceProducts } from './replace';
 
 export const partitionsMax = 256;

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { nameInCopy, nameWhenReplaced, type TableDefinition } from './definition';
+import { nameInCopy, nameWhenReplaced, type TableDefinition } from '../distribution/definition';
 
 /** Function of the triggers that log changes for the copy. */
 export const logFunction = 'log_product_change_for_copy';

@@ -74,6 +74,8 @@ export async function readDefinition(db: Knex): Promise<TableDefinition> {
   return rows[0];
 }
 
+export const setOwner = ({ owner }: TableDefinition) => `set local role ${owner}`;
+
 /** Lists objects that would stay with the replaced table: views, foreign keys to it, policies, publications, functions. */
 export async function listDependents(db: Knex): Promise<string[]> {
   const { rows } = await db.raw<{ rows: { dependent: string }[] }>(`
