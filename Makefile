@@ -27,7 +27,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-partitioned test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile audit backup restore clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile audit backup restore clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,16 +55,13 @@ test-system: node_modules/.installed-all dist/.built ## run the tests of process
 
 test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer: whole matrices, last release, fuzzers
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest --selectProjects more
-	$(MAKE) --no-print-directory test-partitioned fuzz test-nodes
+	$(MAKE) --no-print-directory fuzz test-nodes
 
 test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest test/more/release
 
 test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (FILES=…)
 	TEST_POOLER=1 $(BIN)/jest --selectProjects api system --testPathPatterns $(or $(FILES),.)
-
-test-partitioned: node_modules/.installed-all dist/.built ## run routes, ETL and concurrency with products in four partitions (FILES=…)
-	TEST_PARTITIONS=4 $(BIN)/jest --selectProjects api system --testPathPatterns 'test/($(or $(FILES),routes|etl|runs|faults))/'
 
 # Other folders have no statement on products, or concern the schema and processes.
 citus_tests := citus routes etl runs products partners retention provenance analytics feeds sources webhooks idempotency keys

@@ -3,11 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDatabase, type Database } from '../../src/db/database';
+import { openDatabase } from '../../src/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded-postgres/server';
 import { migrateToLatest } from '../../src/db/migrate';
-import { partitionProducts } from '../../src/db/partitions/partition';
-import { createLog } from '../../src/shared/log';
 import { takeCitus } from './citus';
 import { templateDatabase, type Shared } from './databases';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
@@ -38,7 +36,7 @@ export default async function setUp(): Promise<void> {
   const db = openDatabase(template, { applicationName: 'set-up', connectionsMax: 2 });
   await citus?.prepare(db);
   await migrateToLatest(db);
-  await (citus ? citus.distribute(db) : partitionTemplate(db));
+  await citus?.distribute(db);
   await db.destroy();
   await citus?.release(templateDatabase);
 
@@ -63,13 +61,6 @@ export default async function setUp(): Promise<void> {
     s3,
     proxyMaker: await startProxies(),
   };
-}
-
-/** Partitions the products of every test's own database, if TEST_PARTITIONS says so (`make test-partitioned`). */
-async function partitionTemplate(db: Database): Promise<void> {
-  const partitions = Number(process.env.TEST_PARTITIONS ?? 0);
-  const { signal } = new AbortController();
-  await partitionProducts(db, partitions, { log: createLog('warn'), signal });
 }
 
 /** Prism stands before every service, if CONTRACT_PROXY says so (`make test`). */

@@ -3,7 +3,6 @@ import type { Log } from '../../shared/log';
 import { ConfigError } from '../../shared/settings';
 import type { Database } from '../database';
 import { localProducts } from '../layout';
-import { readCopyState } from '../partitions/copy';
 import { listDependents, readDefinition, setOwner, type TableDefinition } from './definition';
 import { createObjectsSql, dropObjectsSql, numbersSequence, objectTables } from './objects';
 
@@ -164,10 +163,12 @@ async function requireCitus(trx: Knex.Transaction): Promise<void> {
 
 async function requirePlainTable(
   trx: Knex.Transaction,
-  { partitions, owner }: TableDefinition,
+  { is_partitioned, owner }: TableDefinition,
 ): Promise<void> {
-  if (partitions > 0 || (await readCopyState(trx))) {
-    throw new ConfigError('The products have partitions, or a copy into some: use --partition 0 first.');
+  if (is_partitioned) {
+    throw new ConfigError(
+      'The products have partitions: copy them into a new database first, see docs/how-to/back-up-and-restore.md.',
+    );
   }
   const { rows } = await trx.raw<{ rows: [{ is_member: boolean; account: string }] }>(
     "select pg_has_role(?, 'member') as is_member, current_user as account",

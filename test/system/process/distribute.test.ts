@@ -4,6 +4,10 @@ import { spawnService, type Exit } from '../../support/process';
 const migrate = (url: string, ...args: string[]): Promise<Exit> =>
   spawnService({ role: 'migrate', args, env: { DATABASE_URL: url } }).exit;
 
+const partitionRemoved =
+  'The option --partition has been removed: products that have partitions keep them, `npm run admin -- database copy` into a new ' +
+  'database makes one table of them (docs/how-to/back-up-and-restore.md), and --distribute divides products over several machines.\n';
+
 describe('the option --distribute of migrate', () => {
   it('refuses a database without Citus, and changes nothing', async () => {
     const { address, db } = await createTestDatabase();
@@ -47,10 +51,11 @@ describe('the option --distribute of migrate', () => {
       'Wrong option --distribute 65: it must be a number of shards from 1 to 64, or 0 for a local table.\n',
     ],
     [['--distribute', 'four'], 'Wrong option --distribute four: it must be'],
-    [
-      ['--distribute', '4', '--partition', '4'],
-      'Wrong arguments: --partition and --distribute exclude each other.\n',
-    ],
+    [['--distributed', '4'], "Wrong arguments: Unknown option '--distributed'.\n"],
+    [['--partition', '4'], partitionRemoved],
+    [['--partition', '0'], partitionRemoved],
+    [['--partition=4', '--distribute', '4'], partitionRemoved],
+    [['--partition'], partitionRemoved],
   ])('exits with 1 and the reason for %j', async (args, reason) => {
     const { address } = await createTestDatabase();
 
