@@ -11,21 +11,15 @@ const lockNotAvailable = '55P03';
  * else waits behind them: so each attempt waits for 100 ms only, and is repeated until it succeeds.
  */
 export async function withShortLock(db: Knex, sql: string): Promise<void> {
-  while ((await tryShortLock(db, (trx) => trx.raw(sql))) === 'busy') await sleep(pauseMilliseconds);
-}
-
-/** Makes one attempt of `withShortLock`. @returns the result of `work`, committed; or `busy` */
-export async function tryShortLock<T>(
-  db: Knex,
-  work: (trx: Knex.Transaction) => PromiseLike<T>,
-): Promise<T | 'busy'> {
-  try {
-    return await db.transaction(async (trx) => {
-      await trx.raw(`set local lock_timeout = ${lockMilliseconds}`);
-      return work(trx);
-    });
-  } catch (error) {
-    if ((error as { code?: string }).code !== lockNotAvailable) throw error;
-    return 'busy';
+  for (;;) {
+    try {
+      return await db.transaction(async (trx) => {
+        await trx.raw(`set local lock_timeout = ${lockMilliseconds}`);
+        await trx.raw(sql);
+      });
+    } catch (error) {
+      if ((error as { code?: string }).code !== lockNotAvailable) throw error;
+    }
+    await sleep(pauseMilliseconds);
   }
 }
