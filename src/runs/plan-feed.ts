@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import { productLayout } from '../db/layout';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
@@ -50,12 +49,8 @@ export async function planFeed(
   { db, objectStore }: RunContext,
 ): Promise<FeedPlan> {
   // Digests and products must come from the same snapshot: no lock prevents their change.
-  const { isDistributed } = await productLayout(db);
   const trx = await beginTransaction(db, 'bulk', 'repeatable read');
   try {
-    // Before the snapshot: in a table that has replaced this one since, it would not see the rows. A distributed one is not
-    // replaced while the service runs, and this would lock each shard.
-    if (!isDistributed) await trx.raw('lock table products in access share mode');
     return await planWithin(trx, jobId, page, objectStore);
   } finally {
     await trx.rollback();
