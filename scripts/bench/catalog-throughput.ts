@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { loadConfig } from '../../src/config';
 import { securityHeaders } from '../../src/http/common-headers';
 import { digestOf, generateKey } from '../../src/shared/key-format';
-import { productColumns } from '../../src/products/products.repository';
+import { rowColumns } from '../../src/products/products.repository';
 import { socketFolder } from '../service-process';
 import type { ComparisonOrder } from './comparison';
 import { scriptArguments, startServer } from './comparison-process';
@@ -73,7 +73,7 @@ const mixedPages: PageKind[] = [
 const pageSqls = Object.fromEntries(
   [...Object.values(pages), ...mixedPages].map(({ url, where, order }) => [
     url,
-    `select ${productColumns} from products where withdrawn_at is null ${where}
+    `select ${rowColumns} from products where withdrawn_at is null ${where}
      order by ${order}, product_id ${order.includes('desc') ? 'desc' : 'asc'} limit 11`,
   ]),
 );
@@ -129,7 +129,7 @@ export async function measureThroughput(
     database: { host: socketFolder(service.dataDir), user: 'postgres', database: 'partner_catalog' },
     connections: loadConfig({}).databaseConnections,
     pageSqls,
-    productSql: `select ${productColumns} from products where product_id = $1`,
+    productSql: `select ${rowColumns} from products where product_id = $1`,
     preparesStatements: false,
     headers: { ...securityHeaders, 'x-request-id': '00000000-0000-4000-8000-000000000000' },
     keys: [service.key, ...keys],

@@ -10,14 +10,17 @@ import type { PartnerScope } from '../shared/caller';
  */
 
 /** The partner that a product number belongs to. */
-export interface Owner {
+export interface ProductOwner {
   partner_id: number;
   partner_name: string;
 }
 
 /** Finds the partners of product numbers, whether or not there are such products. */
-async function findOwners(db: Database, productIds: readonly number[]): Promise<(Owner | undefined)[]> {
-  const rows = await queryRows<Owner | Record<keyof Owner, null>>(
+async function findOwners(
+  db: Database,
+  productIds: readonly number[],
+): Promise<(ProductOwner | undefined)[]> {
+  const rows = await queryRows<ProductOwner | Record<keyof ProductOwner, null>>(
     db,
     'select partner_id, partner_name from partners_of_products(?) order by place',
     [productIds as number[]],
@@ -31,7 +34,7 @@ export async function findOwner(
   db: Database,
   productId: number,
   scope: PartnerScope,
-): Promise<Owner | undefined> {
+): Promise<ProductOwner | undefined> {
   const [owner] = await findOwners(db, [productId]);
   return owner && (scope === null || scope === owner.partner_name) ? owner : undefined;
 }
@@ -41,8 +44,8 @@ export async function readProduct<Row>(
   db: Database,
   columns: string,
   productId: number,
-): Promise<(Row & Pick<Owner, 'partner_name'>) | undefined> {
-  const [row] = await queryRows<Row & Pick<Owner, 'partner_name'>>(
+): Promise<(Row & Pick<ProductOwner, 'partner_name'>) | undefined> {
+  const [row] = await queryRows<Row & Pick<ProductOwner, 'partner_name'>>(
     db,
     `select partner_name, ${columns} from (select partner_name, (product).* from product_by_number(?)) as products`,
     [productId],
@@ -59,7 +62,7 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
   db: Database,
   columns: string,
   productIds: readonly number[],
-): Promise<Map<number, Settled<Row & Pick<Owner, 'partner_name'>>>> {
+): Promise<Map<number, Settled<Row & Pick<ProductOwner, 'partner_name'>>>> {
   const [first, ...others] = productIds;
   if (first === undefined) return new Map();
   if (others.length === 0) {
@@ -79,7 +82,7 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
     idsOf.set(owner.partner_id, [...(idsOf.get(owner.partner_id) ?? []), productIds[at]!]);
     names.set(owner.partner_id, owner.partner_name);
   });
-  const found = new Map<number, Settled<Row & Pick<Owner, 'partner_name'>>>();
+  const found = new Map<number, Settled<Row & Pick<ProductOwner, 'partner_name'>>>();
   const note = (rows: Row[]) => {
     for (const row of rows) {
       const partner_name = names.get(row.partner_id)!;

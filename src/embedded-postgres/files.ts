@@ -29,7 +29,7 @@ const socketFolderBytes = 85;
 /** The account of PostgreSQL, which refuses to run as root; undefined: that of this process. */
 export type Account = { uid: number; gid: number } | undefined;
 
-export const run = promisify(execFile);
+export const execute = promisify(execFile);
 export const superuser = 'postgres';
 
 /** Included by `postgresql.conf`. */
@@ -47,7 +47,7 @@ export async function serverAccount(link: string): Promise<Account> {
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   for (const name of ['postgres', 'nobody']) {
     try {
-      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+      const [uid, gid] = await Promise.all([execute('id', ['-u', name]), execute('id', ['-g', name])]);
       return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
     } catch {
       continue;
@@ -128,7 +128,7 @@ export async function ensureCluster(bin: string, link: string, account: Account)
   if (existsSync(link)) return realpath(link);
   return createCluster(link, account, async (folder) => {
     const args = ['--username', superuser, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C'];
-    await run(join(bin, 'initdb'), ['--pgdata', folder, ...args], { ...account, cwd: '/' });
+    await execute(join(bin, 'initdb'), ['--pgdata', folder, ...args], { ...account, cwd: '/' });
     await appendFile(join(folder, 'postgresql.conf'), `include_if_exists = '${settingsFile}'\n`);
   });
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run } from './files';
+import { execute } from './files';
 
 /** A process id that no system assigns. */
 const deadPid = 2 ** 31 - 2;
@@ -37,7 +37,7 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
     // On Linux; the command line of a zombie is empty.
     const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(async (error: unknown) => {
       if (process.platform === 'linux') throw error;
-      return (await run('ps', ['-o', 'args=', '-p', String(pid)])).stdout;
+      return (await execute('ps', ['-o', 'args=', '-p', String(pid)])).stdout;
     });
     return commandLine.includes('postgres') && commandLine.includes(cluster);
   } catch {

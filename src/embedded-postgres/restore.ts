@@ -1,7 +1,7 @@
 import { readFile, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { copyFolder } from '../shared/copy-folder';
-import { binaries, createCluster, run, serverAccount } from './files';
+import { binaries, createCluster, execute, serverAccount } from './files';
 import { startEmbeddedPostgres } from './server';
 
 /**
@@ -16,7 +16,7 @@ export async function restoreCluster(from: string, dataDir: string): Promise<voi
   await requireMajorVersion(bin, from);
   await createCluster(link, account, async (folder) => {
     await copyFolder(from, folder);
-    if (account) await run('chown', ['-R', `${account.uid}:${account.gid}`, folder]);
+    if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, folder]);
   });
   const postgres = await startEmbeddedPostgres(dataDir);
   await postgres.stop();
@@ -30,7 +30,7 @@ export async function discardCluster(dataDir: string): Promise<void> {
 
 async function requireMajorVersion(bin: string, from: string): Promise<void> {
   const ofData = (await readFile(join(from, 'PG_VERSION'), 'utf8')).trim();
-  const { stdout } = await run(join(bin, 'postgres'), ['--version']);
+  const { stdout } = await execute(join(bin, 'postgres'), ['--version']);
   const ofServer = /^postgres \(PostgreSQL\) (\d{1,3})\D/.exec(stdout)?.[1];
   if (ofData === ofServer) return;
   throw new Error(

@@ -11,7 +11,7 @@ import {
   ensureCluster,
   lastLines,
   removeUnfinishedClusters,
-  run,
+  execute,
   serverAccount,
   settingsFile,
   socketFolder,
@@ -79,7 +79,7 @@ export async function startEmbeddedPostgres(
   // These variables are for Node.js only.
   const { MALLOC_MMAP_THRESHOLD_: _, MALLOC_ARENA_MAX: __, ...env } = process.env;
   const pgCtl = (...args: string[]) =>
-    run(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/', env });
+    execute(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/', env });
   const server: Server = { cluster, account, pgCtl };
 
   const leftOver = await isRunning(server);

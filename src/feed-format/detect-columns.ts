@@ -141,7 +141,7 @@ const ourWords = new Map(
 const cleaned = (word: string) => word.trim().toLowerCase().replaceAll(/[ -]/g, '_');
 
 /** Finds our word for a partner's word; undefined for an unknown one. */
-export function availabilityOf(word: string): string | undefined {
+function availabilityOf(word: string): string | undefined {
   const known = cleaned(word);
   if (isKnownAvailability(known)) return known;
   return known === 'instock'

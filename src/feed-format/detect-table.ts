@@ -2,7 +2,7 @@ import type { Delimiter } from './delimiter';
 import { columnsNamed } from './header-synonyms';
 import { trimText } from './text';
 
-export const everyDelimiter = [',', ';', '\t', '|'] as const satisfies readonly Delimiter[];
+const everyDelimiter = [',', ';', '\t', '|'] as const satisfies readonly Delimiter[];
 
 /** A record with the number of lines before it. */
 export interface TableRecord {

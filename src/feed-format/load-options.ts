@@ -4,7 +4,7 @@ import type { ShapeError } from '../shared/errors';
  * How a feed changes the catalog. `upsert` inserts and updates; `replace` withdraws what the feed lacks too; `update` changes
  * known products only.
  */
-export const loadModes = ['upsert', 'replace', 'update'] as const;
+const loadModes = ['upsert', 'replace', 'update'] as const;
 export type LoadMode = (typeof loadModes)[number];
 
 /** What the form of an upload says about the load, besides its file. */

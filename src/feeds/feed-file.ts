@@ -9,7 +9,7 @@ import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
 import { rejectsToReplace, type CheckedFile } from './checked-file';
 import { FormattedFeedFile } from './formatted-feed-file';
-import { drain, type FilePart, type UploadForm } from './upload-form';
+import { discardContent, type FilePart, type UploadForm } from './upload-form';
 
 /**
  * Checks an uploaded file while it streams through: not empty, UTF-8, required headers (specification, section 4, `POST
@@ -153,7 +153,7 @@ export async function receiveFile(
   const isCsv = isCsvFile(part.fileName, part.mediaType, format !== null);
   try {
     // Most rejected files fail here, before anything is stored.
-    const first = isCsv ? await accepted.next() : await drain(accepted);
+    const first = isCsv ? await accepted.next() : await discardContent(accepted);
     if (first && !first.done) await takeFile(startingWith(first.value, accepted), file, partnerName);
   } catch (error) {
     if (!isFileProblem(error)) throw error;
@@ -185,7 +185,7 @@ export async function receiveUncheckedFile(
       if (!format) return content.problem;
       const stored = new FormattedFeedFile(format.definition, mode, part.fileName);
       // The bytes that it accepts are stored already.
-      await drain(stored.accepted((await read()) as AsyncIterable<Buffer>, uploadBytesMax)).catch(
+      await discardContent(stored.accepted((await read()) as AsyncIterable<Buffer>, uploadBytesMax)).catch(
         onlyProblem,
       );
       return stored.problem;

@@ -42,7 +42,7 @@ import {
   type FeedRow,
 } from './feeds.repository';
 import { admitUpload, requireRoom, type IncomingUpload, type UploadAdmission } from './incoming-upload';
-import { drain } from './upload-form';
+import { discardContent } from './upload-form';
 
 /** @throws feed_not_found */
 export async function getFeed(db: Database, id: string, scope: PartnerScope): Promise<FeedRow> {
@@ -151,7 +151,7 @@ function receiveWithKey<T extends object>(
   return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
     const answered = await findAnswered(context.db, key);
     if (answered) {
-      const received = await readUpload(upload, context.uploadBytesMax, drain);
+      const received = await readUpload(upload, context.uploadBytesMax, discardContent);
       return replay<T>(answered, digestUpload(received));
     }
     const receipt = await receiveFeed(upload, context, {
@@ -226,7 +226,7 @@ async function readUpload(
   takeFile: TakeFile,
 ): Promise<ReceivedUpload> {
   const format = await form.findFormat();
-  const take = form.isUnreadable ? drain : takeFile;
+  const take = form.isUnreadable ? discardContent : takeFile;
   const received =
     format === 'undecided'
       ? await receiveUncheckedFile(file, form, uploadBytesMax, take)

@@ -4,7 +4,7 @@ import type { FormPart, MultipartBody } from '../http/multipart';
 import { holderOf, type Caller } from '../shared/caller';
 import type { LoadField } from '../feed-format/load-options';
 import { TransferLimit } from '../shared/transfer-limit';
-import { drain, UploadForm, type FilePart } from './upload-form';
+import { discardContent, UploadForm, type FilePart } from './upload-form';
 
 /** An upload, read up to the beginning of its file. */
 export interface IncomingUpload {
@@ -92,5 +92,5 @@ async function readRest(parts: AsyncGenerator<FormPart, void>, form: UploadForm)
 }
 
 async function skip(part: FormPart): Promise<void> {
-  if (part.kind === 'file') await drain(part.content);
+  if (part.kind === 'file') await discardContent(part.content);
 }

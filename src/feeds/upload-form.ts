@@ -116,6 +116,6 @@ export class UploadForm {
 }
 
 /** Reads content to its end and discards it. */
-export async function drain(chunks: AsyncIterable<Buffer>): Promise<void> {
+export async function discardContent(chunks: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of chunks);
 }

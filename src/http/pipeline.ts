@@ -32,7 +32,7 @@ import { hasBody, mediaTypeOf } from './request-body';
 import { requestIdOf } from './common-headers';
 import type { RequestLog } from './request-log';
 import { openRoutes, type Route, type Routes } from './routes';
-import { prepareReply, sendReply, type Prepared } from './send-reply';
+import { prepareReply, sendReply, type PreparedReply } from './send-reply';
 import { onePerPlace, toShapeErrors, withoutInput, withPointers } from './shape-errors';
 import { withStaticFiles, type StaticFiles } from './static-files';
 import {
@@ -79,7 +79,7 @@ export async function createPipeline(
     const requestId = requestIdOf(request.headers);
     const logCompletion = options.requestLog.watch(request, response, requestId);
     const exchange = new Exchange(request, response, requestId, openLog);
-    let prepared: Prepared;
+    let prepared: PreparedReply;
     let failure: unknown;
     try {
       prepared = prepare(await respond(exchange, routed), exchange, options);
@@ -257,14 +257,14 @@ function prepare(
   made: Reply,
   { route, unknownParameters: unknown }: Exchange,
   { verifyResponses }: PipelineOptions,
-): Prepared {
+): PreparedReply {
   const reply = unknown ? withParameterHeaders(made, unknown) : made;
   if (verifyResponses) route?.checkReply(reply);
   return prepareReply(reply, route?.mediaTypeOf(reply.status) ?? 'application/json');
 }
 
 /** Makes the response to an error; a 500 if that fails too. */
-function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): Prepared {
+function prepareError(error: unknown, exchange: Exchange, options: PipelineOptions): PreparedReply {
   try {
     const body = exchange.route?.body;
     const hidden = body?.isSecret ? withoutInput(error) : error;

@@ -14,7 +14,7 @@ const responsePieceBytes = 32 * 1024;
 const refusedBodyDrainMilliseconds = 10_000;
 
 /** A serialized reply. Node sends a text in one piece with the headers; undefined is no body. */
-export interface Prepared {
+export interface PreparedReply {
   reply: Reply;
   mediaType: string;
   /** Of a text; absent: UTF-8, null: none. */
@@ -23,7 +23,7 @@ export interface Prepared {
 }
 
 /** Serializes a reply. @throws when a JSON body cannot be serialized */
-export function prepareReply(reply: Reply, mediaType: string): Prepared {
+export function prepareReply(reply: Reply, mediaType: string): PreparedReply {
   const { body } = reply;
   if (body instanceof EncodedFile) return { reply, mediaType, charset: body.charset, payload: body.content };
   if (body === undefined || body instanceof Readable || Buffer.isBuffer(body))
@@ -37,7 +37,7 @@ export function prepareReply(reply: Reply, mediaType: string): Prepared {
  */
 export async function sendReply(
   exchange: { request: IncomingMessage; response: ServerResponse; log: Log },
-  { reply, mediaType, charset = 'utf-8', payload }: Prepared,
+  { reply, mediaType, charset = 'utf-8', payload }: PreparedReply,
   requestId: string,
 ): Promise<boolean> {
   const { request, response } = exchange;

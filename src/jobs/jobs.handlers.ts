@@ -110,7 +110,7 @@ export function deadline(seconds: number, isAborted: () => boolean): () => boole
 }
 
 /** Rejects a malformed cursor with 400. */
-export const checkCursor = ({ query }: RawRequest) => {
+const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 

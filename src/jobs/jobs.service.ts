@@ -140,8 +140,8 @@ export function validationMessage(row: RunColumns): string {
 /** Returns the counters of the last run; null until it has ended. */
 export const lastRunSummary = (row: RunColumns): RunCounters | null => describeRun(row).summary;
 
-/** Tells whether the last run of the job has ended. */
-export const hasEnded = ({ status }: Job) => status === 'completed' || status === 'failed';
+/** Tells whether a run has ended; of a job, its last one. */
+export const hasEnded = ({ status }: Pick<Job, 'status'>) => status === 'completed' || status === 'failed';
 
 /** Formats the message of a finished run. */
 export function endText(failureReason: string | null, counters: RunCounters): string {

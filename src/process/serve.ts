@@ -106,7 +106,7 @@ export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string 
 }
 
 /** Makes the box for secrets of `SECRETS_KEY`, or of the generated key of a service without DATABASE_URL. */
-export function secretBoxOf({ secretsKey, databaseUrl, dataDir }: Config): SecretBox | undefined {
+function secretBoxOf({ secretsKey, databaseUrl, dataDir }: Config): SecretBox | undefined {
   const keys = secretsKey ?? (databaseUrl === undefined ? localSecretsKey(dataDir) : undefined);
   return keys === undefined ? undefined : new SecretBox(keys);
 }

@@ -3,7 +3,7 @@ import { isDistributed } from '../db/layout';
 import { localTable, productsFor, readPart, type ProductSource } from '../db/products-by-number';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
-import { productColumns, type ProductRow } from './products.repository';
+import { rowColumns, type ProductRow } from './products.repository';
 import { versionColumns } from './versions.repository';
 
 /** A moment in the history of a partner. */
@@ -190,7 +190,7 @@ function partAt(
   const { isLater, existed } = timesOf(at);
   const ended = sql`until_run_id >= ${nextRunId} and ${isLater}`;
   return sql`
-    select ${raw(productColumns)}
+    select ${raw(rowColumns)}
     from (
       select ${raw(columns)} from ${unchanged.as('now')}
       where not exists (
@@ -255,7 +255,7 @@ function productsAt(
         )
       group by partner_id, product_id
     )
-    select ${raw(productColumns)}
+    select ${raw(rowColumns)}
     from (
       select * from page
       union all

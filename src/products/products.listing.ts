@@ -5,7 +5,7 @@ import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
 import { readByKey } from './products.keys';
 import { readMatches, sortMatches, sortWhere } from './products.matches';
-import { productColumns, usualLimits, type ProductListing, type ProductRow } from './products.repository';
+import { rowColumns, usualLimits, type ProductListing, type ProductRow } from './products.repository';
 import { allMatches, isKeyed, isListed, ofPartner, rowRange, toSearch, type Search } from './products.search';
 import { listOnShards } from './shard-listing';
 import { findByWords, isAmong } from './search-words.repository';
@@ -64,7 +64,7 @@ function isRange({ filters, words, sort: { field }, includesWithdrawn }: Search)
 function readInOrder(db: Database, search: Search): Promise<ProductRow[]> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
-    select ${raw(productColumns)} from products where ${where} and ${isListed(search)}
+    select ${raw(rowColumns)} from products where ${where} and ${isListed(search)}
     order by ${orderBy} limit ${raw(search.limit)}`;
   return queryRows<ProductRow>(db, statement.sql, statement.bindings, usualLimits.includes(search.limit));
 }

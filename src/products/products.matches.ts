@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { allOf, raw, sql, withArray, type Sql } from '../db/sql';
 import { beginTransaction } from '../db/transaction';
-import { productColumns, usualLimits, type ProductRow } from './products.repository';
+import { rowColumns, usualLimits, type ProductRow } from './products.repository';
 import {
   afterCursor,
   allMatches,
@@ -37,7 +37,7 @@ export async function readPage(
   const { sql: statement, bindings } = withArray(keys);
   const rows = await queryRows<PageRow>(
     db,
-    `select state, ${productColumns}
+    `select state, ${rowColumns}
      from page_of_products(?, ?) as page left join products using (partner_id, product_id)
      order by ${orderOf(search).sql}`,
     [statement, bindings],
@@ -74,7 +74,7 @@ async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] |
   if (partner) return scan(db, search, brieflyScannedRows(limit));
   const { where, orderBy } = rowRange(search);
   const statement = sql`
-    select ${raw(productColumns)}
+    select ${raw(rowColumns)}
     from (
       select * from products where ${where} and ${raw(isActive)}
       order by ${orderBy} limit ${raw(brieflyScannedRows(limit))}
@@ -185,7 +185,7 @@ export async function readFewOrScan(
 /** Sorts the products of a condition, which alone decides how they are found: `offset 0` keeps the order apart. */
 export function sortWhere(db: Database, search: Search, where: Sql): Promise<ProductRow[]> {
   const statement = sql`
-    select ${raw(productColumns)}
+    select ${raw(rowColumns)}
     from (select * from products where ${where} and ${isListed(search)} offset 0) as products
     where ${afterCursor(search)}
     order by ${orderOf(search)}

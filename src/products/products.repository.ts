@@ -60,7 +60,7 @@ export const ownColumns = `
 `;
 
 /** The columns of a `ProductRow`, from a table or query named `products`. */
-export const productColumns = `
+export const rowColumns = `
   (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name, ${ownColumns}
 `;
 
@@ -98,7 +98,7 @@ async function readByIndex(
   const parameters = Array.from({ length: prepared }, (_, at) => numbers[Math.min(at, numbers.length - 1)]!);
   const rows = await queryRows<ProductRow>(
     db,
-    `select ${productColumns} from products where product_id in (${parameters.map(() => '?').join(', ')})`,
+    `select ${rowColumns} from products where product_id in (${parameters.map(() => '?').join(', ')})`,
     parameters,
     true,
   );

@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { inSnapshot } from '../db/transaction';
-import type { Owner } from '../db/products-by-number';
+import type { ProductOwner } from '../db/products-by-number';
 import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
 import { ownColumns, type ProductRow } from './products.repository';
@@ -27,7 +27,7 @@ import { hasWords, haveMany, haveWords } from './search-words.repository';
 /** What a statement needs besides the search; read before, because Citus cannot push look-ups in local tables down. */
 interface Extent {
   /** The only partner, if there is one. */
-  partner?: Owner;
+  partner?: ProductOwner;
   /** The latest creation of products that can be seen, or a later moment; null before the first one. */
   horizon: string | null;
 }
@@ -64,7 +64,7 @@ async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): P
   const statement = partner
     ? sql`select partner_id, partner_name, ${raw(horizon)} from partners where partner_id = ${partner}`
     : raw(`select ${horizon}`);
-  type Found = Owner & { horizon: string | null };
+  type Found = ProductOwner & { horizon: string | null };
   const [found] = await queryRows<Found>(db, statement.sql, statement.bindings, true);
   return found && { horizon: found.horizon, ...(partner && { partner: found }) };
 }
@@ -72,7 +72,7 @@ async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): P
 /** Products with one place in the catalog: those that a statement may return. */
 interface Place {
   search: Search;
-  partner?: Owner;
+  partner?: ProductOwner;
   /** Besides the partner. */
   where: readonly Sql[];
 }
@@ -115,7 +115,7 @@ function isAfter({ sort: { field, order }, afterProductId, afterCreatedAt }: Sea
     : sql`(created_at, product_id) ${compare} (cast(${afterCreatedAt!} as timestamptz), ${afterProductId})`;
 }
 
-const ofPartner = ({ partner_id: partnerId }: Owner) => sql`partner_id = ${partnerId}`;
+const ofPartner = ({ partner_id: partnerId }: ProductOwner) => sql`partner_id = ${partnerId}`;
 
 const columns = raw(`partner_id, ${ownColumns}`);
 

@@ -14,7 +14,7 @@ import { FeedFailure, failedCounters } from '../etl/run-result';
 import type { FeedPlan, PlanPage } from './plan-feed';
 import { type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunReport } from './run-feed';
-import type { Outcome, RunTask, WorkerSettings } from './etl-worker';
+import type { TaskOutcome, RunTask, WorkerSettings } from './etl-worker';
 
 /** Idle timeout of the thread, after which its memory is free. */
 const idleMilliseconds = 60_000;
@@ -94,10 +94,10 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   }
 
   /** Repeats a plan whose thread crashed. @throws unavailable */
-  async function repeatPlan(task: { jobId: number; page: PlanPage }): Promise<Outcome<FeedPlan>> {
+  async function repeatPlan(task: { jobId: number; page: PlanPage }): Promise<TaskOutcome<FeedPlan>> {
     const release = await acquireRepeat();
     try {
-      return (await isolated.run(task, { name: 'plan' })) as Outcome<FeedPlan>;
+      return (await isolated.run(task, { name: 'plan' })) as TaskOutcome<FeedPlan>;
     } catch (error) {
       if (stopping || !isOutOfMemory(error)) throw unavailable(error);
       log.error({ err: error, job_id: formatId('JV', task.jobId) }, 'ETL thread crashed in a plan');
@@ -137,12 +137,12 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
         log.error({ err: error, job_id: formatId('JV', jobId) }, 'ETL thread crashed, repeating its plan');
         return repeatPlan(task);
       });
-      return valueOf((await planned) as Outcome<FeedPlan>);
+      return valueOf((await planned) as TaskOutcome<FeedPlan>);
     },
 
     async sendRejects(request, port) {
       const task = { request, port };
-      const sent = shared.run(task, { name: 'rejects', transferList: [port] }) as Promise<Outcome<void>>;
+      const sent = shared.run(task, { name: 'rejects', transferList: [port] }) as Promise<TaskOutcome<void>>;
       return valueOf(
         await sent.catch((error: unknown) => {
           throw unavailable(error);
@@ -193,7 +193,7 @@ const isOutOfMemory = (error: unknown) =>
   (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
 
 /** @throws FeedFailure; unavailable; Error for an internal error */
-function valueOf<T>(outcome: Outcome<T>): T {
+function valueOf<T>(outcome: TaskOutcome<T>): T {
   if (!outcome.failure) return outcome.value;
   const { kind, reason } = outcome.failure;
   if (kind === 'unavailable') throw unavailable(reason);

@@ -7,7 +7,7 @@ import type { Claim } from './claims.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from '../etl/run-result';
 import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
-import { openRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
+import { streamRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import { runFeed, type RunContext, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
 import { databaseBulkMilliseconds } from '../db/transaction';
@@ -30,7 +30,7 @@ export interface WorkerSettings {
  *
  * Not an exception: errors lose their class between threads, and would look like a crash of the thread.
  */
-export type Outcome<T> =
+export type TaskOutcome<T> =
   { value: T; failure?: undefined } | { failure: { kind: 'feed' | 'unavailable' | 'fault'; reason: string } };
 
 /** A run needs one connection for its transaction, and a second one for its progress. */
@@ -60,7 +60,7 @@ export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
 }
 
 /** Plans a job; a task of the ETL thread. */
-export function plan({ jobId, page }: { jobId: number; page: PlanPage }): Promise<Outcome<FeedPlan>> {
+export function plan({ jobId, page }: { jobId: number; page: PlanPage }): Promise<TaskOutcome<FeedPlan>> {
   return toOutcome(async () => planFeed(jobId, page, await getContext()));
 }
 
@@ -71,11 +71,11 @@ export function rejects({
 }: {
   request: RejectsRequest;
   port: MessagePort;
-}): Promise<Outcome<void>> {
-  return toOutcome(async () => sendThrough(port, await openRejects(request, await getContext())));
+}): Promise<TaskOutcome<void>> {
+  return toOutcome(async () => sendThrough(port, await streamRejects(request, await getContext())));
 }
 
-async function toOutcome<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+async function toOutcome<T>(work: () => Promise<T>): Promise<TaskOutcome<T>> {
   try {
     return { value: await work() };
   } catch (error) {

@@ -39,13 +39,13 @@ export interface RejectsRequest {
 }
 
 /**
- * Opens the rejects of a run as a CSV stream with the feed's columns.
+ * Streams the rejects of a run as CSV with the feed's columns.
  *
  * The stream reads the raw file on demand: memory does not grow with the number of rows. Rows that are too long are left
  * out. The caller reads the stream completely or destroys it.
  * @throws FeedFailure when the raw file cannot be read, also from the stream
  */
-export async function openRejects(
+export async function streamRejects(
   { jobId, hasRepeatedSkus, hasUnknownSkus, hasFailed }: RejectsRequest,
   { db, objectStore }: RunContext,
 ): Promise<Readable> {

@@ -7,6 +7,7 @@ import { failedCounters, type RunCounters } from '../etl/run-result';
 import { jobPollMilliseconds } from '../jobs/job-changes';
 import { findRun, type JobRunRow } from '../jobs/job-runs.repository';
 import { conflictBody } from '../jobs/jobs.body';
+import { hasEnded } from '../jobs/jobs.service';
 import {
   getRun,
   hasChanges,
@@ -168,9 +169,6 @@ export async function queueRevert(
   if (!last) throw unavailable('the request was withdrawn');
   return last;
 }
-
-/** Tells whether a revert has ended. */
-export const hasEnded = ({ status }: JobRunRow) => status === 'completed' || status === 'failed';
 
 /** Polls a revert until `isOver`. @returns undefined if its request was withdrawn */
 async function followRevert(

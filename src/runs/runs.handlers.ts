@@ -11,7 +11,7 @@ import { jobBody, revertBody } from '../jobs/jobs.body';
 import { hasEnded, type Job } from '../jobs/jobs.service';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { openRejects } from './rejects.service';
-import { hasEnded as hasRevertEnded, planRevert, queueRevert, revertRun } from './revert.service';
+import { planRevert, queueRevert, revertRun } from './revert.service';
 import { revertPlanBody } from './reverts.body';
 import {
   parseChangePosition,
@@ -87,7 +87,7 @@ export function runHandlers(
       if (!respondAsync) return reply(200, revertBody(await revertRun(services, asked, isAborted)));
       const seconds = wait === undefined ? undefined : boundedWait(wait);
       const revert = await queueRevert(services, asked, deadline(seconds ?? 0, isAborted));
-      if (hasRevertEnded(revert)) return reply(200, revertBody(revert));
+      if (hasEnded(revert)) return reply(200, revertBody(revert));
       return reply(202, revertBody(revert), {
         Location: `/jobs/${id}/runs`,
         'Retry-After': retryAfterSeconds,

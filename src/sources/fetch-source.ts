@@ -24,7 +24,7 @@ import { originOf } from './source-definition';
 import { openSecrets } from './source-secrets';
 
 /** Pauses before each further attempt, in seconds, plus up to a fifth. */
-export const fetchRetrySeconds = [60, 300, 900, 1_800];
+const fetchRetrySeconds = [60, 300, 900, 1_800];
 
 /** Maximum duration of an attempt. */
 export const fetchMilliseconds = 3600 * 1000;

@@ -35,7 +35,7 @@ const shownColumns = `
   end as requested_by`;
 
 /** Fetches are removed this long after their end. */
-export const fetchRetentionDays = 90;
+const fetchRetentionDays = 90;
 
 /** Lists fetches of a source before `beforeFetch`, newest first. */
 export async function listFetches(

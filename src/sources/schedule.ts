@@ -12,7 +12,7 @@ const minuteMilliseconds = 60_000;
 const dayMilliseconds = 24 * 3600 * 1000;
 
 /** Minimum time from one slot to the next. */
-export const slotGapMinutes = 15;
+const slotGapMinutes = 15;
 
 const cronOptions = { mode: '5-part', paused: true } as const;
 

@@ -4,7 +4,7 @@ import { insertSlots, lockDueSources, type DueSource } from './fetches.repositor
 import { nextSlot, type Schedule } from './schedule';
 
 /** Starts are spread over this time: schedules of many sources name the same minute. */
-export const spreadSeconds = 60;
+const spreadSeconds = 60;
 
 /** Sources that one transaction schedules. */
 const sourcesPerBatch = 500;

@@ -4,7 +4,7 @@ import { createApp, type App } from '../../src/app';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
 import { poolUse } from '../../src/db/pool-use';
 import type { EtlThread } from '../../src/runs/etl-thread';
-import { openRejects } from '../../src/runs/rejects';
+import { streamRejects } from '../../src/runs/rejects';
 import { planFeed } from '../../src/runs/plan-feed';
 import { runFeed, type RunContext, type RunOutcome } from '../../src/runs/run-feed';
 import { sendThrough } from '../../src/runs/thread-stream';
@@ -170,7 +170,7 @@ function etlInThisThread(context: RunContext): EtlThread {
   return {
     run: (claim) => runFeed(claim, context),
     plan: (jobId, page) => planFeed(jobId, page, context),
-    sendRejects: async (request, port) => sendThrough(port, await openRejects(request, context)),
+    sendRejects: async (request, port) => sendThrough(port, await streamRejects(request, context)),
     poolUse: () => poolUse(context.db),
     stop: () => Promise.resolve(),
   };

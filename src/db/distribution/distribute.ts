@@ -43,7 +43,7 @@ export async function distributeProducts(db: Database, shards: number, { log }: 
 }
 
 /** Returns the number of shards of `products`; 0 if it is a local table. */
-export async function countShards(db: Database): Promise<number> {
+async function countShards(db: Database): Promise<number> {
   const { rows: tables } = await db.raw<{ rows: [{ is_distributed: boolean }] }>(
     `select to_regclass('${localProducts}') is not null as is_distributed`,
   );
