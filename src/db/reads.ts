@@ -1,4 +1,4 @@
-import { ServiceError } from '../shared/errors';
+import type { Log } from '../shared/log';
 import type { Database } from './database';
 import type { Replica } from './replica';
 
@@ -21,13 +21,13 @@ export function readsFrom(db: Database): Reads {
  *
  * A row may not be replicated yet, a statement may be cancelled by the replay, and a replica can die or freeze at any time.
  */
-export function readsThrough(replica: Replica, db: Database): Reads {
+export function readsThrough(replica: Replica, db: Database, log: Log): Reads {
   return async (ageSecondsMax, read) => {
     if (!(replica.age() < ageSecondsMax * 1000)) return read(db, false);
     try {
-      return await replica.read((pool) => read(pool, true));
+      return await read(replica.pool, true);
     } catch (error) {
-      if (!(error instanceof ServiceError)) replica.noteFailure(error);
+      log.debug({ err: error }, 'read from replica failed, reading from primary');
       return read(db, false);
     }
   };

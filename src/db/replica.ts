@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../shared/log';
 import { startPeriodicTask, type PeriodicTask } from '../shared/periodic-task';
-import { openDatabase, queryRows, type Database, type DatabaseAddress } from './database';
+import { openDatabase, type Database } from './database';
 import { LagMeter } from './lag-meter';
-import { poolUse, type PoolUse } from './pool-use';
 
 interface ReplicaConfig {
   url: string;
@@ -15,96 +14,87 @@ interface ReplicaConfig {
 /** Pause between two checks of both servers. */
 const checkMilliseconds = 1_000;
 
-/** Timeout of a check; then the replica is disabled, and its reads are repeated on the primary. */
+/** Timeout of a check of a server, and of the wait for a connection to the replica. */
 const checkTimeoutMilliseconds = 1_000;
 
-/** Timeout of the wait for a connection to the replica. */
-const acquireMilliseconds = 1_000;
+/**
+ * Statement timeout on the replica, after which the primary repeats the statement: twice the slowest measured, and as long as the
+ * checks take to disable a frozen replica.
+ */
+export const replicaQueryMilliseconds = 2_000;
 
-/** Statement timeout on the replica: half of the primary's, which then repeats the statement. */
-export const replicaQueryMilliseconds = 5_000;
-
-/** Identifies a database: a replica has the same identifier as its primary. */
-const databaseSql = `
-  (select system_identifier from pg_control_system()) || '/' ||
-  (select oid from pg_database where datname = current_database())
-`;
-
-/** The flushed WAL position, in bytes. Visible changes are flushed. */
-const primarySql = `
-  select ${databaseSql} as database,
-    cast(cast('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as bit(32)) as integer) as timeline,
-    cast(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') as bigint) as position
-`;
-
-/** Without pg_read_all_stats, the received timeline is null; the control data have it after the next checkpoint. */
-const replicaSql = `
-  select ${databaseSql} as database, pg_is_in_recovery() as "isReplica",
-    coalesce(
-      (select received_tli from pg_stat_wal_receiver),
-      (select greatest(timeline_id, min_recovery_end_timeline) from pg_control_checkpoint(), pg_control_recovery())
-    ) as timeline,
-    cast(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') as bigint) as position
-`;
-
-interface PrimaryState {
-  database: string;
-  /** A promotion starts another timeline: positions cannot be compared across timelines. */
-  timeline: number;
+interface ServerState {
+  isReplica: boolean;
+  /** Identifies the sequence of positions: a replica shares it with its primary, and a promotion starts another timeline. */
+  history: string;
+  /** The WAL position in bytes: replayed, or flushed by the primary. Visible changes are flushed. */
   position: number;
 }
 
-interface ReplicaState extends PrimaryState {
-  isReplica: boolean;
+/** Without pg_read_all_stats, the received timeline is null; the control data have it after the next checkpoint. */
+const stateSql = `
+  select pg_is_in_recovery() as "isReplica",
+    'system ' || (select system_identifier from pg_control_system()) ||
+    ', database ' || (select oid from pg_database where datname = current_database()) ||
+    ', timeline ' || case when pg_is_in_recovery()
+      then coalesce(
+        (select received_tli from pg_stat_wal_receiver),
+        (select greatest(timeline_id, min_recovery_end_timeline) from pg_control_checkpoint(), pg_control_recovery())
+      )
+      else cast(cast('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as bit(32)) as integer)
+    end as history,
+    cast(pg_wal_lsn_diff(
+      case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_flush_lsn() end, '0/0'
+    ) as bigint) as position
+`;
+
+/** @throws Error after `checkTimeoutMilliseconds`; the statement itself ends then too */
+async function stateOf(db: Database): Promise<ServerState> {
+  const state = db
+    .raw<{ rows: [ServerState] }>(stateSql)
+    .options({ query_timeout: checkTimeoutMilliseconds });
+  const late = sleep(checkTimeoutMilliseconds, undefined, { ref: false });
+  const result = await Promise.race([state, late]);
+  if (!result) throw new Error('no response in time');
+  return result.rows[0];
 }
 
 /**
- * A replica whose lag and availability are checked every second. Requests use the result of the last check. The checks have a
- * connection to each server.
+ * A replica whose lag and availability are checked every second. Requests use the result of the last check.
+ *
+ * The checks have a connection to the replica, and use the pool of the requests for the primary: while that is full, a check may be
+ * late, and the assumed lag grows.
  */
 export class Replica {
-  private readonly pool: Database;
-  private readonly watchedReplica: Database;
-  private readonly watchedPrimary: Database;
+  readonly pool: Database;
+  private readonly watched: Database;
   private readonly lagMilliseconds: number;
-  private lag = new LagMeter();
   private readonly watch: PeriodicTask;
-  private isStopping = false;
-  /** The reject functions of reads in progress. */
-  private readonly reading = new Set<(reason: Error) => void>();
-  /** The replica has all writes up to this time of `performance.now()`; -Infinity: disabled. */
+  private lag = new LagMeter();
+  /** The last response of the primary. */
+  private primary?: ServerState;
+  /** The replica has all writes up to this time of `performance.now()`; -Infinity: unknown. */
   private freshAt = -Infinity;
-  private readonly startedAt = performance.now();
-  /** The last known `freshAt`; initially the start. */
-  private knownFreshAt = this.startedAt;
   /** The logged reason why it is disabled; null: enabled. */
-  private reported?: string | null;
-  private primary?: PrimaryState;
-  private hasWarned = false;
+  private logged?: string | null;
 
-  /** Starts the checks; the replica is enabled once its lag is known. */
+  /** Starts the checks; the replica is enabled once its lag is known. @param db - the pool of the primary */
   constructor(
-    config: ReplicaConfig,
-    primary: DatabaseAddress,
+    { url, connections, lagSeconds }: ReplicaConfig,
+    private readonly db: Database,
     private readonly log: Log,
     options: { preparesStatements?: boolean } = {},
   ) {
-    this.lagMilliseconds = config.lagSeconds * 1000;
-    const address = { connectionString: config.url };
+    this.lagMilliseconds = lagSeconds * 1000;
+    const address = { connectionString: url };
     this.pool = openDatabase(address, {
       ...options,
       applicationName: 'api reads',
-      connectionsMax: config.connections,
+      connectionsMax: connections,
       queryMilliseconds: replicaQueryMilliseconds,
-      acquireMilliseconds,
+      acquireMilliseconds: checkTimeoutMilliseconds,
     });
-    const watch = {
-      applicationName: 'replica watch',
-      connectionsMax: 1,
-      queryMilliseconds: checkTimeoutMilliseconds,
-    };
-    this.watchedReplica = openDatabase(address, watch);
-    this.watchedPrimary = openDatabase(primary, watch);
+    this.watched = openDatabase(address, { applicationName: 'replica watch', connectionsMax: 1 });
     this.watch = startPeriodicTask({
       milliseconds: checkMilliseconds,
       run: () => this.check(),
@@ -118,91 +108,59 @@ export class Replica {
     return age <= this.lagMilliseconds ? age : Infinity;
   }
 
-  /** Returns the upper bound of the lag in seconds, also while disabled. */
+  /** Returns the upper bound of the lag in seconds, also beyond the maximum; Infinity if unknown. */
   lagSeconds(): number {
-    return (performance.now() - this.knownFreshAt) / 1000;
-  }
-
-  use(): PoolUse {
-    return poolUse(this.pool);
-  }
-
-  /** Reads from the replica. @throws errors of `read`; Error as soon as a check fails */
-  read<T>(read: (pool: Database) => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.reading.add(reject);
-      read(this.pool)
-        .finally(() => this.reading.delete(reject))
-        .then(resolve, reject);
-    });
-  }
-
-  /** Logs the first failed read between two checks; only the checks decide whether the replica is used. */
-  noteFailure(error: unknown): void {
-    if (this.hasWarned || this.age() === Infinity) return;
-    this.hasWarned = true;
-    this.log.warn({ err: error }, 'read from replica failed, reading from primary');
+    return (performance.now() - this.freshAt) / 1000;
   }
 
   /** Stops the checks and closes the connections; no read may be in progress. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    await Promise.all([
-      this.watch.stop(),
-      this.pool.destroy(),
-      this.watchedReplica.destroy(),
-      this.watchedPrimary.destroy(),
-    ]);
+    await this.watch.stop();
+    await Promise.all([this.pool.destroy(), this.watched.destroy()]);
   }
 
   private async check(): Promise<void> {
-    this.hasWarned = false;
     await this.checkPrimary();
-    let replica: ReplicaState;
+    let failure: unknown;
+    let reason: string | undefined;
     try {
-      replica = await inTime(queryRows<ReplicaState>(this.watchedReplica, replicaSql, []));
+      reason = await this.compare(await stateOf(this.watched));
     } catch (error) {
-      this.freshAt = -Infinity;
-      for (const reject of this.reading) reject(new Error('the replica does not answer', { cause: error }));
-      return this.report('it does not answer', error);
+      failure = error;
+      reason = 'it does not answer';
     }
-    const reason = await this.findReason(replica);
-    this.freshAt = reason === undefined ? this.lag.freshAt(replica.position) : -Infinity;
-    if (this.freshAt > -Infinity) this.knownFreshAt = this.freshAt;
-    // The lag is known once the replica has reached the first recorded position.
-    const isKnown = this.freshAt > -Infinity || performance.now() - this.startedAt > this.lagMilliseconds;
-    if (reason !== undefined || isKnown) this.report(reason ?? 'it is too far behind');
+    if (reason !== undefined) this.freshAt = -Infinity;
+    const unknownOr = (text: string) => (this.freshAt === -Infinity ? 'its lag is unknown' : text);
+    const disabled = this.age() < Infinity ? null : (reason ?? unknownOr('it is too far behind'));
+    if (disabled === this.logged) return;
+    this.logged = disabled;
+    if (disabled === null) this.log.info('replica enabled');
+    else this.log.warn({ err: failure, reason: disabled }, 'replica disabled, reading from primary');
   }
 
-  /** Returns why the position of the replica cannot be compared; undefined if it can. */
-  private async findReason({
-    database,
-    isReplica,
-    timeline,
-    position,
-  }: ReplicaState): Promise<string | undefined> {
+  /** Measures the lag. @returns why the positions cannot be compared */
+  private async compare({ isReplica, history, position }: ServerState): Promise<string | undefined> {
     if (!isReplica) return 'it is a primary';
-    const { primary } = this;
-    if (!primary) return undefined;
-    if (database !== primary.database) return 'it has another database';
-    if (timeline !== primary.timeline) {
-      return `it is on timeline ${timeline}, the primary on timeline ${primary.timeline}`;
-    }
+    if (!this.primary) return undefined;
     // The primary may have written since its check: it is checked again.
-    if (position <= primary.position || !(await this.checkPrimary())) return undefined;
-    if (position <= this.primary!.position) return undefined;
-    // Further positions of the primary are of another history.
-    this.lag = new LagMeter();
-    return 'it is ahead of the primary';
+    if (position > this.primary.position && !(await this.checkPrimary())) return undefined;
+    if (history !== this.primary.history) return `it has ${history}; the primary has ${this.primary.history}`;
+    if (position > this.primary.position) {
+      // Further positions of the primary are of another history.
+      this.lag = new LagMeter();
+      return 'it is ahead of the primary';
+    }
+    this.freshAt = this.lag.freshAt(position);
+    return undefined;
   }
 
-  /** Records the position of the primary; without it, the assumed lag grows. @returns whether it responded */
+  /** Records the position of the primary; without it, the assumed lag grows. @returns whether it answered */
   private async checkPrimary(): Promise<boolean> {
     const at = performance.now();
     try {
-      const primary = await inTime(queryRows<PrimaryState>(this.watchedPrimary, primarySql, []));
-      const { database, timeline } = this.primary ?? primary;
-      if (primary.database !== database || primary.timeline !== timeline) this.lag = new LagMeter();
+      const primary = await stateOf(this.db);
+      if (primary.isReplica) throw new Error('the primary is in recovery');
+      if (primary.history !== this.primary?.history) this.lag = new LagMeter();
       this.primary = primary;
       this.lag.note(primary.position, at);
       return true;
@@ -211,22 +169,4 @@ export class Replica {
       return false;
     }
   }
-
-  /** Logs a change between enabled and disabled. @param reason - why it is disabled, if it is */
-  private report(reason: string, error?: unknown): void {
-    const state = this.age() < Infinity ? null : reason;
-    if (this.isStopping || state === this.reported) return;
-    this.reported = state;
-    if (state === null) this.log.info('replica enabled');
-    else this.log.warn({ err: error, reason }, 'replica disabled, reading from primary');
-  }
-}
-
-/** Returns the only row. @throws Error after `checkTimeoutMilliseconds` */
-async function inTime<Row>(rows: Promise<Row[]>): Promise<Row> {
-  const late = sleep(checkTimeoutMilliseconds, undefined, { ref: false }).then(() => {
-    throw new Error('no response in time');
-  });
-  const [row] = await Promise.race([rows, late]);
-  return row!;
 }

@@ -1,17 +1,14 @@
 import type { Config } from '../config';
 import { concurrentRejectsMax } from '../runs/rejects';
 
-type Settings = Pick<
-  Config,
-  'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue' | 'replica'
->;
+type Settings = Pick<Config, 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue'>;
 
 /** Connections of each process: one for the sales roll-up, one for the search index, one for `/readyz`. */
 const connectionsPerProcess = 3;
 
 /** Returns the maximum number of connections of the API; docs/reference/database-connections.md lists them. */
 export function connectionsOfApi(settings: Settings): number {
-  const { databaseConnections, concurrentUploads, worksOnQueue, replica } = settings;
+  const { databaseConnections, concurrentUploads, worksOnQueue } = settings;
   const health = 1;
   return (
     databaseConnections +
@@ -20,7 +17,6 @@ export function connectionsOfApi(settings: Settings): number {
     concurrentRejectsMax +
     (worksOnQueue ? queueConnections : 0) +
     health +
-    (replica ? 1 : 0) +
     connectionsPerProcess
   );
 }

@@ -66,7 +66,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   });
   cleanups.push({ what: 'pool of upload keys', dispose: () => closePool(claims) });
   const { preparesStatements } = config;
-  const replica = config.replica && new Replica(config.replica, address, log, { preparesStatements });
+  const replica = config.replica && new Replica(config.replica, db, log, { preparesStatements });
   cleanups.push({ what: 'replica', dispose: () => replica && closeWithin(replica.stop()) });
   const key = generatedKey(config);
   const keyUse = new KeyUse(db);
@@ -77,7 +77,7 @@ export async function serve(prepared: Prepared): Promise<string> {
     authenticate: authenticateAny(key === undefined ? config.apiKeys : [key], db, keyUse.note),
     address,
     db,
-    reads: replica && readsThrough(replica, db),
+    reads: replica && readsThrough(replica, db, log),
     claims,
     objectStore,
     runWorker: worker,
@@ -95,7 +95,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   };
   cleanups.push({ what: 'server', dispose: stopServer });
   const pools = { api: () => poolUse(db), upload_keys: () => poolUse(claims) };
-  metrics?.watch(replica ? { ...pools, replica: () => replica.use() } : pools, worker);
+  metrics?.watch(replica ? { ...pools, replica: () => poolUse(replica.pool) } : pools, worker);
   if (replica) metrics?.watchReplica(replica);
   return url;
 }

@@ -119,7 +119,7 @@ export const serviceMetrics = {
   catalog_db_replica_lag_seconds: {
     type: 'gauge',
     labels: {},
-    help: 'Upper bound of the lag of the replica. Absent without a replica.',
+    help: 'Upper bound of the lag of the replica; +Inf if it is unknown. Absent without a replica.',
   },
   catalog_db_replica_used: {
     type: 'gauge',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, chownSync, mkdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chownSync, mkdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -7,8 +7,8 @@ import { type DatabaseAddress, openDatabase, queryRows, type Database } from '..
 import { declareDead, readPidFile } from '../../src/embedded-postgres/postmaster';
 import { afterFile, eventually, createTestFolder } from './harness';
 import { databaseProcesses, removeDatabaseServer, signalDatabase } from './process';
-import { shared } from './databases';
-import { readsThrough, type Reads } from '../../src/db/reads';
+import { databaseUrl, shared } from './databases';
+import { readsThrough } from '../../src/db/reads';
 import { Replica } from '../../src/db/replica';
 import { createLog } from '../../src/shared/log';
 
@@ -90,40 +90,26 @@ export class TestServer {
     return this.control('stop', '--mode', 'fast', '--silent');
   }
 
-  /** Makes a copy of it, at rest, that follows another server, and is to be started. */
-  async copyAsReplicaOf(primary: TestServer, settings: Record<string, string> = {}): Promise<TestServer> {
-    const replica = TestServer.reserve();
+  /** Makes a copy of it, at rest, that is to be started. The programs have no pg_basebackup. */
+  async copy(): Promise<TestServer> {
+    const copy = TestServer.reserve();
     // Owners and modes matter to PostgreSQL.
-    await run('cp', ['-a', this.cluster, replica.cluster]);
-    await replica.becomeReplicaOf(primary, settings);
-    return replica;
+    await run('cp', ['-a', this.cluster, copy.cluster]);
+    copy.configure({ unix_socket_directories: copy.cluster });
+    return copy;
   }
 
-  /** Has it follow another server from its next start on. */
-  async becomeReplicaOf(primary: TestServer, settings: Record<string, string> = {}): Promise<void> {
-    const { host, port, user } = primary.address;
-    await this.write('standby.signal', '');
-    this.configure({
-      unix_socket_directories: this.cluster,
-      primary_conninfo: `host=${host} port=${port} user=${user}`,
-      wal_retrieve_retry_interval: '100ms',
-      ...settings,
-    });
+  /** Has it, running, receive from another server on a second timeline. */
+  async follow({ address: { host, port, user } }: TestServer): Promise<void> {
+    await this.ask(`alter system set primary_conninfo = 'host=${host} port=${port} user=${user}'`);
+    await this.ask('select pg_reload_conf()');
+    const sql = "select from pg_stat_wal_receiver where received_tli = 2 and status = 'streaming'";
+    await eventually('it follows', async () => (await this.ask(sql)).length > 0, 60);
   }
 
   /** Makes a replica a primary, on a timeline of its own. */
   promote(): Promise<void> {
     return this.control('promote', '--silent');
-  }
-
-  /** Notes its data, at rest. @returns what puts them back, at rest again */
-  async backUp(): Promise<() => Promise<void>> {
-    const copy = join(createTestFolder(), 'backup');
-    await run('cp', ['-a', this.cluster, copy]);
-    return async () => {
-      rmSync(this.cluster, { recursive: true });
-      await run('cp', ['-a', copy, this.cluster]);
-    };
   }
 
   /** Sends a signal to all of its processes. */
@@ -150,26 +136,21 @@ export class TestServer {
   }
 }
 
-/** A server and its streaming replica, both of the test file's own; they are gone after it. */
-export interface ReplicatedPostgres {
-  primary: TestServer;
-  replica: TestServer;
-  /** Returns when the replica has all that the primary has written until now. */
-  caughtUp(): Promise<void>;
-  /** Has the replica receive, and not show, what is written from now on, until it is resumed. */
-  pauseReplay(): Promise<void>;
-  resumeReplay(): Promise<void>;
-}
+export type ReplicatedPostgres = Awaited<ReturnType<typeof startReplicatedPostgres>>;
 
-/** Starts both, with an empty database of the service. The programs have no pg_basebackup: a server at rest is copied. */
-export async function startReplicatedPostgres(
-  replicaSettings: Record<string, string> = {},
-): Promise<ReplicatedPostgres> {
+/** Starts a server with an empty database of the service, and its streaming replica; they are gone after the file. */
+export async function startReplicatedPostgres() {
   const primary = await TestServer.create();
   await primary.start();
   await primary.ask(`create database ${primary.address.database}`, 'postgres');
   await primary.stop();
-  const replica = await primary.copyAsReplicaOf(primary, replicaSettings);
+  const replica = await primary.copy();
+  await replica.write('standby.signal', '');
+  const { host, port, user } = primary.address;
+  replica.configure({
+    primary_conninfo: `host=${host} port=${port} user=${user}`,
+    wal_retrieve_retry_interval: '100ms',
+  });
   await primary.start();
   await replica.start();
 
@@ -181,6 +162,7 @@ export async function startReplicatedPostgres(
     primary,
     replica,
     caughtUp: () => caughtUp(primary, replica),
+    /** Has the replica receive, and not show, what is written from now on, until it is resumed. */
     async pauseReplay() {
       await replica.ask('select pg_wal_replay_pause()');
       await eventually('it is paused', isPaused);
@@ -202,20 +184,14 @@ export async function caughtUp(primary: TestServer, replica: TestServer): Promis
   );
 }
 
-/** A replica as the service watches it, and reads that go through it. */
-export interface WatchedReplica {
-  replica: Replica;
-  reads: Reads;
-  /** What it has logged: the texts, with the reason where there is one. */
-  said: string[];
-}
+export type WatchedReplica = ReturnType<typeof watchReplica>;
 
-/** Watches a replica of a primary. It is stopped after the file. */
+/** Watches a replica of a primary, and stops after the file. `said` is its log: the texts, with the reason where there is one. */
 export function watchReplica(
-  primary: DatabaseAddress,
-  url: string,
-  { lagSeconds = 60, connections = 5 }: { lagSeconds?: number; connections?: number } = {},
-): WatchedReplica {
+  primary: TestServer,
+  { address }: TestServer,
+  { user = 'postgres', replicaDatabase = address.database, lagSeconds = 600, connections = 5 } = {},
+) {
   const said: string[] = [];
   const log = createLog('info', {
     write(line) {
@@ -223,20 +199,16 @@ export function watchReplica(
       said.push(reason ? `${msg}: ${reason}` : msg);
     },
   });
-  const db = openDatabase(primary, { applicationName: 'test', connectionsMax: 5, queryMilliseconds: 10_000 });
-  const replica = new Replica({ url, connections, lagSeconds }, primary, log);
+  const pool = { applicationName: 'test', connectionsMax: 5, queryMilliseconds: 10_000 };
+  const db = openDatabase({ ...primary.address, user }, pool);
+  const url = databaseUrl({ ...address, database: replicaDatabase }, user);
+  const replica = new Replica({ url, connections, lagSeconds }, db, log);
   afterFile(async () => {
     await replica.stop();
     await db.destroy();
   });
-  return { replica, reads: readsThrough(replica, db), said };
+  return { replica, reads: readsThrough(replica, db, log), said };
 }
-
-export const used = ({ replica }: WatchedReplica) =>
-  eventually('the replica is used', () => replica.age() < Infinity);
-
-export const unused = ({ replica }: WatchedReplica) =>
-  eventually('the replica is not used', () => replica.age() === Infinity, 60);
 
 /** Which of the two servers a read is done on. */
 export async function placeOf(db: Database): Promise<'replica' | 'primary'> {

@@ -55,9 +55,6 @@ async function readAll(api: ApiClient, headers: Record<string, string> = {}): Pr
   return Promise.all(paths.map((path) => api.get(path, headers)));
 }
 
-const statuses = (answers: ApiResponse[]) => answers.map(({ status }) => status);
-const allOk = paths.map(() => 200);
-
 /** The skus of the first page, newest first. */
 const skus = ({ body }: ApiResponse) => body.items.map(({ sku }: { sku: string }) => sku) as string[];
 
@@ -76,7 +73,7 @@ describe('a service whose database has a replica', () => {
 
   it('reads catalog and sales from it, and from the primary with Cache-Control: no-cache', async () => {
     const before = await readAll(api);
-    expect(statuses(before)).toEqual(allOk);
+    expect(before.map(({ status }) => status)).toEqual(paths.map(() => 200));
     await postgres.pauseReplay();
     try {
       await api.loadFeed(feedOf('A', 'C').replaceAll(',10,', ',11,'));
@@ -91,6 +88,8 @@ describe('a service whose database has a replica', () => {
       );
       expect(skus(own[0]!)).toEqual(['C', 'B', 'A']);
       expect((await api.get('/products', { 'cache-control': 'max-age=0' })).body).toEqual(own[0]!.body);
+      const isBehind = async () => (await replicaMetrics(service)).lagSeconds > 1;
+      await eventually('the metrics show the lag', isBehind);
     } finally {
       await postgres.resumeReplay();
     }
@@ -119,28 +118,11 @@ describe('a service whose database has a replica', () => {
     await postgres.caughtUp();
   });
 
-  it('accepts a cursor of the primary on the replica and vice versa', async () => {
-    for (const [one, other] of [
-      [noCache, {}],
-      [{}, noCache],
-    ]) {
-      const first = await api.get('/products?limit=2', one);
-      const second = await api.get(`/products?limit=2&cursor=${first.body.next_cursor}`, other);
-      const whole = await api.get('/products?limit=4', noCache);
-      expect([...skus(first), ...skus(second)]).toEqual(skus(whole));
-    }
-  });
-
-  it('serves every read while the replica freezes, dies and restarts, and then uses it again', async () => {
+  it('serves every read while the replica freezes, dies and restarts', async () => {
     let isOver = false;
-    let slowest = 0;
     const seen = new Set<number>();
     const readOn = async () => {
-      while (!isOver) {
-        const begun = performance.now();
-        for (const status of statuses(await readAll(api))) seen.add(status);
-        slowest = Math.max(slowest, performance.now() - begun);
-      }
+      while (!isOver) for (const { status } of await readAll(api)) seen.add(status);
     };
     const reading = Promise.all([readOn(), readOn()]);
 
@@ -161,46 +143,16 @@ describe('a service whose database has a replica', () => {
     }
 
     expect([...seen]).toEqual([200]);
-    // Of six reads; each would have waited ten seconds for a database that is frozen.
-    expect(slowest).toBeLessThan(9_000);
     expect(service.stdout).toContain('"replica disabled, reading from primary"');
-    await postgres.caughtUp();
-    await postgres.pauseReplay();
-    try {
-      await api.loadFeed(feedOf('LAST'), 'Birch & Sons');
-      await eventually('it is read from', async () => skus(await api.get('/products'))[0] !== 'LAST', 60);
-    } finally {
-      await postgres.resumeReplay();
-    }
   });
 });
 
 describe('a service whose replica', () => {
-  it('lags beyond the maximum reads from the primary until it has caught up', async () => {
-    const service = await startService({ env: settings({ DATABASE_REPLICA_LAG_SECONDS: '2' }) });
-    await isUsed(service);
-    await postgres.pauseReplay();
-    try {
-      await service.api.loadFeed(feedOf('LATE'), 'Cedar');
-
-      await eventually(
-        'what is new is seen',
-        async () => skus(await service.api.get('/products'))[0] === 'LATE',
-        60,
-      );
-
-      expect((await replicaMetrics(service)).lagSeconds).toBeGreaterThan(2);
-    } finally {
-      await postgres.resumeReplay();
-    }
-    await isUsed(service);
-  });
-
   it('is unreachable starts, is ready, and reads from the primary', async () => {
     const nowhere = databaseUrl({ ...postgres.replica.address, port: 1 });
     const service = await startService({ env: settings({ DATABASE_REPLICA_URL: nowhere }) });
 
-    expect(statuses(await readAll(service.api))).toEqual(allOk);
+    for (const { status } of await readAll(service.api)) expect(status).toBe(200);
     expect((await fetch(`${service.operatorUrl}/readyz`)).status).toBe(200);
     await eventually('the log says so', () => service.stdout.includes('"reason":"it does not answer"'));
     expect((await service.stop()).code).toBe(0);

@@ -7,11 +7,10 @@ import {
 import { read, readCompose } from './files';
 
 const database = { DATABASE_URL: 'postgresql://localhost/catalog' };
-const withReplica = { ...database, DATABASE_REPLICA_URL: 'postgresql://localhost/catalog' };
 
 describe('the connections to PostgreSQL', () => {
   const [ofApi, ofWorker] = [
-    connectionsOfApi(loadConfig(withReplica)),
+    connectionsOfApi(loadConfig(database)),
     connectionsOfWorker(loadConfig(database)),
   ];
 
