@@ -13,7 +13,7 @@ import { ask } from './measure';
 import type { BenchContext, Measurement } from './report';
 
 /** A service with a filled catalog. */
-export interface CatalogService {
+interface CatalogService {
   url: string;
   dataDir: string;
   key: string;

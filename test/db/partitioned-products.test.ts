@@ -5,6 +5,8 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { copyDatabase } from '../../src/db/copy-database';
 import { openDatabase, type DatabaseAddress } from '../../src/db/database';
 import { migrateToLatest } from '../../src/db/migrate';
+import { inTransaction } from '../../src/db/transaction';
+import { mergePartners } from '../../src/partners/merge-partners';
 import { indexBacklog } from '../../src/products/search-index';
 import { findBroken } from '../support/invariants';
 import { startTestService, type TestService } from '../support/service';
@@ -193,5 +195,17 @@ describe('products in partitions that an earlier version has made', () => {
     expect(await plain.api.post('/orders', order)).toMatchObject({ body: { order_id: 'OR00003' } });
     const twin = { product_id: 1, feed_id: 1, partner_id: 2, sku: 'TWIN', product_name: 'Twin' };
     await expect(plain.db('products').insert(twin)).rejects.toThrow('products_product_id');
+  });
+
+  it('move between partitions when their partner is merged into another one', async () => {
+    const merged = await inTransaction(service.db, 'bulk', (trx) =>
+      mergePartners(trx, 'Northwind', 'Acme Outdoor'),
+    );
+
+    expect(merged).toMatchObject({ products: 1, duplicates: 2 });
+    expect(await list(ofNorthwind)).toEqual([]);
+    expect(await list(`${ofAcme}&brand=Fjord`)).toEqual(['PR00003 MAT-1 59', 'PR00005 BOOT-1 129']);
+    const { body } = await service.api.get('/partners/Acme%20Outdoor');
+    expect(body.products).toBe((await list(ofAcme)).length);
   });
 });

@@ -17,7 +17,7 @@ export interface Exit {
   stderr: string;
 }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   /** The whole environment, but for the search path; `PORT=0` and a data folder unless they are given. */
   env?: Record<string, string>;
   /** The key that its client sends; absent: that of the settings, or the one that it prints. */
