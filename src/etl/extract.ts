@@ -70,11 +70,12 @@ export class RecordExtractor<T> {
     const { reading } = this.header;
     for await (const chunk of source) {
       this.append(chunk);
-      // A chunk of an undecoded file can end within the byte order mark.
-      if (isFirst && !reading && this.bytes.length < markBytesMax) continue;
-      if (isFirst)
+      if (isFirst) {
+        // A chunk of an undecoded file can end within the byte order mark.
+        if (!reading && this.bytes.length < markBytesMax) continue;
         this.start = reading ? this.skipPreamble(reading.format) : detectMark(this.bytes).markBytes;
-      isFirst = false;
+        isFirst = false;
+      }
       yield* this.readRecords(false);
     }
     yield* this.readRecords(true);
