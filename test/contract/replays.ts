@@ -17,8 +17,8 @@ import {
 import { documentedResponses, operations, withQuery, type Operation } from '../support/contract';
 import { eventually } from '../support/harness';
 import { startFakeDatabase } from '../support/databases';
-import { beginHistoryAt, withoutHistory, writeHistory } from '../support/history';
-import { leaveRunning, whileLoading, whileReading } from '../support/held-runs';
+import { beginHistoryAt, withoutHistory, writeHistory } from '../support/write-history';
+import { leaveRunning, whileLoading, whileReading } from '../support/runs-in-flight';
 import { excelWorkbook } from '../support/samples';
 import {
   fieldPart,
@@ -29,9 +29,9 @@ import {
   sendRaw,
   type RawRequest,
 } from '../support/requests';
-import { putSource, sourcePath } from '../support/fetched';
-import { formatPath, putFormat } from '../support/formats';
-import { rawFilePath } from '../support/stored';
+import { putSource, sourcePath } from '../support/source-requests';
+import { formatPath, putFormat } from '../support/format-requests';
+import { rawFilePath } from '../support/stored-uploads';
 import { insertExampleWebhook } from '../support/webhooks';
 
 /** Preconditions of the replays, with the identifiers of the examples. */

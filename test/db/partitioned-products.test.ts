@@ -8,7 +8,7 @@ import { migrateToLatest } from '../../src/db/migrate';
 import { inTransaction } from '../../src/db/transaction';
 import { mergePartners } from '../../src/partners/merge-partners';
 import { indexBacklog } from '../../src/products/search-index';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { startTestService, type TestService } from '../support/service';
 
 const dump = readFileSync(join(__dirname, 'partitioned-products.sql'), 'utf8');

@@ -1,5 +1,5 @@
 import type { UploadedFeed } from '../support/api-client';
-import { withoutHistory } from '../support/history';
+import { withoutHistory } from '../support/write-history';
 import { findBrokenHistory } from '../support/history-invariants';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';

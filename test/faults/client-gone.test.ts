@@ -3,10 +3,10 @@ import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { eventually } from '../support/harness';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { filePart, formBody, formType, partnerPart } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
-import { stored } from '../support/stored';
+import { stored } from '../support/stored-uploads';
 
 const csv = `sku,product_name,price\n${'TENT-2,Two-person tent,189.90\n'.repeat(3_000)}`;
 const bodies = [

@@ -4,10 +4,10 @@ import { FileStore } from '../../src/storage/file-store';
 import type { ApiResponse } from '../support/api-client';
 import { createTestFolder } from '../support/harness';
 import { limitDisk } from '../support/faults';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { filePart, partnerPart, uploadParts } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
-import { stored } from '../support/stored';
+import { stored } from '../support/stored-uploads';
 
 const diskBytes = 1024 * 1024;
 const smallCsv = 'sku,product_name,price\nA,Tent,5\n';

@@ -3,7 +3,7 @@ import { FileStore } from '../../src/storage/file-store';
 import { StorageError, type ObjectStore } from '../../src/storage/object-store';
 import { ApiClient, type ApiResponse } from '../support/api-client';
 import { createTestFolder } from '../support/harness';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { filePart, partnerPart, uploadParts } from '../support/requests';
 import { S3Front, type S3Fate } from '../support/s3';
 import { startTestService, testKey, type TestService } from '../support/service';

@@ -5,8 +5,8 @@ import type { Database } from '../../src/db/database';
 import type { ApiClient } from '../support/api-client';
 import { startAppAt, startTestService, type TestService } from '../support/service';
 import { closedPort } from '../support/network';
-import { findBroken } from '../support/invariants';
-import { rawFilePath } from '../support/stored';
+import { findBroken } from '../support/service-invariants';
+import { rawFilePath } from '../support/stored-uploads';
 
 let service: TestService;
 let feedId: string;

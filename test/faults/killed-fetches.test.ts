@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { FileStore } from '../../src/storage/file-store';
-import { csv, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/fetched';
+import { csv, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/source-requests';
 import { createTestFolder, eventually } from '../support/harness';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';
 import type { Fate } from '../support/postgres-proxy';
 import { startService } from '../support/process';

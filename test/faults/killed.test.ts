@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { runAdmin, startAdmin } from '../support/commands';
 import { FileStore } from '../../src/storage/file-store';
 import { eventually, createTestFolder } from '../support/harness';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { filePart, formBody, partnerPart, OpenUpload } from '../support/requests';
 import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';
 import { S3Front, type S3Request } from '../support/s3';

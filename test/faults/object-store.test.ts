@@ -1,5 +1,5 @@
 import { ApiClient } from '../support/api-client';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { S3Front, type S3Fate } from '../support/s3';
 import { startTestService, testKey, type TestService } from '../support/service';
 

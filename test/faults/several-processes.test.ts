@@ -2,7 +2,7 @@ import { migrations } from '../../migrations';
 import { openDatabase } from '../../src/db/database';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';
-import { holdOrders, HeldProducts } from '../support/held-runs';
+import { holdOrders, HeldProducts } from '../support/runs-in-flight';
 import { expectReplay, keysAreHeld } from '../support/expectations';
 import { filePart, formBody, formType, partnerPart } from '../support/requests';
 import { withStoredKey } from '../support/service';

@@ -5,7 +5,7 @@ import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/
 import { FileStore } from '../../src/storage/file-store';
 import { databaseUrl } from '../support/databases';
 import { eventually, createTestFolder } from '../support/harness';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { Load } from '../support/load';
 import { filePart, formBody, partnerPart, OpenUpload } from '../support/requests';
 import {

@@ -6,7 +6,7 @@ import { inChunks, eventually } from '../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
 import { S3Front } from '../support/s3';
 import { startTestService, type TestService } from '../support/service';
-import { stored } from '../support/stored';
+import { stored } from '../support/stored-uploads';
 
 let service: TestService;
 beforeEach(async () => {

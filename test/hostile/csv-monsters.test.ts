@@ -4,7 +4,7 @@ import { mebibyte, eventually } from '../support/harness';
 import { manyProducts } from '../support/catalog';
 import { startUsedService } from '../support/process';
 import { startTestService, type TestService } from '../support/service';
-import { rawFilePath } from '../support/stored';
+import { rawFilePath } from '../support/stored-uploads';
 
 const head = 'sku,product_name\n';
 const many = (text: string, bytes = 2 * mebibyte) => text.repeat(Math.ceil(bytes / Buffer.byteLength(text)));

@@ -6,7 +6,12 @@ import { FeedFailure } from '../../src/etl/run-result';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
 import { anyBytes, casesFor, forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';
-import { copyRecord, type LongRecord, type PlainRecord, ReferenceExtractor } from '../support/records';
+import {
+  copyRecord,
+  type LongRecord,
+  type PlainRecord,
+  ReferenceExtractor,
+} from '../support/reference-extractor';
 import { startTestService, type TestService } from '../support/service';
 
 /** What the extractor reads of bytes that come in chunks of these sizes. @param recordBytesMax - absent: the service's */

@@ -5,7 +5,7 @@ import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-form
 import { canEncode, encodeText } from '../../src/feed-format/encode-text';
 import { MalformedGzip, unpack } from '../../src/feed-format/unpack';
 import { fuzzFor, fuzzTimeout } from '../support/arbitrary';
-import { chunksOf } from '../support/formatted';
+import { chunksOf } from '../support/read-by-format';
 
 /** Encodings and the second implementation of each: the platform's, or the library at once where the platform's differs. */
 const references: [Encoding, (bytes: Buffer) => string][] = [

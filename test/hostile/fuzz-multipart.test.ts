@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';
 import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
-import { rawFilePath, stored, type Stored } from '../support/stored';
+import { rawFilePath, stored, type Stored } from '../support/stored-uploads';
 
 let service: TestService;
 let nothing: Stored;

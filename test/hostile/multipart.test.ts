@@ -11,7 +11,7 @@ import {
   type RawPart,
 } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
-import { storedFeed } from '../support/stored';
+import { storedFeed } from '../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

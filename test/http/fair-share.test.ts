@@ -3,7 +3,7 @@ import { afterFile, eventually } from '../support/harness';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { openFiles, filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
 import { withStoredKey, otherKey, startTestService, testKey, type TestService } from '../support/service';
-import { stored } from '../support/stored';
+import { stored } from '../support/stored-uploads';
 
 const noRoom = { status: 503, body: { detail: 'Service temporarily unavailable' } };
 const evicted = { status: 408, body: { detail: 'The request took too long to arrive.' } };

@@ -7,10 +7,10 @@ import { createLog } from '../../src/shared/log';
 import { FileStore } from '../../src/storage/file-store';
 import { download, filePart, formBody, formType, partnerPart, OpenUpload } from '../support/requests';
 import { eventually, createTestFolder } from '../support/harness';
-import { HeldProducts } from '../support/held-runs';
+import { HeldProducts } from '../support/runs-in-flight';
 import { manyProducts } from '../support/catalog';
 import { startTestService, testKey, type TestService } from '../support/service';
-import { rawFilePath } from '../support/stored';
+import { rawFilePath } from '../support/stored-uploads';
 import { whileWritesDo } from '../support/faults';
 
 type Line = Record<string, unknown>;

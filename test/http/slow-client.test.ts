@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FileStore } from '../../src/storage/file-store';
 import { createTestFolder } from '../support/harness';
-import { HeldProducts } from '../support/held-runs';
+import { HeldProducts } from '../support/runs-in-flight';
 import {
   filePart,
   formBody,
@@ -14,7 +14,7 @@ import {
   sendRaw,
 } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
-import { stored } from '../support/stored';
+import { stored } from '../support/stored-uploads';
 import { bytesPerSecondMin } from '../../src/shared/stall-detector';
 
 const idleMilliseconds = 1_000;

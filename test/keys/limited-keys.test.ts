@@ -7,8 +7,8 @@ import type { ApiClient } from '../support/api-client';
 import { documentedResponses, operations, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
 import { loadProducts } from '../support/catalog';
-import { putSource } from '../support/fetched';
-import { putFormat } from '../support/formats';
+import { putSource } from '../support/source-requests';
+import { putFormat } from '../support/format-requests';
 import { insertExampleWebhook } from '../support/webhooks';
 
 let service: TestService;

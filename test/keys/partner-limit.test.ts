@@ -2,9 +2,9 @@ import { indexBacklog } from '../../src/products/search-index';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { operations, parametersOf, withQuery, type Operation } from '../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../support/service';
-import { putSource, sourcePath } from '../support/fetched';
-import { putFormat } from '../support/formats';
-import { stored } from '../support/stored';
+import { putSource, sourcePath } from '../support/source-requests';
+import { putFormat } from '../support/format-requests';
+import { stored } from '../support/stored-uploads';
 import { sendTo } from '../support/webhooks';
 
 /** Values that identify resources of a partner, by the name of a parameter or field. */

@@ -7,7 +7,7 @@ import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { listClaimable } from '../../src/runs/claims.repository';
 import { findRunTarget, queuedRunAttempts, requestRun } from '../../src/runs/queue.repository';
 import { eventually } from '../support/harness';
-import { whileReading } from '../support/held-runs';
+import { whileReading } from '../support/runs-in-flight';
 import { findBrokenHistory } from '../support/history-invariants';
 import { goodCsv } from '../support/requests';
 import { loadProducts } from '../support/catalog';

@@ -9,7 +9,7 @@ import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';
 import { anyBytes, anyFeed, fuzzFor, fuzzTimeout } from '../support/arbitrary';
-import { copyRecord } from '../support/records';
+import { copyRecord } from '../support/reference-extractor';
 
 /** A record that a run reads. */
 interface ReadRecord {

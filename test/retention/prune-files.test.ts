@@ -4,10 +4,10 @@ import { cleanObjects } from '../../src/feeds/clean-objects';
 import { planPrune, prune, type RetentionContext } from '../../src/retention/prune';
 import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import { StorageError } from '../../src/storage/object-store';
-import { findBroken } from '../support/invariants';
+import { findBroken } from '../support/service-invariants';
 import { goodCsv } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
-import { filesBelow } from '../support/stored';
+import { filesBelow } from '../support/stored-uploads';
 
 const rules = { rowIssueDays: 36_500, rawFileDays: 30, historyDays: 36_500 };
 

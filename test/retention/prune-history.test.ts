@@ -1,7 +1,7 @@
 import { planPrune, prune } from '../../src/retention/prune';
 import { StorageError } from '../../src/storage/object-store';
 import type { UploadedFeed } from '../support/api-client';
-import { withoutHistory } from '../support/history';
+import { withoutHistory } from '../support/write-history';
 import { findBrokenHistory } from '../support/history-invariants';
 import { startTestService, type TestService } from '../support/service';
 

@@ -3,7 +3,7 @@ import { PruneInProgress, withLease } from '../../src/retention/lease';
 import { createLog } from '../../src/shared/log';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
-import { replaceRawFile } from '../support/stored';
+import { replaceRawFile } from '../support/stored-uploads';
 
 const rules = { rowIssueDays: 90, historyDays: 36_500 };
 const log = createLog('silent');

@@ -6,12 +6,12 @@ import { indexBacklog } from '../../src/products/search-index';
 import { requestRevert } from '../../src/runs/reverts.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { eventually } from '../support/harness';
-import { whileReading } from '../support/held-runs';
-import { putFormat } from '../support/formats';
-import { putSource, sourcePath } from '../support/fetched';
-import { findBroken } from '../support/invariants';
+import { whileReading } from '../support/runs-in-flight';
+import { putFormat } from '../support/format-requests';
+import { putSource, sourcePath } from '../support/source-requests';
+import { findBroken } from '../support/service-invariants';
 import { startTestService, withStoredKey, type TestService } from '../support/service';
-import { filesBelow } from '../support/stored';
+import { filesBelow } from '../support/stored-uploads';
 
 const [leaving, staying] = ['Leaving & Co', 'Staying'];
 const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,7.50,EUR\nC,Stove,NA,\n';

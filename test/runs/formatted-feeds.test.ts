@@ -3,9 +3,9 @@ import { encode } from 'iconv-lite';
 import { gzipSync } from 'node:zlib';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';
 import type { Upload } from '../support/api-client';
-import { putFormat } from '../support/formats';
+import { putFormat } from '../support/format-requests';
 import { startTestService, type TestService } from '../support/service';
-import { pruneFiles } from '../support/sources';
+import { pruneFiles } from '../support/provenance';
 
 let service: TestService;
 beforeAll(async () => {

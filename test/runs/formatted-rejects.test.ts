@@ -1,7 +1,7 @@
 import { decode, encode } from 'iconv-lite';
 import { gzipSync } from 'node:zlib';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';
-import { putFormat } from '../support/formats';
+import { putFormat } from '../support/format-requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;

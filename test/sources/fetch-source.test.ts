@@ -3,10 +3,17 @@ import { createHash } from 'node:crypto';
 import { idleMilliseconds } from '../../src/sources/open-url';
 import * as openUrlModule from '../../src/sources/open-url';
 import { eventually } from '../support/harness';
-import { csv, fetchNow, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/fetched';
-import { putFormat } from '../support/formats';
+import {
+  csv,
+  fetchNow,
+  putSource,
+  sourcePath,
+  startFeedServer,
+  type FeedServer,
+} from '../support/source-requests';
+import { putFormat } from '../support/format-requests';
 import { startTestService, withStoredKey, type TestService } from '../support/service';
-import { filesBelow } from '../support/stored';
+import { filesBelow } from '../support/stored-uploads';
 
 const partner = 'Acme Outdoor';
 let service: TestService;

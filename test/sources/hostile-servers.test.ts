@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import * as fetchSourceModule from '../../src/sources/fetch-source';
 import * as openUrlModule from '../../src/sources/open-url';
-import { csv, fetchNow, putSource, startFeedServer, type FeedServer } from '../support/fetched';
+import { csv, fetchNow, putSource, startFeedServer, type FeedServer } from '../support/source-requests';
 import { afterFile, project } from '../support/harness';
 import { startNameServer } from '../support/network';
 import { startTestService, type TestService } from '../support/service';
-import { filesBelow } from '../support/stored';
+import { filesBelow } from '../support/stored-uploads';
 
 const partner = 'Acme Outdoor';
 let service: TestService;

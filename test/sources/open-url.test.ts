@@ -3,7 +3,7 @@ import https from 'node:https';
 import { EventEmitter } from 'node:events';
 import { openUrl } from '../../src/sources/open-url';
 import * as publicAddressModule from '../../src/shared/public-address';
-import { startFeedServer } from '../support/fetched';
+import { startFeedServer } from '../support/source-requests';
 
 const request = (url: string) => ({ url, headers: {}, secretHeaders: { authorization: 'secret' } });
 const options = { privateAddresses: false, signal: new AbortController().signal };

@@ -1,7 +1,14 @@
 import { pino } from 'pino';
 import { Writable } from 'node:stream';
 import { SecretBox, generateSecretsKey } from '../../src/shared/secret-box';
-import { csv, fetchNow, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/fetched';
+import {
+  csv,
+  fetchNow,
+  putSource,
+  sourcePath,
+  startFeedServer,
+  type FeedServer,
+} from '../support/source-requests';
 import { startNameServer } from '../support/network';
 import { startTestService, testSecretBox, type TestService } from '../support/service';
 import { eventually } from '../support/harness';

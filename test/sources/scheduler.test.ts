@@ -5,9 +5,9 @@ import { removeOldFetches } from '../../src/sources/fetches.repository';
 import { scheduleDue } from '../../src/sources/scheduler';
 import { createLog } from '../../src/shared/log';
 import { afterFile } from '../support/harness';
-import { csv, putSource, sourcePath, startFeedServer } from '../support/fetched';
+import { csv, putSource, sourcePath, startFeedServer } from '../support/source-requests';
 import { startTestService, type TestService } from '../support/service';
-import { filesBelow } from '../support/stored';
+import { filesBelow } from '../support/stored-uploads';
 
 const partner = 'Acme Outdoor';
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { openDatabase } from '../../src/db/database';
 import { measureBacklog } from '../../src/process/backlog';
 import { noticeStalePartners } from '../../src/sources/stale-partners.repository';
-import { csv, putSource } from '../support/fetched';
+import { csv, putSource } from '../support/source-requests';
 import { afterFile, eventually } from '../support/harness';
 import { startTestService, withStoredKey, type TestService } from '../support/service';
 import { bodyErrors, eventErrors, sendTo, startReceiver } from '../support/webhooks';

@@ -1,4 +1,4 @@
-import { csv, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/fetched';
+import { csv, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/source-requests';
 import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 

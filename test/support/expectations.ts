@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { documentedResponses } from './contract';
 import type { TestService } from './service';
-import { rawFilePath, stored, storedFeed } from './stored';
+import { rawFilePath, stored, storedFeed } from './stored-uploads';
 
 /** Lets 24 hours pass for what was answered with this key. */
 export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string): Promise<void> {

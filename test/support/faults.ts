@@ -4,7 +4,7 @@ import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile, eventually } from './harness';
 import type { ApiClient } from './api-client';
 import { createEmptyDatabase, databaseUrl } from './databases';
-import { findBroken } from './invariants';
+import { findBroken } from './service-invariants';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { spawnService, startService, type ServiceProcess } from './process';
 import { S3Front } from './s3';

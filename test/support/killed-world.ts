@@ -1,7 +1,7 @@
 import type { Database } from '../../src/db/database';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { createTestDatabase } from './databases';
-import { findBroken } from './invariants';
+import { findBroken } from './service-invariants';
 import { PostgresProxy, type DatabaseCall } from './postgres-proxy';
 import { startService, type ServiceProcess } from './process';
 import { testKey } from './service';

@@ -2,7 +2,7 @@ import { recoverRuns } from '../../src/runs/recovery';
 import { requestRevert } from '../../src/runs/reverts.repository';
 import { createOrders, type RequestedOrder } from '../../src/orders/orders.creation';
 import { eventually } from '../support/harness';
-import { leaveRunning } from '../support/held-runs';
+import { leaveRunning } from '../support/runs-in-flight';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo, startReceiver, type Receiver, eventErrors } from '../support/webhooks';
 

@@ -1,7 +1,7 @@
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
 import { recoverRuns } from '../../../src/runs/recovery';
 import { ApiClient, type ApiResponse } from '../../support/api-client';
-import { findBroken } from '../../support/invariants';
+import { findBroken } from '../../support/service-invariants';
 import { filePart, formBody, formType, partnerPart, uploadParts } from '../../support/requests';
 import { PostgresProxy, type DatabaseCall, type Fate } from '../../support/postgres-proxy';
 import { startTestService, testKey, type TestService } from '../../support/service';

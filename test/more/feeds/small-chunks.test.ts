@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { filePart, formBody, formType, partnerPart } from '../../support/requests';
 import { startTestService, testKey, type TestService } from '../../support/service';
-import { rawFilePath } from '../../support/stored';
+import { rawFilePath } from '../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

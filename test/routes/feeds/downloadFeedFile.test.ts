@@ -12,7 +12,7 @@ import { manyProducts } from '../../support/catalog';
 import { openTestS3Store } from '../../support/s3';
 import { expectSecurityHeaders } from '../../support/contract';
 import { startTestService, testKey, type TestService } from '../../support/service';
-import { rawFilePath, storedFeed } from '../../support/stored';
+import { rawFilePath, storedFeed } from '../../support/stored-uploads';
 
 /** With a byte order mark, every line end, characters of several bytes, and no line end at its end. */
 const csv = Buffer.from('\ufeffsku;product_name\r\n1;"Zelt ""Größe""\r\nzwei"\n\r\n; ;\r\n2;€\t😀', 'utf8');

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import document from '../../../generated/openapi.json';
 import { sendRaw } from '../../support/requests';
-import { putFormat } from '../../support/formats';
+import { putFormat } from '../../support/format-requests';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { encode } from 'iconv-lite';
 import type { ApiResponse } from '../../support/api-client';
-import { putFormat } from '../../support/formats';
+import { putFormat } from '../../support/format-requests';
 import { excelWorkbook, filesOfOtherFormats } from '../../support/samples';
 import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/requests';
 import { startTestService, type TestService } from '../../support/service';
-import { expectRefusal, stored } from '../../support/stored';
+import { expectRefusal, stored } from '../../support/stored-uploads';
 
 const fileBytesMax = 2_000_000;
 let service: TestService;

@@ -1,4 +1,4 @@
-import { formatPath, putFormat } from '../../support/formats';
+import { formatPath, putFormat } from '../../support/format-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 const formatNotFound = { status: 404, body: { detail: 'Format not found.' } };

@@ -1,5 +1,5 @@
 import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../support/expectations';
-import { formatPath, putFormat } from '../../support/formats';
+import { formatPath, putFormat } from '../../support/format-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 const builtIn = ['excel-eu', 'google-merchant', 'shopify', 'standard', 'woocommerce'];

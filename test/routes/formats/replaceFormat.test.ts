@@ -1,5 +1,5 @@
 import { document } from '../../support/contract';
-import { formatPath, isoTime, minimal, putFormat } from '../../support/formats';
+import { formatPath, isoTime, minimal, putFormat } from '../../support/format-requests';
 import { sendRaw } from '../../support/requests';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
 

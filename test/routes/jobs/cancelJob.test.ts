@@ -3,7 +3,7 @@ import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
 import { eventually } from '../../support/harness';
 import { aTimestamp } from '../../support/expectations';
-import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/held-runs';
+import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/runs-in-flight';
 import { withStoredKey, startTestService, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';

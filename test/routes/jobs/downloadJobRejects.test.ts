@@ -3,11 +3,11 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
-import { leaveRunning, whileReading } from '../../support/held-runs';
+import { leaveRunning, whileReading } from '../../support/runs-in-flight';
 import { eventually } from '../../support/harness';
 import { sendRaw } from '../../support/requests';
 import { startTestService, testKey, type TestService } from '../../support/service';
-import { rawFilePath, replaceRawFile } from '../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { recoverRuns } from '../../../src/runs/recovery';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { aTimestamp, limitTwice, wrongLimits } from '../../support/expectations';
 import { eventually } from '../../support/harness';
-import { leaveRunning, whileReading } from '../../support/held-runs';
+import { leaveRunning, whileReading } from '../../support/runs-in-flight';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';

@@ -1,6 +1,6 @@
 import type { ApiClient } from '../../support/api-client';
-import { beginHistoryAt, removeVersionsUntil } from '../../support/history';
-import { leaveRunning } from '../../support/held-runs';
+import { beginHistoryAt, removeVersionsUntil } from '../../support/write-history';
+import { leaveRunning } from '../../support/runs-in-flight';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

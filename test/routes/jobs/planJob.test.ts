@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
-import { whileLoading, whileReading } from '../../support/held-runs';
+import { whileLoading, whileReading } from '../../support/runs-in-flight';
 import { startTestService, type TestService } from '../../support/service';
-import { rawFilePath, replaceRawFile } from '../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { indexBacklog } from '../../../src/products/search-index';
 import { eventually } from '../../support/harness';
-import { leaveRunning } from '../../support/held-runs';
-import { removeVersionsUntil } from '../../support/history';
+import { leaveRunning } from '../../support/runs-in-flight';
+import { removeVersionsUntil } from '../../support/write-history';
 import { findBrokenHistory } from '../../support/history-invariants';
 import { aTimestamp } from '../../support/expectations';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';

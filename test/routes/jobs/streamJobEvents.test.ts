@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { JobChanges, jobPollMilliseconds } from '../../../src/jobs/job-changes';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
-import { whileLoading } from '../../support/held-runs';
+import { whileLoading } from '../../support/runs-in-flight';
 import { withStoredKey, startTestService, testKey, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';

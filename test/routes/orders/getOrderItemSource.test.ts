@@ -1,7 +1,7 @@
 import { removePartner } from '../../../src/retention/remove-partner';
 import { S3Front } from '../../support/s3';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
-import { pruneFiles, sourceIn, sourceWithoutFile } from '../../support/sources';
+import { pruneFiles, sourceIn, sourceWithoutFile } from '../../support/provenance';
 
 const head = 'sku;product_name;price;availability\r\n';
 const tent = 'TENT;"Two-person\r\ntent; 😀";189.90;in_stock';

@@ -3,7 +3,7 @@ import { decode, encode } from 'iconv-lite';
 import { builtInFormats } from '../../../src/feed-format/built-in-formats';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
 import { toCsv, type FeedRow } from '../../support/catalog';
-import { putFormat } from '../../support/formats';
+import { putFormat } from '../../support/format-requests';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

@@ -1,5 +1,10 @@
 import { loadProducts } from '../../support/catalog';
-import { beginHistoryAt, removeVersionsUntil, withoutHistory, writeHistory } from '../../support/history';
+import {
+  beginHistoryAt,
+  removeVersionsUntil,
+  withoutHistory,
+  writeHistory,
+} from '../../support/write-history';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

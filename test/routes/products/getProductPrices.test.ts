@@ -1,4 +1,9 @@
-import { beginHistoryAt, withoutHistory, writeHistory, type CatalogChange } from '../../support/history';
+import {
+  beginHistoryAt,
+  withoutHistory,
+  writeHistory,
+  type CatalogChange,
+} from '../../support/write-history';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

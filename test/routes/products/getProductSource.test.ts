@@ -7,8 +7,8 @@ import { createLog } from '../../../src/shared/log';
 import { anyFeed, casesFor, forgetAll, fuzzTimeout } from '../../support/arbitrary';
 import { S3Front } from '../../support/s3';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
-import { pruneFiles, sourceIn, sourceWithoutFile } from '../../support/sources';
-import { rawFilePath } from '../../support/stored';
+import { pruneFiles, sourceIn, sourceWithoutFile } from '../../support/provenance';
+import { rawFilePath } from '../../support/stored-uploads';
 
 const head = 'sku,product_name,price';
 /** The rows of a file: two lines, non-ASCII, quotes; one is rejected, one is superseded. */

@@ -1,6 +1,11 @@
 import type { UploadedFeed } from '../../support/api-client';
 import { limitTwice, wrongLimits } from '../../support/expectations';
-import { beginHistoryAt, withoutHistory, writeHistory, type CatalogChange } from '../../support/history';
+import {
+  beginHistoryAt,
+  withoutHistory,
+  writeHistory,
+  type CatalogChange,
+} from '../../support/write-history';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

@@ -1,5 +1,5 @@
-import { putSource, sourcePath } from '../../support/fetched';
-import { isoTime, putFormat } from '../../support/formats';
+import { putSource, sourcePath } from '../../support/source-requests';
+import { isoTime, putFormat } from '../../support/format-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

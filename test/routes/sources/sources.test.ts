@@ -1,5 +1,5 @@
-import { putSource, sourcePath } from '../../support/fetched';
-import { formatPath, putFormat } from '../../support/formats';
+import { putSource, sourcePath } from '../../support/source-requests';
+import { formatPath, putFormat } from '../../support/format-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 const url = 'https://feeds.acme.example/products.csv';

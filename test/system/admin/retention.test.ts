@@ -1,7 +1,7 @@
 import { runAdmin } from '../../support/commands';
 import { databaseUrl } from '../../support/databases';
 import { startTestService, type TestService } from '../../support/service';
-import { filesBelow } from '../../support/stored';
+import { filesBelow } from '../../support/stored-uploads';
 
 const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,NA,EUR\n';
 

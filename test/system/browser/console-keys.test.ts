@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { openPage, startBrowser } from '../../support/browser';
-import { putSource } from '../../support/fetched';
+import { putSource } from '../../support/source-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { accessibilityViolations, openPage, startBrowser, type OpenPage } from '../../support/browser';
-import { putSource, startFeedServer, type FeedServer } from '../../support/fetched';
+import { putSource, startFeedServer, type FeedServer } from '../../support/source-requests';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 const partner = 'Nordwind & Söhne';

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { accessibilityViolations, openPage, startBrowser } from '../../support/browser';
-import { fetchNow, putSource, startFeedServer } from '../../support/fetched';
+import { fetchNow, putSource, startFeedServer } from '../../support/source-requests';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 const header = 'sku,product_name,brand,category,price,currency,availability\n';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { closedPort } from '../../support/network';
 import { eventually, createTestFolder } from '../../support/harness';
 import { FeedCommand, runFeedCommand } from '../../support/commands';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { embeddedAddress, startUsedService, type ServiceProcess } from '../../support/process';
 
 let started: Promise<ServiceProcess> | undefined;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFeedCommand } from '../../support/commands';
-import { startFeedServer, csv } from '../../support/fetched';
+import { startFeedServer, csv } from '../../support/source-requests';
 import { createTestFolder, eventually } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 

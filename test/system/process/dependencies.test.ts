@@ -6,7 +6,7 @@ import type { DatabaseAddress } from '../../../src/db/database';
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { closedPort } from '../../support/network';
 import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { eventually } from '../../support/harness';
 import {
   databaseProcesses,

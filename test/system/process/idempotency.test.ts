@@ -2,12 +2,12 @@ import { openDatabase, type Database, type DatabaseAddress } from '../../../src/
 import { afterFile, eventually, createTestFolder } from '../../support/harness';
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { openDatabaseLine, administer, createEmptyDatabase, databaseUrl } from '../../support/databases';
-import { holdOrders } from '../../support/held-runs';
+import { holdOrders } from '../../support/runs-in-flight';
 import { keysAreHeld, leaveAnsweredLongAgo, itDirectly } from '../../support/expectations';
 import { filePart, formBody, formType, goodCsv, partnerPart, OpenUpload } from '../../support/requests';
 import { startService, type ServiceProcess } from '../../support/process';
 import { testKey } from '../../support/service';
-import { filesBelow } from '../../support/stored';
+import { filesBelow } from '../../support/stored-uploads';
 
 const form = formBody([partnerPart(), filePart(goodCsv)]);
 /** How much of it comes before the rows of its file. */

@@ -1,6 +1,6 @@
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
 import { eventually } from '../../support/harness';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { startService, type ServiceProcess } from '../../support/process';
 import { sendRaw } from '../../support/requests';
 import { samples as samplesAt } from '../../support/samples';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../../src/db/database';
 import { afterFile, eventually } from '../../support/harness';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { manyProducts } from '../../support/catalog';
 import {
   clusterOf,

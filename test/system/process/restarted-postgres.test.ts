@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import type { ApiResponse } from '../../support/api-client';
 import { eventually } from '../../support/harness';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import {
   databaseProcesses,
   embeddedAddress,

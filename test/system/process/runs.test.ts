@@ -1,7 +1,7 @@
 import { openDatabase } from '../../../src/db/database';
 import { afterFile, eventually } from '../../support/harness';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { embeddedAddress, startUsedService } from '../../support/process';
 import { waitingRuns } from '../../../src/runs/worker';
 

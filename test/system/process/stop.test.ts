@@ -8,7 +8,7 @@ import type { DatabaseAddress } from '../../../src/db/database';
 import { afterFile, eventually } from '../../support/harness';
 import type { ApiClient } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import {
   clusterOf,
   databaseProcesses,

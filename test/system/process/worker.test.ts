@@ -7,10 +7,10 @@ import { largeFeedBytes } from '../../../src/runs/queue.repository';
 import { afterFile, eventually, createTestFolder } from '../../support/harness';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { spawnService, startService, type ServiceProcess } from '../../support/process';
 import { testKey } from '../../support/service';
-import { rawFilePath } from '../../support/stored';
+import { rawFilePath } from '../../support/stored-uploads';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\nLAMP-1,Head lamp\n';
 const dataDir = createTestFolder();

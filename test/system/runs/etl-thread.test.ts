@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { UploadedFeed } from '../../support/api-client';
 import { createTestFolder, eventually } from '../../support/harness';
-import { HeldProducts } from '../../support/held-runs';
+import { HeldProducts } from '../../support/runs-in-flight';
 import { embeddedAddress, startUsedService, type ServiceProcess } from '../../support/process';
 
 /** NODE_OPTIONS by which a row with the sku HOG fills the memory of the ETL thread. */

@@ -5,7 +5,7 @@ import { RecordExtractor } from '../../../src/etl/extract';
 import { FeedFailure } from '../../../src/etl/run-result';
 import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
 import type { RecordPlace } from '../../../src/etl/row-issues';
-import { copyRecord, type LongRecord, type PlainRecord } from '../../support/records';
+import { copyRecord, type LongRecord, type PlainRecord } from '../../support/reference-extractor';
 
 /** Records read from a feed. */
 interface Extracted {

@@ -7,7 +7,7 @@ import { type FeedFailure } from '../../../src/etl/run-result';
 import type { Encoding } from '../../../src/feed-format/decode-text';
 import { findBuiltInFormat } from '../../../src/feed-format/built-in-formats';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { readFormatted, readValues } from '../../support/formatted';
+import { readFormatted, readValues } from '../../support/read-by-format';
 
 const own = findBuiltInFormat('standard')!.definition;
 

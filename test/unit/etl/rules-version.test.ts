@@ -6,7 +6,7 @@ import { columnFormat, productColumns, type ProductColumn } from '../../../src/f
 import { readHeader } from '../../../src/feed-format/header';
 import { transformRecord } from '../../../src/etl/transform';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { readFormatted } from '../../support/formatted';
+import { readFormatted } from '../../support/read-by-format';
 
 /** Digest of the corpus under the rules of this version. */
 const pinned = {

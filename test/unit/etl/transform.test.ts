@@ -1,5 +1,5 @@
 import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
-import { recordOf } from '../../support/records';
+import { recordOf } from '../../support/reference-extractor';
 import { parsePrice, transformRecord, type RowOutcome } from '../../../src/etl/transform';
 
 const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';

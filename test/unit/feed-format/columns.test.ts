@@ -3,7 +3,7 @@ import { isActiveCurrency } from '../../../src/feed-format/currency';
 import { productColumns } from '../../../src/feed-format/columns';
 import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
 import { parsePrice, transformRecord } from '../../../src/etl/transform';
-import { recordOf } from '../../support/records';
+import { recordOf } from '../../support/reference-extractor';
 import { feedProfile } from '../../../src/feeds/profile';
 
 const profile = feedProfile(1);

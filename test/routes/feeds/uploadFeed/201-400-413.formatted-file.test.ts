@@ -2,10 +2,10 @@ import { encode } from 'iconv-lite';
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import type { FormatDefinition } from '../../../../src/feed-format/format-definition';
-import { putFormat } from '../../../support/formats';
+import { putFormat } from '../../../support/format-requests';
 import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, rawFilePath } from '../../../support/stored';
+import { expectRefusal, rawFilePath } from '../../../support/stored-uploads';
 
 const uploadBytesMax = 2 * 1024 * 1024;
 let service: TestService;

@@ -14,7 +14,7 @@ import {
   OpenUpload,
 } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, rawFilePath } from '../../../support/stored';
+import { expectRefusal, rawFilePath } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
-import { minimal, putFormat } from '../../../support/formats';
+import { minimal, putFormat } from '../../../support/format-requests';
 import { fieldPart, filePart, formBody, formType, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, withStoredKey, type TestService } from '../../../support/service';
-import { stored } from '../../../support/stored';
+import { stored } from '../../../support/stored-uploads';
 
 type Part = ReturnType<typeof fieldPart>;
 

@@ -1,6 +1,6 @@
 import { fieldPart, filePart, goodCsv, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { stored } from '../../../support/stored';
+import { stored } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, rawFilePath } from '../../../support/stored';
+import { expectRefusal, rawFilePath } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { fieldPart, filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, storedFeed } from '../../../support/stored';
+import { expectRefusal, storedFeed } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import {
 } from '../../../support/requests';
 import { withStoredKey, otherKey, startTestService, type TestService } from '../../../support/service';
 import { loadProducts } from '../../../support/catalog';
-import { stored } from '../../../support/stored';
+import { stored } from '../../../support/stored-uploads';
 import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;

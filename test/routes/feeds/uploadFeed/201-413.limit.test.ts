@@ -10,7 +10,7 @@ import {
   OpenUpload,
 } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, rawFilePath } from '../../../support/stored';
+import { expectRefusal, rawFilePath } from '../../../support/stored-uploads';
 
 /** Large enough that a file is being stored when it passes the limit. */
 const uploadBytesMax = 400_000;

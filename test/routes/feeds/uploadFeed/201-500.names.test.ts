@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { filePart, goodCsv, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { rawFilePath, storedFeed } from '../../../support/stored';
+import { rawFilePath, storedFeed } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

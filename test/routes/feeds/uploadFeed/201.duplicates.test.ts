@@ -1,7 +1,7 @@
 import { sha256, eventually } from '../../../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, uploadParts, OpenUpload } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { stored } from '../../../support/stored';
+import { stored } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

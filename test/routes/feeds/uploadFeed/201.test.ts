@@ -11,7 +11,7 @@ import {
   OpenUpload,
 } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { rawFilePath, stored, storedFeed } from '../../../support/stored';
+import { rawFilePath, stored, storedFeed } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { filePart, partnerPart, uploadParts, OpenUpload } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { expectRefusal } from '../../../support/stored';
+import { expectRefusal } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

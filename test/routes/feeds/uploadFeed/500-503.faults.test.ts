@@ -13,7 +13,7 @@ import {
   OpenUpload,
 } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, stored, type Stored } from '../../../support/stored';
+import { expectRefusal, stored, type Stored } from '../../../support/stored-uploads';
 import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;

@@ -2,7 +2,7 @@ import type { ApiResponse } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, stored } from '../../../support/stored';
+import { expectRefusal, stored } from '../../../support/stored-uploads';
 
 const concurrentUploads = 2;
 

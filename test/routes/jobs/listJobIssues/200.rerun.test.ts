@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { recoverRuns } from '../../../../src/runs/recovery';
 import { eventually } from '../../../support/harness';
-import { leaveRunning, whileReading } from '../../../support/held-runs';
+import { leaveRunning, whileReading } from '../../../support/runs-in-flight';
 import { startTestService, type TestService } from '../../../support/service';
-import { rawFilePath, replaceRawFile } from '../../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../../support/stored-uploads';
 import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;

@@ -3,9 +3,9 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { recoverRuns } from '../../../../src/runs/recovery';
 import type { UploadedFeed } from '../../../support/api-client';
-import { leaveRunning, whileLoading, whileReading } from '../../../support/held-runs';
+import { leaveRunning, whileLoading, whileReading } from '../../../support/runs-in-flight';
 import { startTestService, type TestService } from '../../../support/service';
-import { rawFilePath, replaceRawFile } from '../../../support/stored';
+import { rawFilePath, replaceRawFile } from '../../../support/stored-uploads';
 import { cutConnection, whileWritesDo } from '../../../support/faults';
 
 let service: TestService;

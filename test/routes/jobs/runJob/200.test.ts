@@ -1,7 +1,7 @@
 import { eventually } from '../../../support/harness';
 import { aTimestamp } from '../../../support/expectations';
-import { whileLoading, whileReading } from '../../../support/held-runs';
-import { storedFeed } from '../../../support/stored';
+import { whileLoading, whileReading } from '../../../support/runs-in-flight';
+import { storedFeed } from '../../../support/stored-uploads';
 import { csv, products, run, service } from './requests';
 
 const lastProductId = async () =>

@@ -4,7 +4,7 @@ import { recoverRuns } from '../../../../src/runs/recovery';
 import type { ApiClient, UploadedFeed } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
 import { aTimestamp } from '../../../support/expectations';
-import { leaveRunning, whileLoading } from '../../../support/held-runs';
+import { leaveRunning, whileLoading } from '../../../support/runs-in-flight';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 import { jobPollMilliseconds } from '../../../../src/jobs/job-changes';

@@ -1,5 +1,5 @@
-import { whileLoading, whileReading } from '../../../support/held-runs';
-import { storedFeed } from '../../../support/stored';
+import { whileLoading, whileReading } from '../../../support/runs-in-flight';
+import { storedFeed } from '../../../support/stored-uploads';
 import { csv, products, run, service } from './requests';
 
 describe('POST /jobs/{job_id}/run', () => {

@@ -1,6 +1,6 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
-import { holdOrders } from '../../../support/held-runs';
+import { holdOrders } from '../../../support/runs-in-flight';
 import { expectReplay, leaveAnsweredLongAgo } from '../../../support/expectations';
 import {
   withStoredKey,

@@ -1,6 +1,6 @@
 import { mergePartners } from '../../../../src/partners/merge-partners';
 import { pagesOf, walk } from '../../../support/expectations';
-import { beginHistoryAt, removeVersionsUntil, writeHistory } from '../../../support/history';
+import { beginHistoryAt, removeVersionsUntil, writeHistory } from '../../../support/write-history';
 import { startTestService, withStoredKey, type TestService } from '../../../support/service';
 
 let service: TestService;

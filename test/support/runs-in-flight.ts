@@ -8,7 +8,7 @@ import { open, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { TestService } from './service';
-import { rawFilePath, storedFeed } from './stored';
+import { rawFilePath, storedFeed } from './stored-uploads';
 
 /** The response to a run in progress; undefined when its connection is cut. */
 export interface RunInFlight {
