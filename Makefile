@@ -42,7 +42,7 @@ test: node_modules/.installed-all dist/.built ## install, run all checks and the
 
 # Prism stands in between, and the tests must see every documented response.
 tiers: node_modules/.installed-all dist/.built
-	CONTRACT_PROXY=1 CONTRACT_COVERAGE=complete $(BIN)/jest --selectProjects unit api system
+	$(if $(TIMES),TEST_TIMES=1 )CONTRACT_PROXY=1 CONTRACT_COVERAGE=complete $(BIN)/jest --selectProjects unit api system
 
 test-unit: node_modules/.installed-all ## run the tests that need no database
 	$(BIN)/jest --selectProjects unit

@@ -45,9 +45,15 @@ else process.stderr.write('LEFT OUT: promtool on the alerts (Debian: apt-get ins
 
 /** What all tests share. */
 const common = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/jest/environment.cjs',
+  runtime: '<rootDir>/test/support/jest/runtime.cjs',
   roots: ['<rootDir>/test'],
-  transform: { '^.+\\.ts$': ['ts-jest', { diagnostics: false }] },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
+    ],
+  },
   // TypeScript wants the ending of the compiled file in a dynamic import; here there is only the source.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   setupFilesAfterEnv: ['<rootDir>/test/support/each-file.ts'],
@@ -94,7 +100,8 @@ export default {
       testPathIgnorePatterns: process.env.LAST_RELEASE ? [] : below(['more/release']),
     },
   ],
-  testSequencer: '<rootDir>/test/support/tier-order.cjs',
+  reporters: ['default', ...(process.env.TEST_TIMES ? ['<rootDir>/test/support/jest/times.cjs'] : [])],
+  testSequencer: '<rootDir>/test/support/jest/tier-order.cjs',
   // Tests wait for processes and connections more than they compute; jest would leave a core free.
   maxWorkers: '100%',
   // A test that hangs is to be found out; how long one that works takes depends on what else the machine does.

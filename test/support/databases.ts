@@ -65,7 +65,7 @@ export interface TestDatabase {
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(`create database ${name} template ${templateDatabase}`);
+  await administer(`create database ${name} template ${templateDatabase} strategy file_copy`);
   const address = { ...shared().address, database: name };
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10, preparesStatements: true });
   if (process.env.TEST_SHARDS) changeProductsInCopies(db);

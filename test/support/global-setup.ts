@@ -28,7 +28,7 @@ export default async function setUp(): Promise<void> {
   const citus = CITUS_URL ? await takeCitus(CITUS_URL, templateDatabase) : undefined;
   const postgres =
     citus ??
-    (await startEmbeddedPostgres(folder, { fsync: 'off', full_page_writes: 'off', max_connections: '200' }));
+    (await startEmbeddedPostgres(folder, { fsync: 'off', full_page_writes: 'off', max_connections: '200', shared_buffers: '256MB' }));
   const template = { ...postgres.address, database: templateDatabase };
   const admin = openDatabase(postgres.address, { applicationName: 'set-up', connectionsMax: 1 });
   await admin.raw(`create database ${templateDatabase} template template0 encoding 'UTF8' locale 'C'`);

@@ -1,0 +1,38 @@
+const { ModernFakeTimers } = require('@jest/fake-timers');
+const { ModuleMocker } = require('jest-mock');
+
+/**
+ * The environment of a test file: the globals of Node.js itself, as the service has them. Packages that are loaded
+ * once for all files of a process then see the same `Error` and `Array` as the code under test.
+ */
+class NodeGlobals {
+  global = globalThis;
+  // Jest's older kind of timers.
+  fakeTimers = null;
+
+  constructor({ projectConfig }) {
+    this.env = { ...process.env };
+    this.moduleMocker = new ModuleMocker(globalThis);
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+  }
+
+  async setup() {}
+
+  /** What a file has set in the environment of its process ends with it. */
+  async teardown() {
+    this.fakeTimersModern.dispose();
+    for (const name of Object.keys(process.env)) if (!(name in this.env)) delete process.env[name];
+    Object.assign(process.env, this.env);
+  }
+
+  exportConditions() {
+    return ['node', 'node-addons'];
+  }
+
+  /** None: `runtime.cjs` compiles for the globals of the process. */
+  getVmContext() {
+    return null;
+  }
+}
+
+module.exports = NodeGlobals;

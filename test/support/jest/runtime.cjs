@@ -1,0 +1,29 @@
+const { createRequire, isBuiltin } = require('node:module');
+const { compileFunction } = require('node:vm');
+const { default: Runtime } = require('jest-runtime');
+require('./compile-once.cjs');
+
+/** Jest makes these itself. */
+const ofJest = new Set(['@jest/globals', '@jest/expect', 'expect']);
+
+/** Whether a module is installed: neither a file of the project nor a part of Node.js. */
+const isPackage = (name) => /^[a-z@]/i.test(name) && !isBuiltin(name) && !ofJest.has(name);
+
+/**
+ * Loads packages once for all test files of a process, by Node.js; code of the project anew for each file, as Jest
+ * does. Loading the AWS SDK, knex, Ajv and express for each file took longer than most tests.
+ */
+class SharedPackages extends Runtime {
+  constructor(...options) {
+    super(...options);
+    const { executor } = this;
+    executor.compile = (source, filename) =>
+      compileFunction(source, executor.injectedModuleParameters, { filename });
+  }
+
+  requireModuleOrMock(from, name) {
+    return isPackage(name) ? createRequire(from)(name) : super.requireModuleOrMock(from, name);
+  }
+}
+
+module.exports = SharedPackages;
