@@ -56,6 +56,8 @@ const common = {
   },
   // TypeScript wants the ending of the compiled file in a dynamic import; here there is only the source.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  // Spies and replaced properties last for one test: set them in it or in `beforeEach`.
+  restoreMocks: true,
   setupFilesAfterEnv: ['<rootDir>/test/support/each-file.ts'],
 };
 

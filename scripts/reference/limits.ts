@@ -8,8 +8,8 @@ import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
 import { multipartOverheadBytes, formFieldBytes, formParts } from '../../src/http/multipart';
 import document from '../../generated/openapi.json';
 import { fetchesPerPartner } from '../../src/sources/claims.repository';
-import { fetchMilliseconds } from '../../src/sources/fetch-source';
-import { idleMilliseconds, redirectsMax } from '../../src/sources/open-url';
+import { fetchLimits } from '../../src/sources/fetch-source';
+import { openUrlLimits } from '../../src/sources/open-url';
 import { sourcesMax } from '../../src/sources/sources.repository';
 import { concurrentFetches } from '../../src/sources/worker';
 import { formatsMax } from '../../src/formats/formats.repository';
@@ -20,28 +20,16 @@ import { concurrentDownloadsMax } from '../../src/shared/transfer-limit';
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
-import { databaseWaiting } from '../../src/db/dialect';
-import {
-  databaseQueryMilliseconds,
-  databaseLockMilliseconds,
-  databaseIdleMilliseconds,
-  databaseBulkMilliseconds,
-  databaseBulkIdleMilliseconds,
-} from '../../src/db/transaction';
+import { poolLimits } from '../../src/db/dialect';
+import { databaseTimeouts } from '../../src/db/transaction';
 import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
 import { concurrentDeliveries } from '../../src/webhooks/worker';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
-import { webhookMilliseconds } from '../../src/webhooks/send';
-import { webhookRetrySeconds } from '../../src/webhooks/deliver';
+import { webhookLimits } from '../../src/webhooks/send';
+import { webhookRetries } from '../../src/webhooks/deliver';
 import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
-import { jobWaitersMax } from '../../src/jobs/job-changes';
-import { jobWaitSecondsMax } from '../../src/jobs/jobs.handlers';
-import {
-  s3ConnectMilliseconds,
-  s3IdleMilliseconds,
-  s3ResponseMilliseconds,
-  s3Attempts,
-} from '../../src/storage/s3-store';
+import { jobWaitLimits } from '../../src/jobs/job-changes';
+import { s3Limits } from '../../src/storage/s3-store';
 import {
   headerBytes,
   headersMax,
@@ -102,7 +90,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Fetches in progress, per process and per partner; their duration; pause of the server; redirects',
-      `${concurrentFetches}, ${fetchesPerPartner}; ${duration(fetchMilliseconds)}; ${duration(idleMilliseconds)}; ${redirectsMax}`,
+      `${concurrentFetches}, ${fetchesPerPartner}; ${duration(fetchLimits.attemptMilliseconds)}; ${duration(openUrlLimits.idleMilliseconds)}; ${openUrlLimits.redirectsMax}`,
       'The fetch waits; it fails',
       'A partner, or a slow server, leaves slots to others.',
     ],
@@ -208,7 +196,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Requests that wait for a job to change; their time',
-      `${count(jobWaitersMax)}; ${jobWaitSecondsMax} s`,
+      `${count(jobWaitLimits.waitersMax)}; ${jobWaitLimits.secondsMax} s`,
       '`Prefer: wait` is ignored, an event stream is 503',
       'Memory.',
     ],
@@ -228,25 +216,25 @@ const groups: Record<string, Row[]> = {
   Database: [
     [
       'Requests that wait for a connection; their time',
-      `${databaseWaiting}; ${duration(databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
+      `${poolLimits.waitersMax}; ${duration(databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
       'They wait; 503',
       'Clients that wait longer have disconnected.',
     ],
     [
       'Statement of a request; its wait for a lock',
-      `${duration(databaseQueryMilliseconds)}; ${duration(databaseLockMilliseconds)}`,
+      `${duration(databaseTimeouts.queryMilliseconds)}; ${duration(databaseTimeouts.lockMilliseconds)}`,
       '503; the statement is cancelled',
       'Ten times the slowest that was measured.',
     ],
     [
       'Statement of a run, a plan or rejects',
-      duration(databaseBulkMilliseconds),
+      duration(databaseTimeouts.bulkMilliseconds),
       'The run fails',
       '5 GiB beside three other runs.',
     ],
     [
       'Idle transaction of a request; of a run',
-      `${duration(databaseIdleMilliseconds)}; ${duration(databaseBulkIdleMilliseconds)}`,
+      `${duration(databaseTimeouts.idleMilliseconds)}; ${duration(databaseTimeouts.bulkIdleMilliseconds)}`,
       'It is rolled back',
       'A frozen process holds locks. Uploads with an `Idempotency-Key` have no limit.',
     ],
@@ -254,13 +242,13 @@ const groups: Record<string, Row[]> = {
   'Object store': [
     [
       'Connect; idle connection; response; attempts',
-      `${duration(s3ConnectMilliseconds)}; ${duration(s3IdleMilliseconds)}; ${duration(s3ResponseMilliseconds)}; ${s3Attempts}`,
+      `${duration(s3Limits.connectMilliseconds)}; ${duration(s3Limits.idleMilliseconds)}; ${duration(s3Limits.responseMilliseconds)}; ${s3Limits.attempts}`,
       '503',
       'A frozen store must occupy neither a request nor a slot. A stalled connection is not retried.',
     ],
     [
       'Throughput of an object that is read, at least',
-      leastWithin(s3IdleMilliseconds),
+      leastWithin(s3Limits.idleMilliseconds),
       'The run fails, a download is cut',
       'Its reader occupies a transaction or a slot.',
     ],
@@ -274,13 +262,13 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Response of a receiver',
-      duration(webhookMilliseconds),
+      duration(webhookLimits.requestMilliseconds),
       'Retry with backoff',
       'Standard Webhooks recommends 15 to 30 s.',
     ],
     [
       'Retries',
-      `${webhookRetrySeconds.map((seconds) => duration(seconds * 1000)).join(', ')} after the attempt before`,
+      `${webhookRetries.backoffSeconds.map((seconds) => duration(seconds * 1000)).join(', ')} after the attempt before`,
       'The event is discarded',
       'Nine attempts within 28 to 33 h.',
     ],

@@ -6,8 +6,10 @@ import { unavailable } from '../shared/errors';
 import { cancelStatement } from './cancel-statement';
 import { poolUse } from './pool-use';
 
-/** Maximum number of waiters for a connection, about a second of work; further requests get 503. */
-export const databaseWaiting = 500;
+export const poolLimits = {
+  /** Maximum number of waiters for a connection, about a second of work; further requests get 503. */
+  waitersMax: 500,
+};
 
 /** Returns whether a message is the driver's statement timeout; knex prepends the statement. */
 export const isReadTimeout = (message: string | undefined) =>
@@ -44,11 +46,11 @@ export const isUsable = (connection: Client) => !broken.has(connection);
  */
 export function serviceDialect(queryMilliseconds: number | undefined): typeof Knex.Client {
   return class ServiceDialect extends PostgresDialect {
-    /** @throws unavailable when `databaseWaiting` requests wait */
+    /** @throws unavailable when `poolLimits.waitersMax` requests wait */
     override acquireConnection(): Promise<Client> {
       if (!this.pool) return Promise.reject(unavailable('the pool of connections is closed'));
       const { waiting } = poolUse({ client: this });
-      if (waiting < databaseWaiting) return super.acquireConnection() as Promise<Client>;
+      if (waiting < poolLimits.waitersMax) return super.acquireConnection() as Promise<Client>;
       return Promise.reject(unavailable(`${waiting} requests wait for a connection to the database`));
     }
 

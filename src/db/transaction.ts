@@ -1,23 +1,25 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from './database';
 
-/**
- * Statement timeout of requests, then 503: ten times the slowest measured (a million products sorted without an index). In a
- * transaction, the server has the same timeout; elsewhere, the driver cancels the statement.
- */
-export const databaseQueryMilliseconds = 10_000;
+export const databaseTimeouts = {
+  /**
+   * Statement timeout of requests, then 503: ten times the slowest measured (a million products sorted without an index). In
+   * a transaction, the server has the same timeout; elsewhere, the driver cancels the statement.
+   */
+  queryMilliseconds: 10_000,
 
-/** Lock timeout of requests: shorter, so that the error names the lock. */
-export const databaseLockMilliseconds = 8_000;
+  /** Lock timeout of requests: shorter, so that the error names the lock. */
+  lockMilliseconds: 8_000,
 
-/** Maximum time that a transaction of a request may stay idle: its client has died or is frozen. */
-export const databaseIdleMilliseconds = 10_000;
+  /** Maximum time that a transaction of a request may stay idle: its client has died or is frozen. */
+  idleMilliseconds: 10_000,
 
-/** Statement timeout for all rows of a feed: 5 GiB beside three other runs need most of it. */
-export const databaseBulkMilliseconds = 2 * 3600 * 1000;
+  /** Statement timeout for all rows of a feed: 5 GiB beside three other runs need most of it. */
+  bulkMilliseconds: 2 * 3600 * 1000,
 
-/** Maximum time that the transaction of a run may stay idle, for example to open the raw file with retries. */
-export const databaseBulkIdleMilliseconds = 20 * 60 * 1000;
+  /** Maximum time that the transaction of a run may stay idle, for example to open the raw file with retries. */
+  bulkIdleMilliseconds: 20 * 60 * 1000,
+};
 
 /** TCP keep-alive: a lost machine is detected within a minute, not two hours. */
 const databaseKeepAlive = { idleSeconds: 30, intervalSeconds: 10, count: 3 };
@@ -32,15 +34,15 @@ export type TransactionKind = 'request' | 'upload' | 'bulk';
 function timeoutsOf(kind: TransactionKind): { statement: number; lock: number; idle: number } {
   if (kind === 'bulk') {
     return {
-      statement: databaseBulkMilliseconds,
-      lock: databaseBulkMilliseconds,
-      idle: databaseBulkIdleMilliseconds,
+      statement: databaseTimeouts.bulkMilliseconds,
+      lock: databaseTimeouts.bulkMilliseconds,
+      idle: databaseTimeouts.bulkIdleMilliseconds,
     };
   }
   return {
-    statement: databaseQueryMilliseconds,
-    lock: databaseLockMilliseconds,
-    idle: kind === 'upload' ? 0 : databaseIdleMilliseconds,
+    statement: databaseTimeouts.queryMilliseconds,
+    lock: databaseTimeouts.lockMilliseconds,
+    idle: kind === 'upload' ? 0 : databaseTimeouts.idleMilliseconds,
   };
 }
 

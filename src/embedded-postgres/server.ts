@@ -20,7 +20,7 @@ import {
 } from './files';
 import { declareDead, isPostmaster, killRest, killServer, readPidFile } from './postmaster';
 import { RestartLoop, type Owner } from './restart';
-import { databaseQueryMilliseconds } from '../db/transaction';
+import { databaseTimeouts } from '../db/transaction';
 import {
   promisedStopMilliseconds,
   stopReserveMilliseconds,
@@ -269,7 +269,7 @@ async function connectOwner(address: DatabaseAddress, signal?: AbortSignal): Pro
   ) {
     const client = new Client({
       ...clientConfig(address, 'owner'),
-      query_timeout: databaseQueryMilliseconds,
+      query_timeout: databaseTimeouts.queryMilliseconds,
     });
     // If the server is killed, the pools get their own errors.
     client.on('error', () => undefined);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
-import { databaseLockMilliseconds } from '../db/transaction';
+import { databaseTimeouts } from '../db/transaction';
 import { keepJson, parseJson } from '../shared/exact-json';
 
 /** Promised retention of the response to a request with an `Idempotency-Key`. */
@@ -55,7 +55,7 @@ export interface ClaimRow {
  */
 export const claimSql = `
   select is_claimed, request_digest as answered_digest, response_text as answered_text, request_index
-  from (select set_config('lock_timeout', '${databaseLockMilliseconds}', true)) as timeout
+  from (select set_config('lock_timeout', '${databaseTimeouts.lockMilliseconds}', true)) as timeout
   cross join claim_idempotency_keys(cast(? as bigint[]), cast(? as bytea[]), cast(? as text[]))
     with ordinality as claimed (is_claimed, request_digest, response_text, request_index)
 `;

@@ -9,8 +9,14 @@ import { listJobVersions } from './run-progress.repository';
 /** Poll interval for changed jobs: one query per process serves all waiters. */
 export const jobPollMilliseconds = 200;
 
-/** Maximum number of waiters per process. */
-export const jobWaitersMax = 1_000;
+/** Limits of requests that wait for a change of a job. */
+export const jobWaitLimits = {
+  /** Maximum number of waiters per process. */
+  waitersMax: 1_000,
+
+  /** Maximum time that a response waits for the end of a run or a change of a job. */
+  secondsMax: 60,
+};
 
 interface Waiter {
   jobId: number;
@@ -33,7 +39,7 @@ export class JobChanges {
 
   /** Tells whether the maximum number of waiters is reached. */
   isFull(): boolean {
-    return this.waiters.size >= jobWaitersMax;
+    return this.waiters.size >= jobWaitLimits.waitersMax;
   }
 
   /**

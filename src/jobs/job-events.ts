@@ -1,13 +1,16 @@
 import type { Job } from './jobs.service';
 
-/** Maximum duration of an event stream; its client reconnects, which checks its key again. */
-export const jobEventsMilliseconds = 60_000;
+/** Times of an event stream. */
+export const jobEventTimes = {
+  /** Maximum duration; the client reconnects, which checks its key again. */
+  streamMilliseconds: 60_000,
 
-/** Heartbeat interval: proxies close a connection that is idle for a minute. */
-export const jobEventsHeartbeatMilliseconds = 15_000;
+  /** Heartbeat interval: proxies close a connection that is idle for a minute. */
+  heartbeatMilliseconds: 15_000,
 
-/** Reconnection delay of the client. */
-const jobEventsRetryMilliseconds = 2_000;
+  /** Reconnection delay of the client. */
+  retryMilliseconds: 2_000,
+};
 
 /** Representation of a job, with its entity tag. */
 export interface JobState {
@@ -26,11 +29,11 @@ export async function* jobEvents(
   lastTag: string | undefined,
   isAborted: () => boolean,
 ): AsyncGenerator<string> {
-  yield `retry: ${jobEventsRetryMilliseconds}\n\n`;
-  const end = performance.now() + jobEventsMilliseconds;
+  yield `retry: ${jobEventTimes.retryMilliseconds}\n\n`;
+  const end = performance.now() + jobEventTimes.streamMilliseconds;
   let sentTag = lastTag;
   while (performance.now() < end && !isAborted()) {
-    const heartbeatAt = Math.min(performance.now() + jobEventsHeartbeatMilliseconds, end);
+    const heartbeatAt = Math.min(performance.now() + jobEventTimes.heartbeatMilliseconds, end);
     for await (const { job, text, tag } of states(() => performance.now() >= heartbeatAt || isAborted())) {
       if (tag !== sentTag) yield `id: ${tag}\nevent: job\ndata: ${text}\n\n`;
       sentTag = tag;

@@ -7,15 +7,12 @@ import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
-import { followJob, type JobChanges } from './job-changes';
+import { followJob, jobWaitLimits, type JobChanges } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
 import { listJobRuns } from './job-runs.service';
 import { jobBody, runBody, runChangesBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
 import { listRunChanges, parseProductPosition } from './run-changes.service';
-
-/** Maximum time that a response waits for the end of a run or a change of a job. */
-export const jobWaitSecondsMax = 60;
 
 /** Handlers of the operations that read jobs. */
 export function jobHandlers(
@@ -101,7 +98,7 @@ function stateOf(job: Job): JobState {
 }
 
 /** Limits the wait that a client prefers. */
-export const boundedWait = (seconds: number) => Math.min(seconds, jobWaitSecondsMax);
+export const boundedWait = (seconds: number) => Math.min(seconds, jobWaitLimits.secondsMax);
 
 /** Returns whether a wait is over: after `seconds`, or when the request is aborted. */
 export function deadline(seconds: number, isAborted: () => boolean): () => boolean {

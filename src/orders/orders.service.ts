@@ -3,7 +3,7 @@ import { isDatabaseUnavailable, isNodeLost, type Database } from '../db/database
 import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
-import { databaseWaiting } from '../db/dialect';
+import { poolLimits } from '../db/dialect';
 import { createBatcher, type Settled } from '../shared/batcher';
 import type { KeyedRequest } from '../idempotency/idempotency.repository';
 import { oncePerKey, replayClaim, type Outcome } from '../idempotency/idempotency.service';
@@ -33,7 +33,7 @@ const batchLimits = {
   sizeMax: orderItemsPerBatch,
   sizeOf: ({ items }: OrderRequest) => items.length,
   concurrentMax: orderBatches,
-  waitingMax: databaseWaiting,
+  waitingMax: poolLimits.waitersMax,
 };
 
 /**

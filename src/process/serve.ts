@@ -20,7 +20,7 @@ import type { Cleanup } from './cleanups';
 import { queueConnections } from './connections';
 import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
-import { databaseQueryMilliseconds } from '../db/transaction';
+import { databaseTimeouts } from '../db/transaction';
 
 /** `api` serves requests, and executes queued runs unless `QUEUE_WORKER` is off; `worker` only executes queued runs. */
 export type Role = 'api' | 'worker';
@@ -40,7 +40,7 @@ export function openRequestPool(address: DatabaseAddress, config: Config, cleanu
   const db = openDatabase(address, {
     applicationName: 'api',
     connectionsMax: config.databaseConnections,
-    queryMilliseconds: databaseQueryMilliseconds,
+    queryMilliseconds: databaseTimeouts.queryMilliseconds,
     preparesStatements: config.preparesStatements,
   });
   cleanups.push({ what: 'database pool', dispose: () => closePool(db) });
@@ -62,7 +62,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
     connectionsMax: config.concurrentUploads,
-    queryMilliseconds: databaseQueryMilliseconds,
+    queryMilliseconds: databaseTimeouts.queryMilliseconds,
   });
   cleanups.push({ what: 'pool of upload keys', dispose: () => closePool(claims) });
   const { preparesStatements } = config;
@@ -116,7 +116,7 @@ function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database 
   const db = openDatabase(address, {
     applicationName: 'queue',
     connectionsMax: queueConnections,
-    queryMilliseconds: databaseQueryMilliseconds,
+    queryMilliseconds: databaseTimeouts.queryMilliseconds,
   });
   cleanups.push({ what: 'pool of the queue', dispose: () => closePool(db) });
   return db;

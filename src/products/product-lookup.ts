@@ -1,4 +1,4 @@
-import { databaseWaiting } from '../db/dialect';
+import { poolLimits } from '../db/dialect';
 import type { Reads } from '../db/reads';
 import type { PartnerScope } from '../shared/caller';
 import { createBatcher, type Settled } from '../shared/batcher';
@@ -34,7 +34,7 @@ export function createProductLookup(
       sizeMax: lookupsPerBatch,
       sizeOf: () => 1,
       concurrentMax: concurrentBatches,
-      waitingMax: databaseWaiting,
+      waitingMax: poolLimits.waitersMax,
     },
     async (lookups) => {
       const age = Math.min(...lookups.map(({ ageSecondsMax }) => ageSecondsMax));

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
-import { databaseBulkMilliseconds, inTransaction } from '../db/transaction';
+import { databaseTimeouts, inTransaction } from '../db/transaction';
 import { RecordExtractor } from '../etl/extract';
 import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
@@ -35,7 +35,7 @@ export async function listOrderedOffsets(
          where feed_id = any (?) and record_offset is not null group by feed_id`,
         [files.map(({ feedId }) => feedId)],
       )
-      .options({ query_timeout: databaseBulkMilliseconds }),
+      .options({ query_timeout: databaseTimeouts.bulkMilliseconds }),
   );
   return new Map(rows.map(({ feedId, offsets }) => [feedId, offsets.map(Number)]));
 }

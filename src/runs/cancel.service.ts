@@ -9,8 +9,10 @@ import { getJob, type Job } from '../jobs/jobs.service';
 import type { RunNumber } from '../jobs/run-progress.repository';
 import { jobPollMilliseconds } from '../jobs/job-changes';
 
-/** Maximum time that a cancellation waits for the end of the run. */
-export const cancelWaitMilliseconds = 10_000;
+export const cancelLimits = {
+  /** Maximum time that a cancellation waits for the end of the run. */
+  waitMilliseconds: 10_000,
+};
 
 /**
  * Cancels the run of a validation job, and waits up to ten seconds for its end.
@@ -25,7 +27,7 @@ export async function cancelRun(
 ): Promise<{ job: Job; hasEnded: boolean }> {
   const { type } = await getJob(db, id, scope);
   if (type !== 'validation') throw notAJobToCancel();
-  const deadline = performance.now() + cancelWaitMilliseconds;
+  const deadline = performance.now() + cancelLimits.waitMilliseconds;
   const isOver = () => performance.now() >= deadline || isAborted();
   const hasEnded = await endRun(db, parseId('JV', id)!, isOver);
   if (hasEnded === 'none') throw jobWithoutRun(id);

@@ -10,7 +10,7 @@ import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
 import { streamRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import { runFeed, type RunContext, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
-import { databaseBulkMilliseconds } from '../db/transaction';
+import { databaseTimeouts } from '../db/transaction';
 
 /** Interval at which the thread publishes the use of its pool, for metrics. */
 const poolUseMilliseconds = 1_000;
@@ -98,7 +98,7 @@ async function openContext({
   const db = openDatabase(address, {
     applicationName: 'etl',
     connectionsMax: concurrentRuns * connectionsPerRun + concurrentRejectsMax,
-    queryMilliseconds: databaseBulkMilliseconds,
+    queryMilliseconds: databaseTimeouts.bulkMilliseconds,
   });
   const use = new SharedPoolUse(memory);
   setInterval(() => use.note(poolUse(db)), poolUseMilliseconds).unref();

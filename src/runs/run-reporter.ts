@@ -11,11 +11,13 @@ import { startPeriodicTask } from '../shared/periodic-task';
 import { FeedFailure } from '../etl/run-result';
 import type { RunStats } from '../etl/run-stats';
 
-/** Interval at which a run reports progress and checks for cancellation. */
-export const progressMilliseconds = 500;
+export const progressReports = {
+  /** Interval at which a run reports progress and checks for cancellation. */
+  intervalMilliseconds: 500,
 
-/** Samples from which the rates are computed: five seconds. */
-const progressSamples = 11;
+  /** Samples from which the rates are computed: five seconds. */
+  samples: 11,
+};
 
 /** Reports the progress of a run, and cancels it on request. */
 export interface RunReporter {
@@ -51,7 +53,7 @@ export function startReporter(
   }
 
   const task = startPeriodicTask({
-    milliseconds: progressMilliseconds,
+    milliseconds: progressReports.intervalMilliseconds,
     startsAtOnce: false,
     run: report,
     onError: (error) => log.warn({ err: error }, 'failed to report progress'),
@@ -64,7 +66,7 @@ function startRates() {
   const samples = [{ at: performance.now(), rows: 0, bytes: 0 }];
   return (rows: number, bytes: number) => {
     const now = { at: performance.now(), rows, bytes };
-    if (samples.push(now) > progressSamples) samples.shift();
+    if (samples.push(now) > progressReports.samples) samples.shift();
     const [first] = samples as [typeof now];
     const seconds = (now.at - first.at) / 1000;
     // A file that is read again starts at 0.

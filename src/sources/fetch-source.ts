@@ -23,11 +23,14 @@ import { failingAfter } from './sources.repository';
 import { originOf } from './source-definition';
 import { openSecrets } from './source-secrets';
 
-/** Pauses before each further attempt, in seconds, plus up to a fifth. */
-const fetchRetrySeconds = [60, 300, 900, 1_800];
+/** Limits of the attempts to fetch a source. */
+export const fetchLimits = {
+  /** Maximum duration of an attempt. */
+  attemptMilliseconds: 3600 * 1000,
 
-/** Maximum duration of an attempt. */
-export const fetchMilliseconds = 3600 * 1000;
+  /** Pauses before each further attempt, in seconds, plus up to a fifth. */
+  retrySeconds: [60, 300, 900, 1_800],
+};
 
 /** How an attempt ended, for metrics. */
 export type AttemptOutcome = 'completed' | 'unchanged' | 'failed';
@@ -57,10 +60,10 @@ export async function fetchSource(
   const { log, db, observe } = context;
   const { partner_name, source_name, fetch_number: fetch, attempts } = claim;
   const line = { partner_name, source_name, fetch, attempt: attempts };
-  const limit = AbortSignal.timeout(fetchMilliseconds);
+  const limit = AbortSignal.timeout(fetchLimits.attemptMilliseconds);
   try {
     // The workers of the earlier attempts died.
-    if (attempts > fetchRetrySeconds.length + 1)
+    if (attempts > fetchLimits.retrySeconds.length + 1)
       throw new FetchFailure('aborted', 'The attempts were interrupted.');
     const outcome = await attempt(claim, context, AbortSignal.any([stopping, limit]));
     log.info({ ...line, feed_id: outcome.feedId }, `source fetched: ${outcome.status}`);
@@ -84,7 +87,7 @@ async function recordFailure(
   db: FetchContext['db'],
 ): Promise<void> {
   const { isTransient, isOurs, httpStatus, retryAfterSeconds, message } = describeFailure(error);
-  const pause = isTransient ? fetchRetrySeconds[claim.attempts - 1] : undefined;
+  const pause = isTransient ? fetchLimits.retrySeconds[claim.attempts - 1] : undefined;
   // With jitter: what failed together is not retried together.
   const retrySeconds = pause && Math.max(pause * (1 + Math.random() / 5), retryAfterSeconds ?? 0);
   if (isOurs) log.warn({ err: error }, 'failed to fetch a source');

@@ -3,11 +3,13 @@ import https from 'node:https';
 import { lookUpPublic, PrivateAddressError, requirePublicHost } from '../shared/public-address';
 import { FetchFailure } from './fetch-failure';
 
-/** Maximum number of redirects that a fetch follows. */
-export const redirectsMax = 5;
+/** Limits of a request to the server of a source. */
+export const openUrlLimits = {
+  redirectsMax: 5,
 
-/** Maximum time without a byte from the server, connection and DNS included. */
-export const idleMilliseconds = 30_000;
+  /** Maximum time without a byte from the server, connection and DNS included. */
+  idleMilliseconds: 30_000,
+};
 
 export interface UrlRequest {
   url: string;
@@ -43,8 +45,12 @@ export async function openUrl(request: UrlRequest, options: OpenUrlOptions): Pro
     } = response;
     if (!redirectStatuses.has(statusCode!)) return response;
     response.destroy();
-    if (redirects === redirectsMax)
-      throw redirectFailure(response, 'too_many_redirects', `There are more than ${redirectsMax} redirects.`);
+    if (redirects === openUrlLimits.redirectsMax)
+      throw redirectFailure(
+        response,
+        'too_many_redirects',
+        `There are more than ${openUrlLimits.redirectsMax} redirects.`,
+      );
     url = redirectTarget(url, location, response);
   }
 }
@@ -86,10 +92,10 @@ function get(
       },
       resolve,
     );
-    const timer = setTimeout(() => sending.destroy(timeout()), idleMilliseconds);
+    const timer = setTimeout(() => sending.destroy(timeout()), openUrlLimits.idleMilliseconds);
     sending.on('response', (response) => {
       clearTimeout(timer);
-      sending.setTimeout(idleMilliseconds, () => response.destroy(timeout()));
+      sending.setTimeout(openUrlLimits.idleMilliseconds, () => response.destroy(timeout()));
     });
     sending.on('error', reject);
     // The only event after `101 Switching Protocols`.
@@ -105,9 +111,13 @@ function get(
 }
 
 const timeout = () =>
-  new FetchFailure('timeout', `The server sent nothing for ${idleMilliseconds / 1000} seconds.`, {
-    isTransient: true,
-  });
+  new FetchFailure(
+    'timeout',
+    `The server sent nothing for ${openUrlLimits.idleMilliseconds / 1000} seconds.`,
+    {
+      isTransient: true,
+    },
+  );
 
 /** Describes an error of the network, without the address that was requested. */
 export function connectionFailure(error: unknown): FetchFailure {

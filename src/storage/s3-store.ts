@@ -27,20 +27,23 @@ import {
   type UnfinishedPut,
 } from './object-store';
 
-/** Connect timeout; the attempt is retried. */
-export const s3ConnectMilliseconds = 5_000;
+/** Limits of a request to S3. */
+export const s3Limits = {
+  /** Connect timeout; the attempt is retried. */
+  connectMilliseconds: 5_000,
 
-/**
- * Idle timeout of a connection; the request fails without a retry. A slow store sends data nevertheless: S3 sends white space
- * while it copies an object or joins its parts.
- */
-export const s3IdleMilliseconds = 20_000;
+  /**
+   * Idle timeout of a connection; the request fails without a retry. A slow store sends data nevertheless: S3 sends white
+   * space while it copies an object or joins its parts.
+   */
+  idleMilliseconds: 20_000,
 
-/** Timeout of an attempt until the response headers, also while data flow. The largest request is a part of 5 MiB. */
-export const s3ResponseMilliseconds = 5 * 60 * 1000;
+  /** Timeout of an attempt until the response headers, also while data flow. The largest request is a part of 5 MiB. */
+  responseMilliseconds: 5 * 60 * 1000,
 
-/** Maximum attempts per request, the first one included. */
-export const s3Attempts = 3;
+  /** Maximum attempts per request, the first one included. */
+  attempts: 3,
+};
 
 /** Part size of a multipart upload, the minimum of S3. */
 const s3PartBytes = 5 * 1024 * 1024;
@@ -78,11 +81,11 @@ export class S3Store implements ObjectStore {
       region: config.region,
       forcePathStyle: config.forcePathStyle,
       requestChecksumCalculation: config.requestChecksumCalculation,
-      maxAttempts: s3Attempts,
+      maxAttempts: s3Limits.attempts,
       requestHandler: new NodeHttpHandler({
-        connectionTimeout: s3ConnectMilliseconds,
-        socketTimeout: s3IdleMilliseconds,
-        requestTimeout: s3ResponseMilliseconds,
+        connectionTimeout: s3Limits.connectMilliseconds,
+        socketTimeout: s3Limits.idleMilliseconds,
+        requestTimeout: s3Limits.responseMilliseconds,
         throwOnRequestTimeout: true,
         // Concurrency is limited elsewhere; a request that waits for a socket would run into the connect timeout.
         httpAgent: { maxSockets: Infinity },
@@ -96,7 +99,7 @@ export class S3Store implements ObjectStore {
           return await next(args);
         } catch (error) {
           // Half of the idle timeout is longer than the connect timeout, and timers may be early by a millisecond.
-          const isStalled = performance.now() - startedAt >= s3IdleMilliseconds / 2;
+          const isStalled = performance.now() - startedAt >= s3Limits.idleMilliseconds / 2;
           // The SDK retries a TimeoutError: the caller would wait three times as long.
           throw (error as Error).name === 'TimeoutError' && isStalled
             ? new Error(`Connection stalled. ${(error as Error).message}`)
@@ -289,7 +292,7 @@ function withStallDetector(content: Readable): Readable {
     isAwaited: () => watched.readableLength === 0,
     isGone: () => watched.destroyed,
   };
-  const endWatch = detectStall(store, minimumThroughput(s3IdleMilliseconds), () =>
+  const endWatch = detectStall(store, minimumThroughput(s3Limits.idleMilliseconds), () =>
     watched.destroy(new Error('The object arrives too slowly.')),
   );
   // Destroys each stream when the other fails; the reader gets the error.

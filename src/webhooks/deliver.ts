@@ -20,11 +20,13 @@ import { describeEvent } from './event-data';
 import { removeOldOutcomes, type DeliveryOutcome } from './outcomes.repository';
 import { send, type SendOptions } from './send';
 
-/**
- * Backoff before each retry, in seconds, plus up to a fifth: nine attempts within 28 to 33 hours. The first retry is soon
- * enough for a receiver that restarts.
- */
-export const webhookRetrySeconds = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
+export const webhookRetries = {
+  /**
+   * Backoff before each retry, in seconds, plus up to a fifth: nine attempts within 28 to 33 hours. The first retry is soon
+   * enough for a receiver that restarts.
+   */
+  backoffSeconds: [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 36_000],
+};
 
 const idsInLog = 100;
 
@@ -50,7 +52,8 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     attempt: attempts,
   };
   // The workers of the earlier attempts died, or failed to describe the event.
-  if (attempts > webhookRetrySeconds.length + 1) return discard(delivery, 'attempt aborted', context);
+  if (attempts > webhookRetries.backoffSeconds.length + 1)
+    return discard(delivery, 'attempt aborted', context);
   const event = await describeEvent(db, delivery);
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
@@ -80,7 +83,8 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     observe?.('discarded', 1);
     return endDelivery(db, delivery, { outcome: 'discarded', lastResult: result });
   }
-  const backoff = delivery.event_type === 'webhook.ping' ? undefined : webhookRetrySeconds[attempts - 1];
+  const backoff =
+    delivery.event_type === 'webhook.ping' ? undefined : webhookRetries.backoffSeconds[attempts - 1];
   if (backoff === undefined) return discard(delivery, result, context);
   // With jitter: what failed together is not retried together.
   const seconds = backoff * (1 + Math.random() / 5);

@@ -3,11 +3,14 @@ import https from 'node:https';
 import { Webhook } from 'standardwebhooks';
 import { lookUpPublic, requirePublicHost } from '../shared/public-address';
 
-/** Timeout of an attempt, DNS and connection included: Standard Webhooks recommends 15 to 30 s. */
-export const webhookMilliseconds = 15_000;
+/** Limits of an attempt to deliver an event. */
+export const webhookLimits = {
+  /** Timeout, DNS and connection included: Standard Webhooks recommends 15 to 30 s. */
+  requestMilliseconds: 15_000,
 
-/** Only the status is used; a response body is discarded, and cut beyond this size. */
-const responseBytesMax = 16 * 1024;
+  /** Only the status is used; a response body is discarded, and cut beyond this size. */
+  responseBytesMax: 16 * 1024,
+};
 
 interface Message {
   id: string;
@@ -61,10 +64,10 @@ export function send(
       },
     );
     const timer = setTimeout(() => {
-      const timeout = new Error(`no response within ${webhookMilliseconds / 1000} s`);
+      const timeout = new Error(`no response within ${webhookLimits.requestMilliseconds / 1000} s`);
       reject(timeout);
       sending.destroy(timeout);
-    }, webhookMilliseconds);
+    }, webhookLimits.requestMilliseconds);
     sending.on('error', reject);
     // The only event after `101 Switching Protocols`.
     sending.on('close', () => {
@@ -81,6 +84,6 @@ function discardBody(response: http.IncomingMessage): void {
   response.on('error', () => undefined);
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > responseBytesMax) response.destroy();
+    if (bytes > webhookLimits.responseBytesMax) response.destroy();
   });
 }

@@ -1,5 +1,5 @@
-import * as cancelServiceModule from '../../src/runs/cancel.service';
-import * as runReporterModule from '../../src/runs/run-reporter';
+import { cancelLimits } from '../../src/runs/cancel.service';
+import { progressReports } from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
@@ -294,17 +294,13 @@ export const replays: Record<string, Replay> = {
   },
   'cancelJob 202 example': async ({ service, api }) => {
     const feed = await api.uploadFeed(springFile, 'Tents & Co');
-    const { cancelWaitMilliseconds } = cancelServiceModule;
-    const { progressMilliseconds } = runReporterModule;
+    jest.replaceProperty(cancelLimits, 'waitMilliseconds', 0);
     // The example has no progress yet.
-    Object.assign(cancelServiceModule, { cancelWaitMilliseconds: 0 });
-    Object.assign(runReporterModule, { progressMilliseconds: 60_000 });
+    jest.replaceProperty(progressReports, 'intervalMilliseconds', 60_000);
     let answer: ApiResponse | undefined;
     await whileReading(service, feed, async () => {
       answer = await api.post(`/jobs/${feed.jobId}/cancel`);
     });
-    Object.assign(cancelServiceModule, { cancelWaitMilliseconds });
-    Object.assign(runReporterModule, { progressMilliseconds });
     return answer!;
   },
   'cancelJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/cancel'),

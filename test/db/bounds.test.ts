@@ -1,6 +1,4 @@
-import * as databaseModule from '../../src/db/database';
-import * as dialectModule from '../../src/db/dialect';
-import * as transactionModule from '../../src/db/transaction';
+import { poolLimits } from '../../src/db/dialect';
 import type { Knex } from 'knex';
 import {
   isDatabaseUnavailable,
@@ -8,13 +6,18 @@ import {
   type Database,
   type DatabaseAddress,
 } from '../../src/db/database';
-import { beginTransaction, inTransaction, type TransactionKind } from '../../src/db/transaction';
+import {
+  beginTransaction,
+  databaseTimeouts,
+  inTransaction,
+  type TransactionKind,
+} from '../../src/db/transaction';
 import { afterFile, eventually } from '../support/harness';
 import { startAppAt } from '../support/service';
 import { createTestDatabase } from '../support/databases';
 
 const queryMilliseconds = 400;
-type Bound = Extract<keyof typeof transactionModule, `database${string}`>;
+type Bound = keyof typeof databaseTimeouts;
 const theError = (error: unknown) => error;
 
 let observer: Database;
@@ -25,7 +28,6 @@ beforeAll(async () => {
   // The default: PostgreSQL looks after a client when its statement has ended.
   await observer.raw(`alter database ${address.database!} set client_connection_check_interval = 0`);
 });
-afterEach(() => jest.restoreAllMocks());
 
 /** The statements of the database that wait for a lock. */
 async function waiting(): Promise<string[]> {
@@ -74,9 +76,12 @@ describe('a burst of 200 clients', () => {
   });
 
   it('gets 503 in bounded time when the database is frozen', async () => {
-    jest.replaceProperty(databaseModule, 'databaseAcquireMilliseconds', 1_000 as never);
-    jest.replaceProperty(dialectModule, 'databaseWaiting', 20 as never);
-    const { api } = await startAppAt(address, { queryMilliseconds, connectionsMax: 2 });
+    jest.replaceProperty(poolLimits, 'waitersMax', 20);
+    const { api } = await startAppAt(address, {
+      queryMilliseconds,
+      connectionsMax: 2,
+      acquireMilliseconds: 1_000,
+    });
 
     const answers = await whileLocked(() => burst(() => api.get('/products')));
 
@@ -85,7 +90,7 @@ describe('a burst of 200 clients', () => {
   });
 
   it('waits for a connection up to the maximum of waiters; further requests get 503', async () => {
-    jest.replaceProperty(dialectModule, 'databaseWaiting', 20 as never);
+    jest.replaceProperty(poolLimits, 'waitersMax', 20);
     const pool = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
     afterFile(() => pool.destroy());
     const held = [await pool.transaction(), await pool.transaction()];
@@ -130,11 +135,11 @@ describe('a transaction', () => {
     expect(await settings(db)).toEqual(before);
   });
 
-  it.each([
-    ['a lock', 'databaseLockMilliseconds', 'select from products limit 1'],
-    ['its end', 'databaseQueryMilliseconds', 'select pg_sleep(60)'],
+  it.each<[string, Bound, string]>([
+    ['a lock', 'lockMilliseconds', 'select from products limit 1'],
+    ['its end', 'queryMilliseconds', 'select pg_sleep(60)'],
   ])('cancels a statement that waits too long for %s', async (_what, limit, statement) => {
-    jest.replaceProperty(transactionModule, limit as Bound, 200);
+    jest.replaceProperty(databaseTimeouts, limit, 200);
 
     const error = await whileLocked(() =>
       inTransaction(db, 'request', (trx) => Promise.resolve(trx.raw(statement))).catch(theError),
@@ -145,10 +150,10 @@ describe('a transaction', () => {
   });
 
   it.each<[TransactionKind, Bound]>([
-    ['request', 'databaseIdleMilliseconds'],
-    ['bulk', 'databaseBulkIdleMilliseconds'],
+    ['request', 'idleMilliseconds'],
+    ['bulk', 'bulkIdleMilliseconds'],
   ])('of a %s whose process is frozen is rolled back and releases its locks', async (kind, limit) => {
-    jest.replaceProperty(transactionModule, limit, 200);
+    jest.replaceProperty(databaseTimeouts, limit, 200);
     const trx = await beginTransaction(db, kind);
     await trx.raw('lock table orders in access exclusive mode');
     await trx('partners').insert({ partner_name: kind });

@@ -56,7 +56,6 @@ describe('a pool with a statement timeout', () => {
         await trx.rollback();
       })
       .catch((error: unknown) => expect((error as Error).message).toMatch(/rolled back|rejected/i));
-    jest.restoreAllMocks();
   });
 
   it('does not reuse a connection that the server has ended at a commit', async () => {

@@ -202,10 +202,9 @@ describe('the Nth call of the local store', () => {
 describe('the Nth request to S3', () => {
   let subject: Subject;
   beforeAll(async () => {
-    jest.spyOn(console, 'warn').mockReturnValue();
     subject = await s3Subject();
   });
-  afterAll(() => jest.restoreAllMocks());
+  beforeEach(() => void jest.spyOn(console, 'warn').mockReturnValue());
 
   describe.each([
     'is rejected (403)',

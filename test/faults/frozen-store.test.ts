@@ -1,5 +1,4 @@
-import * as s3StoreModule from '../../src/storage/s3-store';
-import { s3IdleMilliseconds } from '../../src/storage/s3-store';
+import { s3Limits } from '../../src/storage/s3-store';
 import type { UploadedFeed } from '../support/api-client';
 import { cleanUpMilliseconds } from '../../src/storage/object-store';
 import { silentServer } from '../support/network';
@@ -7,13 +6,12 @@ import { goodCsv } from '../support/requests';
 import { S3Front, type S3Request, openTestS3Store } from '../support/s3';
 import { otherKey, startTestService, testKey, type TestService } from '../support/service';
 
-const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
+const { idleMilliseconds } = s3Limits;
 beforeEach(() => {
-  jest.replaceProperty(changeable, 's3IdleMilliseconds', 1_000);
+  jest.replaceProperty(s3Limits, 'idleMilliseconds', 1_000);
   // The SDK says on the console what it is about to do.
   jest.spyOn(console, 'warn').mockReturnValue();
 });
-afterEach(() => jest.restoreAllMocks());
 
 const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
 /** Stored in parts. */
@@ -130,8 +128,7 @@ describe('a store that freezes', () => {
 });
 
 it('an upload to a frozen store gets 503 within 30 seconds, clean-up included', () => {
-  jest.restoreAllMocks();
   // The SDK starts to watch a connection when its request is this old.
   const sdkMilliseconds = 3_000;
-  expect(s3IdleMilliseconds + sdkMilliseconds + cleanUpMilliseconds).toBeLessThan(28_000);
+  expect(idleMilliseconds + sdkMilliseconds + cleanUpMilliseconds).toBeLessThan(28_000);
 });

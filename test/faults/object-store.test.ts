@@ -10,13 +10,12 @@ let front: S3Front;
 let service: TestService;
 let api: ApiClient;
 beforeAll(async () => {
-  jest.spyOn(console, 'warn').mockReturnValue();
   front = await S3Front.open();
   service = await startTestService({ objectStore: front.store() });
   // Past Prism, for which an answer that is cut off is a fault of its own.
   api = new ApiClient(service.url, testKey);
 });
-afterAll(() => jest.restoreAllMocks());
+beforeEach(() => void jest.spyOn(console, 'warn').mockReturnValue());
 afterEach(() => {
   front.onRequest = () => 'pass';
 });

@@ -18,10 +18,7 @@ async function countImmediate(addresses: string[], delay = delayWrongKeys(foreve
 }
 const times = (count: number, address: string) => Array.from({ length: count }, () => address);
 
-afterEach(() => {
-  jest.useRealTimers();
-  jest.restoreAllMocks();
-});
+afterEach(() => void jest.useRealTimers());
 
 describe('wrong API keys', () => {
   it('of one address are delayed from the 21st within a minute on', async () => {

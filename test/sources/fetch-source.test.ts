@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { createHash } from 'node:crypto';
-import { idleMilliseconds } from '../../src/sources/open-url';
-import * as openUrlModule from '../../src/sources/open-url';
+import { openUrlLimits } from '../../src/sources/open-url';
 import { eventually } from '../support/harness';
 import {
   csv,
@@ -313,15 +312,14 @@ describe('a fetch that is repeated', () => {
   });
 
   it('ends for a server that falls silent', async () => {
-    expect(idleMilliseconds).toBe(30_000);
-    jest.replaceProperty(openUrlModule, 'idleMilliseconds', 50 as never);
+    expect(openUrlLimits.idleMilliseconds).toBe(30_000);
+    jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 50);
     const name = await store();
     feeds.respond = (_request, response) => void response.write('sku');
 
     const { failure_reason } = await retried(name);
 
     expect(failure_reason).toMatch(/^timeout: The server sent nothing for/);
-    jest.restoreAllMocks();
   });
 });
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import * as fetchSourceModule from '../../src/sources/fetch-source';
-import * as openUrlModule from '../../src/sources/open-url';
+import { fetchLimits } from '../../src/sources/fetch-source';
+import { openUrlLimits } from '../../src/sources/open-url';
 import { csv, fetchNow, putSource, startFeedServer, type FeedServer } from '../support/source-requests';
 import { afterFile, project } from '../support/harness';
 import { startNameServer } from '../support/network';
@@ -33,10 +33,11 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
   afterFile(() => void raw.close());
   rawUrl = `http://127.0.0.1:${(raw.address() as { port: number }).port}`;
-  jest.replaceProperty(openUrlModule, 'idleMilliseconds', 500 as never);
-  jest.replaceProperty(fetchSourceModule, 'fetchMilliseconds', 3_000);
 });
-afterAll(() => jest.restoreAllMocks());
+beforeEach(() => {
+  jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 500);
+  jest.replaceProperty(fetchLimits, 'attemptMilliseconds', 3_000);
+});
 
 /** Sends pieces, a pause between them, until the client hangs up. */
 function drip(socket: NodeJS.WritableStream, piece: string, milliseconds: number): void {

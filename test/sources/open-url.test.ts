@@ -1,14 +1,13 @@
-import http from 'node:http';
+import http, { type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { EventEmitter } from 'node:events';
+import type { LookupFunction } from 'node:net';
 import { openUrl } from '../../src/sources/open-url';
-import * as publicAddressModule from '../../src/shared/public-address';
+import { lookUpPublic, PrivateAddressError } from '../../src/shared/public-address';
 import { startFeedServer } from '../support/source-requests';
 
 const request = (url: string) => ({ url, headers: {}, secretHeaders: { authorization: 'secret' } });
 const options = { privateAddresses: false, signal: new AbortController().signal };
-
-afterEach(() => jest.restoreAllMocks());
 
 /** Has requests with TLS end in a redirect. */
 function redirectWithTls(location: string): void {
@@ -49,20 +48,21 @@ it('connects to the address that was checked, whatever the name has become since
   const server = await startFeedServer((_request, response) => void response.end('x'));
   const asked: string[] = [];
   // The first answer is taken for public; a second one would be refused.
-  jest.spyOn(publicAddressModule, 'lookUpPublic').mockImplementation(((
-    name: string,
-    given: { all?: boolean },
-    done: never,
-  ) => {
+  const lookup: LookupFunction = (name, { all }, done) => {
     asked.push(name);
-    const answer = done as (error: Error | null, address: unknown, family?: number) => void;
-    if (asked.length > 1) answer(new publicAddressModule.PrivateAddressError('10.0.0.1'), '');
-    else if (given.all) answer(null, [{ address: '127.0.0.1', family: 4 }]);
-    else answer(null, '127.0.0.1', 4);
-  }) as never);
+    if (asked.length > 1) done(new PrivateAddressError('10.0.0.1'), '');
+    else if (all) done(null, [{ address: '127.0.0.1', family: 4 }]);
+    else done(null, '127.0.0.1', 4);
+  };
+  const { request: send } = http;
+  const sending = jest
+    .spyOn(http, 'request')
+    .mockImplementation(((url: URL, given: RequestOptions, respond: () => void) =>
+      send(url, { ...given, lookup }, respond)) as never);
 
   const response = await openUrl(request(`http://changing.test:${new URL(server.url).port}/`), options);
   response.destroy();
 
+  expect(sending.mock.lastCall![1]).toHaveProperty('lookup', lookUpPublic);
   expect([response.statusCode, asked]).toEqual([200, ['changing.test']]);
 });

@@ -1,4 +1,3 @@
-import * as s3StoreModule from '../../src/storage/s3-store';
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +10,7 @@ import {
   type ListObjectsV2CommandOutput,
   type ListPartsCommandOutput,
 } from '@aws-sdk/client-s3';
-import { type S3Store, s3IdleMilliseconds } from '../../src/storage/s3-store';
+import { type S3Store, s3Limits } from '../../src/storage/s3-store';
 import { StorageError, type UnfinishedPut } from '../../src/storage/object-store';
 import { afterFile, inChunks, mebibyte, randomContent, sha256 } from '../support/harness';
 import { closedPort, interruptedServer, silentServer, tricklingServer } from '../support/network';
@@ -220,13 +219,11 @@ describe('S3Store', () => {
   });
 
   describe('with a server that accepts connections and never responds', () => {
-    const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
     beforeEach(() => {
       // The SDK logs retries to the console.
       jest.spyOn(console, 'warn').mockReturnValue();
-      jest.replaceProperty(changeable, 's3IdleMilliseconds', 200);
+      jest.replaceProperty(s3Limits, 'idleMilliseconds', 200);
     });
-    afterEach(() => jest.restoreAllMocks());
 
     it.each(calls)(
       '%s times out',
@@ -250,11 +247,8 @@ describe('S3Store', () => {
   });
 
   describe('with a server that sends byte by byte', () => {
-    const changeable: { s3IdleMilliseconds: number; s3ResponseMilliseconds: number } = s3StoreModule;
-    afterEach(() => jest.restoreAllMocks());
-
     it('a response without headers times out', async () => {
-      jest.replaceProperty(changeable, 's3ResponseMilliseconds', 200);
+      jest.replaceProperty(s3Limits, 'responseMilliseconds', 200);
       const port = await tricklingServer('HTTP/1.1 200 OK\r\nx-slow: '.padEnd(10_000, 'x'));
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${port}` });
 
@@ -265,7 +259,7 @@ describe('S3Store', () => {
     });
 
     it('an object is aborted below the minimum throughput', async () => {
-      jest.replaceProperty(changeable, 's3IdleMilliseconds', 300);
+      jest.replaceProperty(s3Limits, 'idleMilliseconds', 300);
       const head = 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n';
       const store = openTestS3Store({
         endpoint: `http://127.0.0.1:${await tricklingServer('x'.repeat(10_000), head)}`,
@@ -276,18 +270,16 @@ describe('S3Store', () => {
   });
 
   it('an object is not aborted while its reader is slow', async () => {
-    const changeable: { s3IdleMilliseconds: number } = s3StoreModule;
     const store = openTestS3Store();
     const key = newKey();
     const body = randomContent(2 * mebibyte);
     await store.put(key, inChunks(body), 'text/csv');
-    jest.replaceProperty(changeable, 's3IdleMilliseconds', 200);
+    jest.replaceProperty(s3Limits, 'idleMilliseconds', 200);
     const object = await store.get(key);
 
     await sleep(600);
 
     expect(await sha256(object)).toBe(await sha256(body));
-    jest.restoreAllMocks();
   });
 
   it('a truncated object is an error, not a short object', async () => {
@@ -308,7 +300,7 @@ describe('S3Store', () => {
   });
 
   it('has an idle timeout of at most a minute and at most three attempts', async () => {
-    expect<number>(s3IdleMilliseconds).toBeLessThanOrEqual(60_000);
+    expect(s3Limits.idleMilliseconds).toBeLessThanOrEqual(60_000);
     const { client } = openTestS3Store();
 
     expect(await client.config.maxAttempts()).toBeLessThanOrEqual(3);

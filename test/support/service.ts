@@ -1,4 +1,4 @@
-import * as transactionModule from '../../src/db/transaction';
+import { databaseTimeouts } from '../../src/db/transaction';
 import type { AddressInfo } from 'node:net';
 import { createApp, type App } from '../../src/app';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
@@ -178,7 +178,7 @@ function etlInThisThread(context: RunContext): EtlThread {
 
 /** A pool as the service has it. It is closed after the file. */
 function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Database } {
-  const { databaseQueryMilliseconds: queryMilliseconds } = transactionModule;
+  const { queryMilliseconds } = databaseTimeouts;
   const { databaseConnections: connectionsMax } = loadConfig({});
   const db = openDatabase(address, { applicationName: 'api', connectionsMax, queryMilliseconds });
   afterFile(() => db.destroy());
@@ -191,7 +191,7 @@ function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Data
  */
 export async function startAppAt(
   address: DatabaseAddress,
-  pool: { connectionsMax?: number; queryMilliseconds?: number } = {},
+  pool: { connectionsMax?: number; queryMilliseconds?: number; acquireMilliseconds?: number } = {},
 ): Promise<{ api: ApiClient; url: string; app: App }> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 10, ...pool });
   const claims = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });

@@ -1,5 +1,4 @@
-import * as deliverModule from '../../src/webhooks/deliver';
-import { discardDeliveries } from '../../src/webhooks/deliver';
+import { discardDeliveries, webhookRetries } from '../../src/webhooks/deliver';
 import { createLog } from '../../src/shared/log';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
 import { runAdmin } from '../support/commands';
@@ -13,7 +12,6 @@ beforeAll(async () => {
   service = await startTestService({ webhooks: 'to any address' });
 });
 afterEach(async () => {
-  jest.restoreAllMocks();
   await service.db('webhook_endpoints').delete();
   await service.db('webhook_deliveries').delete();
 });
@@ -89,7 +87,7 @@ describe('an endpoint that has accepted nothing for five days', () => {
   const failingSince = (id: number, interval: string) =>
     change(id, { failures_in_a_row: 1, failing_since: ago(interval) });
   /** Disables retries. */
-  const neverRetry = () => jest.replaceProperty(deliverModule, 'webhookRetrySeconds', [] as never);
+  const neverRetry = () => jest.replaceProperty(webhookRetries, 'backoffSeconds', []);
   const webhooks = (...args: string[]) =>
     runAdmin({ DATABASE_URL: databaseUrl(service.address) }, 'webhooks', ...args);
 
@@ -123,7 +121,7 @@ describe('an endpoint that has accepted nothing for five days', () => {
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
     await failingSince(id, '5 days 1 minute');
-    jest.replaceProperty(deliverModule, 'webhookRetrySeconds', [3600] as never);
+    jest.replaceProperty(webhookRetries, 'backoffSeconds', [3600]);
     await upload();
     await eventually('it has failed', async () => (await endpoint(id)).failures_in_a_row === 2, 30);
 

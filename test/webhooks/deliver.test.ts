@@ -1,9 +1,7 @@
-import * as deliverModule from '../../src/webhooks/deliver';
-import * as endpointsRepositoryModule from '../../src/webhooks/endpoints.repository';
-import * as sendModule from '../../src/webhooks/send';
+import { webhookLimits } from '../../src/webhooks/send';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { discardDeliveries, webhookRetrySeconds } from '../../src/webhooks/deliver';
+import { discardDeliveries, webhookRetries } from '../../src/webhooks/deliver';
 import { type EndpointRow, webhookPause } from '../../src/webhooks/endpoints.repository';
 import { createLog } from '../../src/shared/log';
 import { afterFile, eventually } from '../support/harness';
@@ -17,7 +15,6 @@ beforeAll(async () => {
   service = await startTestService({ webhooks: 'to any address' });
 });
 afterEach(async () => {
-  jest.restoreAllMocks();
   await service.db('webhook_endpoints').delete();
 });
 
@@ -58,19 +55,15 @@ async function waitForClaim(): Promise<void> {
 
 /** Sets the backoff of that many retries to zero. */
 const retryAtOnce = (times: number) =>
-  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(times).fill(0));
+  jest.replaceProperty(webhookRetries, 'backoffSeconds', Array<number>(times).fill(0));
 
 /** Sets a backoff longer than any test. */
 const retryLater = () =>
-  jest.replaceProperty(deliverModule, 'webhookRetrySeconds', Array<number>(8).fill(laterSeconds));
+  jest.replaceProperty(webhookRetries, 'backoffSeconds', Array<number>(8).fill(laterSeconds));
 const laterSeconds = 3600;
 
 /** Disables pauses. */
-const neverPause = () =>
-  jest.replaceProperty(endpointsRepositoryModule, 'webhookPause', {
-    ...webhookPause,
-    pauseAfterFailures: 1e6,
-  });
+const neverPause = () => jest.replaceProperty(webhookPause, 'pauseAfterFailures', 1e6);
 
 describe('a delivery', () => {
   it('is verified by the library of Standard Webhooks, with the current time', async () => {
@@ -130,7 +123,7 @@ describe('a delivery', () => {
   );
 
   it('is retried with growing backoff for more than a day', () => {
-    const seconds = webhookRetrySeconds;
+    const seconds = webhookRetries.backoffSeconds;
 
     expect([...seconds].sort((a, b) => a - b)).toEqual(seconds);
     const hours = seconds.reduce((sum, one) => sum + one, 0) / 3600;
@@ -185,7 +178,7 @@ describe('a delivery', () => {
   });
 
   it('fails without a response before the timeout', async () => {
-    jest.replaceProperty(sendModule, 'webhookMilliseconds', 300 as never);
+    jest.replaceProperty(webhookLimits, 'requestMilliseconds', 300);
     const receiver = await startReceiver();
     receiver.answer = () => 'nothing';
     const id = await sendTo(service.db, receiver.url);
@@ -298,7 +291,7 @@ describe('a failing endpoint', () => {
   });
 
   it('that is slow does not delay events of other endpoints', async () => {
-    jest.replaceProperty(sendModule, 'webhookMilliseconds', 60_000 as never);
+    jest.replaceProperty(webhookLimits, 'requestMilliseconds', 60_000);
     const dead = await startReceiver();
     dead.answer = () => 'nothing';
     const alive = await startReceiver();

@@ -1,4 +1,4 @@
-import * as cancelServiceModule from '../../../src/runs/cancel.service';
+import { cancelLimits } from '../../../src/runs/cancel.service';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -108,7 +108,7 @@ describe('Dredd', () => {
     await claimKey(claims, { apiKeyDigest, text: 'in use' });
 
     // JV00002 does not stop.
-    jest.replaceProperty(cancelServiceModule, 'cancelWaitMilliseconds', 0 as never);
+    jest.replaceProperty(cancelLimits, 'waitMilliseconds', 0);
     const { headers } = await service.api.get('/jobs/JS00001');
 
     const { code, output } = await runDredd(service.url, headers.get('etag')!);

@@ -1,4 +1,4 @@
-import * as cancelServiceModule from '../../../src/runs/cancel.service';
+import { cancelLimits } from '../../../src/runs/cancel.service';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
 import { eventually } from '../../support/harness';
@@ -21,7 +21,6 @@ let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
 });
-afterEach(() => jest.restoreAllMocks());
 
 const cancel = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => service.api.post(`/jobs/${jobId}/cancel`);
 const run = ({ jobId }: UploadedFeed, prefer = '') =>
@@ -175,7 +174,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
 
   describe('202', () => {
     it('is returned if the run does not stop in time; it stops later', async () => {
-      jest.replaceProperty(cancelServiceModule, 'cancelWaitMilliseconds', 0 as never);
+      jest.replaceProperty(cancelLimits, 'waitMilliseconds', 0);
       const feed = await service.api.uploadFeed(csv, 'Slow');
 
       const ofRun = await whileReading(service, feed, async () => {

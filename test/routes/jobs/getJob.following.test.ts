@@ -1,6 +1,5 @@
-import * as jobsHandlersModule from '../../../src/jobs/jobs.handlers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobChanges, jobPollMilliseconds } from '../../../src/jobs/job-changes';
+import { jobPollMilliseconds, jobWaitLimits } from '../../../src/jobs/job-changes';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading, whileReading } from '../../support/runs-in-flight';
@@ -12,7 +11,6 @@ let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
 });
-afterEach(() => jest.restoreAllMocks());
 
 const get = ({ jobId }: Pick<UploadedFeed, 'jobId'>, headers: Record<string, string> = {}) =>
   service.api.get(`/jobs/${jobId}`, headers);
@@ -160,7 +158,7 @@ describe('GET /jobs/{job_id} during a run', () => {
     });
 
     it('waits no longer than preferred', async () => {
-      jest.replaceProperty(jobsHandlersModule, 'jobWaitSecondsMax', 1 as never);
+      jest.replaceProperty(jobWaitLimits, 'secondsMax', 1);
       const feed = await service.api.uploadFeed(csv);
 
       const { headers } = await get(feed, { prefer: 'wait=1000' });
@@ -169,7 +167,7 @@ describe('GET /jobs/{job_id} during a run', () => {
     });
 
     it('is ignored beyond the maximum number of waiters', async () => {
-      jest.spyOn(JobChanges.prototype, 'isFull').mockReturnValue(true);
+      jest.replaceProperty(jobWaitLimits, 'waitersMax', 0);
       const feed = await service.api.uploadFeed(csv);
 
       const { status, headers } = await get(feed, { prefer: 'wait=60' });

@@ -1,6 +1,6 @@
-import * as jobEventsModule from '../../../src/jobs/job-events';
+import { jobEventTimes } from '../../../src/jobs/job-events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobChanges, jobPollMilliseconds } from '../../../src/jobs/job-changes';
+import { JobChanges, jobPollMilliseconds, jobWaitLimits } from '../../../src/jobs/job-changes';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading } from '../../support/runs-in-flight';
@@ -12,7 +12,6 @@ let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
 });
-afterEach(() => jest.restoreAllMocks());
 
 /** Creates a feed with a queued run, without worker. */
 async function queueFeed(partnerName: string): Promise<UploadedFeed> {
@@ -131,8 +130,8 @@ describe('GET /jobs/{job_id}/events', () => {
     });
 
     it('sends heartbeats without changes, and ends after its maximum duration', async () => {
-      jest.replaceProperty(jobEventsModule, 'jobEventsHeartbeatMilliseconds', 100 as never);
-      jest.replaceProperty(jobEventsModule, 'jobEventsMilliseconds', 1_000 as never);
+      jest.replaceProperty(jobEventTimes, 'heartbeatMilliseconds', 100);
+      jest.replaceProperty(jobEventTimes, 'streamMilliseconds', 1_000);
       const { jobId } = await queueFeed('Silent');
       const { messages } = await open(jobId);
 
@@ -199,7 +198,7 @@ describe('GET /jobs/{job_id}/events', () => {
 
   describe('503', () => {
     it('is returned beyond the maximum number of followers', async () => {
-      jest.spyOn(JobChanges.prototype, 'isFull').mockReturnValue(true);
+      jest.replaceProperty(jobWaitLimits, 'waitersMax', 0);
       const { jobId } = await service.api.uploadFeed(csv);
 
       const { status, headers } = await service.api.get(`/jobs/${jobId}/events`);

@@ -18,7 +18,7 @@ import {
 } from '../../support/process';
 import { openTestS3Store } from '../../support/s3';
 import { TestServer } from '../../support/replicas';
-import { databaseQueryMilliseconds } from '../../../src/db/transaction';
+import { databaseTimeouts } from '../../../src/db/transaction';
 
 const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n';
 const ok = { status: 'ok', database: 'connected' };
@@ -182,7 +182,7 @@ describe('a frozen PostgreSQL', () => {
       const held = await HeldProducts.of(embeddedAddress(service.dataDir));
       const { answer } = await held.run(service.api, feed);
 
-      await sleep(databaseQueryMilliseconds + 1_000);
+      await sleep(databaseTimeouts.queryMilliseconds + 1_000);
       await held.release();
 
       expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });

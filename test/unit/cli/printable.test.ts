@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import fc from 'fast-check';
 import { byteText, printable, printableJson } from '../../../src/cli/printable';
 
 describe('printable', () => {

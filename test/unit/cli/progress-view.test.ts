@@ -70,8 +70,6 @@ describe('progress in a terminal', () => {
 });
 
 describe('progress without a terminal', () => {
-  afterEach(() => void jest.restoreAllMocks());
-
   it('is a line for each stage and every ten seconds, with throughput and remaining time', () => {
     const { view, written } = openView(false);
     const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);

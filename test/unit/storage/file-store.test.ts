@@ -109,7 +109,6 @@ describe('FileStore', () => {
       await wait(100);
 
       expect(slowOpen).toHaveBeenCalledTimes(1);
-      slowOpen.mockRestore();
       expect(filesBelow(dataDir)).toEqual([]);
     });
 

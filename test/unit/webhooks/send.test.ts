@@ -1,9 +1,6 @@
-import * as sendModule from '../../../src/webhooks/send';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { send } from '../../../src/webhooks/send';
+import { send, webhookLimits } from '../../../src/webhooks/send';
 import { afterFile } from '../../support/harness';
-
-afterEach(() => jest.restoreAllMocks());
 
 /** Starts a receiver that handles a connection after the first bytes of a request. @returns its URL */
 async function receiver(handle: (socket: Socket) => void): Promise<string> {
@@ -29,8 +26,8 @@ const sendTo = (url: string, signal?: AbortSignal) =>
   );
 
 /** A timeout longer than any test. */
-const neverLate = () => jest.replaceProperty(sendModule, 'webhookMilliseconds', (10 * 60_000) as never);
-const soonLate = () => jest.replaceProperty(sendModule, 'webhookMilliseconds', 300 as never);
+const neverLate = () => jest.replaceProperty(webhookLimits, 'requestMilliseconds', 10 * 60_000);
+const soonLate = () => jest.replaceProperty(webhookLimits, 'requestMilliseconds', 300);
 
 describe('send', () => {
   it.each([

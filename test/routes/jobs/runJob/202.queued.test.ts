@@ -1,4 +1,3 @@
-import * as jobsHandlersModule from '../../../../src/jobs/jobs.handlers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { recoverRuns } from '../../../../src/runs/recovery';
 import type { ApiClient, UploadedFeed } from '../../../support/api-client';
@@ -7,7 +6,7 @@ import { aTimestamp } from '../../../support/expectations';
 import { leaveRunning, whileLoading } from '../../../support/runs-in-flight';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { jobPollMilliseconds } from '../../../../src/jobs/job-changes';
+import { jobPollMilliseconds, jobWaitLimits } from '../../../../src/jobs/job-changes';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
 
@@ -130,8 +129,6 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       service = await startTestService();
     });
 
-    afterEach(() => jest.restoreAllMocks());
-
     it('queues the job and its feed once for repeated requests', async () => {
       const feed = await service.api.uploadFeed(csv, 'Patient');
       await runWith(service.api, feed, 'respond-async');
@@ -195,7 +192,7 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
     });
 
     it('waits no longer than preferred', async () => {
-      jest.replaceProperty(jobsHandlersModule, 'jobWaitSecondsMax', 1 as never);
+      jest.replaceProperty(jobWaitLimits, 'secondsMax', 1);
       const feed = await service.api.uploadFeed(csv, 'Very patient');
 
       const { status, headers } = await runWith(service.api, feed, 'respond-async, wait=100');
