@@ -53,7 +53,7 @@ test-api: node_modules/.installed-all dist/.built ## run the tests of a service 
 test-system: node_modules/.installed-all dist/.built ## run the tests of processes: service, command line, browser, faults
 	CONTRACT_PROXY=1 $(BIN)/jest --selectProjects system
 
-test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer: whole matrices, last release, fuzzers
+test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer or seldom fails: matrices, manifests, last release, fuzzers
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest --selectProjects more
 	$(MAKE) --no-print-directory fuzz test-nodes
 

@@ -1,12 +1,12 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { Database } from '../../src/db/database';
-import type { ApiClient } from '../support/api-client';
-import { startAppAt, startTestService, type TestService } from '../support/service';
-import { closedPort } from '../support/network';
-import { findBroken } from '../support/service-invariants';
-import { rawFilePath } from '../support/stored-uploads';
+import type { Database } from '../../../src/db/database';
+import type { ApiClient } from '../../support/api-client';
+import { startAppAt, startTestService, type TestService } from '../../support/service';
+import { closedPort } from '../../support/network';
+import { findBroken } from '../../support/service-invariants';
+import { rawFilePath } from '../../support/stored-uploads';
 
 let service: TestService;
 let feedId: string;

@@ -42,7 +42,7 @@ function typeErrors(manifests: Document[]): string[] {
     (manifest, at) =>
       `export const m${at}: import('${moduleOf(manifest)}').I${manifest.kind} = ${JSON.stringify(manifest)};`,
   );
-  const file = join(project, 'test/unit/deploy/manifests.ts');
+  const file = join(project, 'test/more/deploy/manifests.ts');
   const options: ts.CompilerOptions = {
     module: ts.ModuleKind.NodeNext,
     target: ts.ScriptTarget.ES2022,

@@ -7,7 +7,7 @@ import { afterFile, eventually, createTestFolder, project } from '../../support/
 import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
 import { ServiceProcess } from '../../support/process';
 import { testKey } from '../../support/service';
-import { read, readImage } from '../../unit/deploy/files';
+import { read, readImage } from './files';
 
 const image = readImage();
 const folder = createTestFolder();

@@ -46,7 +46,9 @@ describe('the tiers of the tests', () => {
         return Array.from(imports, ([, from]) => from!).some(
           (from) =>
             from === 'node:child_process' ||
-            /\/support\/(?!(?:harness|records|network|contract|formatted|samples)$)/.test(from),
+            /\/support\/(?!(?:harness|network|contract|read-by-format|reference-extractor|samples)$)/.test(
+              from,
+            ),
         );
       });
 
