@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterFile } from '../support/harness';
 import { ApiClient } from '../support/api-client';
 import { documentedResponses, operations } from '../support/contract';
-import { readOperations, startMock, startProxy, type Stoppable } from '../support/prism';
+import { readOperations, startMock, startProxy, type Stoppable } from './prism';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { describeConsumer } from './consumer';
 

@@ -1,5 +1,5 @@
 import { recordWay } from './coverage';
-import { passesPrism } from './prism-proxy';
+import { passesPrism } from '../contract/prism-client';
 
 /** A response, its JSON parsed; any other text as it is. */
 export interface ApiResponse {

@@ -1,4 +1,4 @@
-import type * as Prism from './prism';
+import type * as Prism from '../contract/prism';
 import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -67,7 +67,7 @@ export default async function setUp(): Promise<void> {
 async function startProxies(): Promise<Prism.Stoppable | undefined> {
   if (process.env.CONTRACT_PROXY !== '1') return undefined;
   // Prism takes a second to load: only where it is needed. A dynamic import would look for the compiled file.
-  const { startProxyMaker } = createRequire(__filename)('./prism') as typeof Prism;
+  const { startProxyMaker } = createRequire(__filename)('../contract/prism') as typeof Prism;
   const maker = await startProxyMaker();
   process.env.CONTRACT_PROXY_MAKER = maker.url;
   return maker;

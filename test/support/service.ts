@@ -24,7 +24,7 @@ import { afterFile, createTestFolder } from './harness';
 import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';
 import { createTestDatabase, serviceWay } from './databases';
-import { proxyOf } from './prism-proxy';
+import { proxyOf } from '../contract/prism-client';
 import { unavailable } from '../../src/shared/errors';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { operationOf } from './contract';
+import { operationOf } from '../support/contract';
 
 /** Prism refuses larger bodies. */
 const bodyBytesMax = 10 * 1000 * 1000;
