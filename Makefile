@@ -40,18 +40,18 @@ test: node_modules/.installed-all dist/.built ## install, run all checks and the
 	$(MAKE) --no-print-directory --jobs=2 drift types lint-document contract-diff
 	$(MAKE) --no-print-directory --jobs=2 tiers lint-code sdks
 
-# Prism stands in between, and the tests must see every documented response.
+# The tests must see every documented response.
 tiers: node_modules/.installed-all dist/.built
-	$(if $(TIMES),TEST_TIMES=1 )CONTRACT_PROXY=1 CONTRACT_COVERAGE=complete $(BIN)/jest --selectProjects unit api system
+	$(if $(TIMES),TEST_TIMES=1 )CONTRACT_COVERAGE=complete $(BIN)/jest --selectProjects unit api system
 
 test-unit: node_modules/.installed-all ## run the tests that need no database
 	$(BIN)/jest --selectProjects unit
 
-test-api: node_modules/.installed-all dist/.built ## run the tests of a service inside the test, with PostgreSQL, S3 and Prism
-	CONTRACT_PROXY=1 $(BIN)/jest --selectProjects api
+test-api: node_modules/.installed-all dist/.built ## run the tests of a service inside the test, with PostgreSQL and S3
+	$(BIN)/jest --selectProjects api
 
 test-system: node_modules/.installed-all dist/.built ## run the tests of processes: service, command line, browser, faults
-	CONTRACT_PROXY=1 $(BIN)/jest --selectProjects system
+	$(BIN)/jest --selectProjects system
 
 test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer or seldom fails: matrices, manifests, last release, fuzzers
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest --selectProjects more

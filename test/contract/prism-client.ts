@@ -1,26 +1,54 @@
 import { isUtf8 } from 'node:buffer';
+import { ApiClient, type ApiResponse } from '../support/api-client';
 import { operationOf } from '../support/contract';
+import { startProxy } from './prism';
 
 /** Prism refuses larger bodies. */
 const bodyBytesMax = 10 * 1000 * 1000;
 
-/**
- * Starts the proxy of a service when the run asks for one (`make test`). @returns its address; undefined: there is none
- */
-export async function proxyOf(url: string): Promise<string | undefined> {
-  const maker = process.env.CONTRACT_PROXY_MAKER;
-  if (!maker) return undefined;
-  // A file that stalls for five seconds would send its next request on a connection that is being closed.
-  const response = await fetch(maker, { method: 'POST', body: url, headers: { connection: 'close' } });
-  return response.text();
+/** A client of a service with Prism's proxy before it. Requests that Prism would change go to the service directly. */
+export class PrismClient extends ApiClient {
+  private readonly proxy: ApiClient;
+
+  private constructor(
+    direct: ApiClient,
+    private readonly proxyUrl: string,
+  ) {
+    super(direct.url, direct.key);
+    this.proxy = new ApiClient(proxyUrl, direct.key);
+  }
+
+  /** Starts a proxy before the service of a client; it is stopped after the file. */
+  static async before(direct: ApiClient): Promise<PrismClient> {
+    return new PrismClient(direct, await startProxy(direct.url));
+  }
+
+  override withKey(key: string | undefined): PrismClient {
+    return new PrismClient(super.withKey(key), this.proxyUrl);
+  }
+
+  /** Sends a request as it is given, with the key. @throws Error if Prism finds that the response breaks the document */
+  override async send(method: string, path: string, init: RequestInit = {}): Promise<ApiResponse> {
+    if (!(await passesPrism(method, path, init))) return super.send(method, path, init);
+    const headers = new Headers(init.headers);
+    // Prism closes a connection after five idle seconds; stalled for as long, also with a request on its way to it.
+    headers.set('connection', 'close');
+    const response = await this.proxy.send(method, path, { ...init, headers });
+    const violations = response.headers.get('sl-violations');
+    if (violations !== null) throw new Error(`${method} ${path} breaks the document: ${violations}`);
+    // Prism's own word: the service was not reached, or its response was cut off.
+    if (response.headers.get('content-type') === 'application/problem+json')
+      throw new Error(`${method} ${path}: the proxy got no response`);
+    return response;
+  }
 }
 
 /** It fails on other media types. */
 const readableType = /^[\w.+-]+\/[\w.+-]+(; *[\w-]+=("[^"\\]+"|[^\s";,]+))*$/;
 
-/** Whether Prism passes a request on as it is. What it would change goes to the service directly. */
-export async function passesPrism(method: string, target: string, init: RequestInit): Promise<boolean> {
-  // It misses the body of GET in the answer to a HEAD.
+/** Whether Prism passes a request on as it is. */
+async function passesPrism(method: string, target: string, init: RequestInit): Promise<boolean> {
+  // It misses the body of GET in the response to a HEAD.
   if (method === 'HEAD') return false;
   // It answers itself where the document has no operation.
   if (operationOf(method, target) === undefined) return false;

@@ -14,6 +14,7 @@ import {
   testKey,
   type TestService,
 } from '../support/service';
+import { PrismClient } from './prism-client';
 import { documentedResponses, operations, withQuery, type Operation } from '../support/contract';
 import { eventually } from '../support/harness';
 import { startFakeDatabase } from '../support/databases';
@@ -33,6 +34,12 @@ import { putSource, sourcePath } from '../support/source-requests';
 import { formatPath, putFormat } from '../support/format-requests';
 import { rawFilePath } from '../support/stored-uploads';
 import { insertExampleWebhook } from '../support/webhooks';
+
+/** A service whose client has Prism's proxy before it. */
+async function startService(options?: Parameters<typeof startTestService>[0]): Promise<TestService> {
+  const service = await startTestService(options);
+  return { ...service, api: await PrismClient.before(service.api) };
+}
 
 /** Preconditions of the replays, with the identifiers of the examples. */
 export interface State {
@@ -64,7 +71,7 @@ export interface State {
 
 /** Starts the services, and fills them. */
 export async function startState(): Promise<State> {
-  const service = await startTestService({ uploadBytesMax: 1024 ** 3 });
+  const service = await startService({ uploadBytesMax: 1024 ** 3 });
   const { api } = service;
   await api.loadFeed(springFile);
   await api.uploadFeed(summerFile);
@@ -87,12 +94,12 @@ export async function startState(): Promise<State> {
 
   await insertExampleWebhook(service.db);
 
-  const withoutFiles = await startTestService();
+  const withoutFiles = await startService();
   const lost = await withoutFiles.api.loadFeed('sku,product_name,price\nA,A,NA\n');
   await withoutFiles.api.uploadFeed('sku,product_name\nA,A\n');
   for (const feedId of [lost.feedId, 'FD00002']) await rm(await rawFilePath(withoutFiles, feedId));
 
-  const pruned = await startTestService();
+  const pruned = await startService();
   await pruned.api.loadFeed(springFile);
   await pruned.db('feeds').update({ raw_file_removed_at: new Date('2027-03-01T03:00:00Z') });
   await pruned.db('validation_jobs').update({ issues_removed_at: new Date() });
@@ -109,7 +116,7 @@ export async function startState(): Promise<State> {
 
   const impatient = await startTestService({ server: { idleMilliseconds: 100 } });
   const nowhere = await startFakeDatabase((connection) => connection.end());
-  const exhausted = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
+  const exhausted = await startService({ rateLimit: { requests: 1, seconds: 3600 } });
   await exhausted.api.get('/orders');
   const draining = await startAppAt(service.address);
   await draining.app.drain();
@@ -119,12 +126,12 @@ export async function startState(): Promise<State> {
     withoutFiles: withoutFiles.api,
     pruned: pruned.api,
     impatientUrl: impatient.url,
-    withoutDatabase: (await startAppAt(nowhere.address)).api,
+    withoutDatabase: await PrismClient.before((await startAppAt(nowhere.address)).api),
     exhausted: exhausted.api,
-    draining: draining.api,
+    draining: await PrismClient.before(draining.api),
     limited: await withStoredKey(service, 'Birch & Sons'),
     readOnly: await withStoredKey(service, null, 'reader', { is_read_only: true }),
-    failing: await startFailingApp(() => Promise.reject(new Error('a fault'))),
+    failing: await PrismClient.before(await startFailingApp(() => Promise.reject(new Error('a fault')))),
   };
 }
 
@@ -256,7 +263,7 @@ export const replays: Record<string, Replay> = {
   'runJob 422 negative': ({ api }) => api.post('/jobs/JV00001/run?max_withdrawn=-1'),
   'runJob 404 example': ({ api }) => api.post('/jobs/JV00099/run'),
   'runJob 409 running': async () => {
-    const service = await startTestService();
+    const service = await startService();
     const feed = await service.api.uploadFeed(springFile);
     // It is running as long as its lock is held.
     await leaveRunning(service, feed);
@@ -269,7 +276,7 @@ export const replays: Record<string, Replay> = {
 
   'runJob 409 waiting': async () => {
     // The only slot is in use by another run.
-    const narrow = await startTestService({ queuedRuns: 1 });
+    const narrow = await startService({ queuedRuns: 1 });
     const feed = await narrow.api.uploadFeed(springFile);
     const other = await narrow.api.uploadFeed(springFile, 'Other');
     const run = () => narrow.api.post(`/jobs/${feed.jobId}/run`);
@@ -397,7 +404,7 @@ export const replays: Record<string, Replay> = {
 
   'getQueue 200 waiting': async () => {
     // The service has no worker.
-    const { api } = await startTestService();
+    const { api } = await startService();
     const { jobId } = await api.uploadFeed(springFile);
     await api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
     return api.get('/queue');
@@ -780,7 +787,7 @@ async function revertOf(
     before?: (service: TestService) => Promise<unknown>;
   } = {},
 ): Promise<ApiResponse> {
-  const service = await startTestService();
+  const service = await startService();
   const header = 'sku,product_name,price\n';
   await service.api.loadFeed(`${header}TENT-2,Two-person tent,189.90\n`);
   if (job > 1) {

@@ -1,19 +1,19 @@
 import { Readable } from 'node:stream';
 import { FileStore } from '../../src/storage/file-store';
 import { StorageError, type ObjectStore } from '../../src/storage/object-store';
-import { ApiClient, type ApiResponse } from '../support/api-client';
+import type { ApiClient, ApiResponse } from '../support/api-client';
 import { createTestFolder } from '../support/harness';
 import { findBroken } from '../support/service-invariants';
 import { filePart, partnerPart, uploadParts } from '../support/requests';
 import { S3Front, type S3Fate } from '../support/s3';
-import { startTestService, testKey, type TestService } from '../support/service';
+import { startTestService, type TestService } from '../support/service';
 
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
 /** Two parts, as S3 has them. */
 const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(530);
 const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] };
 
-/** A service, past Prism, on a store whose calls can be made to fail. */
+/** A service on a store whose calls can be made to fail. */
 interface Subject {
   service: TestService;
   api: ApiClient;
@@ -44,10 +44,9 @@ async function localSubject(): Promise<Subject> {
     },
   });
   const service = await startTestService({ objectStore: failing });
-  const api = new ApiClient(service.url, testKey);
   return {
     service,
-    api,
+    api: service.api,
     objectStore,
     failFrom(number, fate) {
       let calls = 0;
@@ -69,7 +68,7 @@ async function s3Subject(): Promise<Subject> {
   };
   return {
     service,
-    api: new ApiClient(service.url, testKey),
+    api: service.api,
     objectStore: service.objectStore,
     failFrom(number, name) {
       const { fate, once } = fates[name] ?? { fate: 'pass', once: true };

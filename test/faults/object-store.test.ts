@@ -1,7 +1,7 @@
-import { ApiClient } from '../support/api-client';
+import type { ApiClient } from '../support/api-client';
 import { findBroken } from '../support/service-invariants';
 import { S3Front, type S3Fate } from '../support/s3';
-import { startTestService, testKey, type TestService } from '../support/service';
+import { startTestService, type TestService } from '../support/service';
 
 const csv = `sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n${',Still none,1\n'.repeat(500)}`;
 const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
@@ -12,8 +12,7 @@ let api: ApiClient;
 beforeAll(async () => {
   front = await S3Front.open();
   service = await startTestService({ objectStore: front.store() });
-  // Past Prism, for which an answer that is cut off is a fault of its own.
-  api = new ApiClient(service.url, testKey);
+  api = service.api;
 });
 beforeEach(() => void jest.spyOn(console, 'warn').mockReturnValue());
 afterEach(() => {

@@ -1,6 +1,3 @@
-import { recordWay } from './coverage';
-import { passesPrism } from '../contract/prism-client';
-
 /** A response, its JSON parsed; any other text as it is. */
 export interface ApiResponse {
   status: number;
@@ -28,17 +25,16 @@ export interface UploadedFeed {
   jobId: string;
 }
 
-/** Real HTTP against a service; through the proxy, if there is one, whatever can pass it. */
+/** Real HTTP against a service. */
 export class ApiClient {
   constructor(
     readonly url: string,
     readonly key: string | undefined,
-    private readonly proxyUrl?: string,
   ) {}
 
   /** The same service with another key, or none. */
   withKey(key: string | undefined): ApiClient {
-    return new ApiClient(this.url, key, this.proxyUrl);
+    return new ApiClient(this.url, key);
   }
 
   /** The same client of another process. */
@@ -63,15 +59,11 @@ export class ApiClient {
     return this.send('PUT', path, { headers, body: JSON.stringify(body) });
   }
 
-  /** Sends a request as it is given, with the key. @throws when the proxy finds that the answer breaks the document */
+  /** Sends a request as it is given, with the key. */
   async send(method: string, path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const headers = new Headers(init.headers);
     if (this.key !== undefined && !headers.has('x-api-key')) headers.set('x-api-key', this.key);
-    const way = await this.wayTo(method, path, init);
-    // Prism closes a connection after five idle seconds; stalled for as long, also with a request on its way to it.
-    if (way === this.proxyUrl) headers.set('connection', 'close');
-    const response = await fetch(way + path, { ...init, method, headers });
-    refuseViolations(method, path, response);
+    const response = await fetch(this.url + path, { ...init, method, headers });
     const text = await response.text();
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     return {
@@ -79,14 +71,6 @@ export class ApiClient {
       headers: response.headers,
       body: text === '' ? undefined : isJson ? (JSON.parse(text) as unknown) : text,
     };
-  }
-
-  /** The address to send a request to. */
-  private async wayTo(method: string, path: string, init: RequestInit): Promise<string> {
-    if (this.proxyUrl === undefined) return this.url;
-    const passes = await passesPrism(method, path, init);
-    recordWay(passes ? 'proxy' : 'direct');
-    return passes ? this.proxyUrl : this.url;
   }
 
   /** Uploads a form with `partner_name` before `file`. */
@@ -122,16 +106,6 @@ export class ApiClient {
     if (status !== 200) throw new Error(`run: ${status} ${JSON.stringify(body)}`);
     return { ...feed, job: body };
   }
-}
-
-function refuseViolations(method: string, path: string, { headers }: Response): void {
-  const violations = headers.get('sl-violations');
-  // A mock also says there what it finds wrong with the request.
-  if (violations?.includes('"location":["response"'))
-    throw new Error(`${method} ${path} breaks the document: ${violations}`);
-  // Prism's own word: the service was not reached, or its answer was cut off.
-  if (headers.get('content-type') === 'application/problem+json')
-    throw new Error(`${method} ${path}: the proxy got no answer`);
 }
 
 function uploadForm(upload: Upload): FormData {

@@ -7,9 +7,6 @@ import { documentedResponses, operationOf } from './contract';
 /** Where responses outside of every operation are counted: service pages, the router's 404 and 405, refusals by Node. */
 const outside = '(no operation)';
 
-/** Requests of the client, by their way to the service. */
-const ways = { proxy: '(through Prism)', direct: '(past Prism)' };
-
 /** How often responses were sent, by operation, status and media type. */
 export type Seen = Map<string, number>;
 
@@ -37,11 +34,6 @@ export function recordResponses(server: Server): void {
       return end(...args);
     };
   });
-}
-
-/** Counts a request where Prism stands before the service: it goes through it, or past it. */
-export function recordWay(way: keyof typeof ways): void {
-  add(seenHere, ways[way]);
 }
 
 /**

@@ -1,6 +1,4 @@
-import type * as Prism from '../contract/prism';
 import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
@@ -17,7 +15,6 @@ export interface Global {
   postgres: Pick<EmbeddedPostgres, 'stop'>;
   pooler?: PgBouncer;
   s3: S3Server;
-  proxyMaker?: Prism.Stoppable;
 }
 
 export default async function setUp(): Promise<void> {
@@ -54,21 +51,5 @@ export default async function setUp(): Promise<void> {
   mkdirSync(process.env.CATALOG_TEST_COVERAGE);
   process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
   process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
-  (globalThis as { catalogTest?: Global }).catalogTest = {
-    folder,
-    postgres,
-    pooler,
-    s3,
-    proxyMaker: await startProxies(),
-  };
-}
-
-/** Prism stands before every service, if CONTRACT_PROXY says so (`make test`). */
-async function startProxies(): Promise<Prism.Stoppable | undefined> {
-  if (process.env.CONTRACT_PROXY !== '1') return undefined;
-  // Prism takes a second to load: only where it is needed. A dynamic import would look for the compiled file.
-  const { startProxyMaker } = createRequire(__filename)('../contract/prism') as typeof Prism;
-  const maker = await startProxyMaker();
-  process.env.CONTRACT_PROXY_MAKER = maker.url;
-  return maker;
+  (globalThis as { catalogTest?: Global }).catalogTest = { folder, postgres, pooler, s3 };
 }

@@ -3,12 +3,10 @@ import { collectCoverage, reportCoverage } from './coverage';
 import type { Global } from './global-setup';
 
 export default async function tearDown(): Promise<void> {
-  const { folder, postgres, pooler, s3, proxyMaker } = (globalThis as unknown as { catalogTest: Global })
-    .catalogTest;
+  const { folder, postgres, pooler, s3 } = (globalThis as unknown as { catalogTest: Global }).catalogTest;
   const { text, neverSeen, undocumented } = reportCoverage(
     collectCoverage(process.env.CATALOG_TEST_COVERAGE!),
   );
-  await proxyMaker?.stop();
   await s3.stop();
   await pooler?.stop();
   await postgres.stop();

@@ -84,10 +84,7 @@ export function uploadChunked(api: ApiClient, ...parts: RawPart[]): Promise<ApiR
   });
 }
 
-/**
- * An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. It goes past Prism, which would
- * wait for its end.
- */
+/** An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. */
 export class OpenUpload {
   /** The answer, which may come before the body has ended. */
   readonly response: Promise<ApiResponse>;
@@ -163,7 +160,7 @@ export interface RawRequest {
 
 const patienceMilliseconds = 5_000;
 
-/** Sends a request; past Prism, which would put it in order. @throws when no response comes within seconds */
+/** Sends a request as it is given. @throws when no response comes within seconds */
 export function sendRaw(
   url: string,
   { method, path, headers, chunks = [], unfinished = false }: RawRequest,
@@ -194,7 +191,7 @@ export interface Download {
   bytes: Buffer;
 }
 
-/** Asks for a feed's raw file; past Prism, which would read its bytes as text. */
+/** Asks for a feed's raw file. */
 export async function download(
   { url }: TestService,
   feedId: string,

@@ -24,7 +24,6 @@ import { afterFile, createTestFolder } from './harness';
 import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';
 import { createTestDatabase, serviceWay } from './databases';
-import { proxyOf } from '../contract/prism-client';
 import { unavailable } from '../../src/shared/errors';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
@@ -154,7 +153,7 @@ export async function startTestService(
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    api: new ApiClient(url, testKey, await proxyOf(url)),
+    api: new ApiClient(url, testKey),
     url,
     db: ownDb,
     pool: db,
@@ -231,7 +230,7 @@ export async function startAppAt(
     await db.destroy();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { api: new ApiClient(url, testKey, await proxyOf(url)), url, app };
+  return { api: new ApiClient(url, testKey), url, app };
 }
 
 /** Serves the document with handlers that fail, each in the same way; it is stopped after the file. */
@@ -260,7 +259,7 @@ export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return new ApiClient(url, testKey, await proxyOf(url));
+  return new ApiClient(url, testKey);
 }
 
 /** The same service with a new key of the database, limited to a partner and otherwise if that is given. */

@@ -1,10 +1,10 @@
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
 import { recoverRuns } from '../../../src/runs/recovery';
-import { ApiClient, type ApiResponse } from '../../support/api-client';
+import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { findBroken } from '../../support/service-invariants';
 import { filePart, formBody, formType, partnerPart, uploadParts } from '../../support/requests';
 import { PostgresProxy, type DatabaseCall, type Fate } from '../../support/postgres-proxy';
-import { startTestService, testKey, type TestService } from '../../support/service';
+import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;
 let api: ApiClient;
@@ -16,8 +16,7 @@ beforeAll(async () => {
       return proxy.address;
     },
   });
-  // Past Prism: an answer that never comes is part of the test.
-  api = new ApiClient(service.url, testKey);
+  api = service.api;
   await api.loadFeed('sku,product_name,price\nTENT-2,Tent,189.90\n', 'Orders');
 });
 
