@@ -4,6 +4,7 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { getWatermark, linesAfterWatermark } from '../../src/analytics/sales-watermark';
 import type { Database } from '../../src/db/database';
 import { inSnapshot } from '../../src/db/transaction';
+import { casesFor } from '../support/arbitrary';
 import { createTestDatabase } from '../support/databases';
 import { figuresOfOneMoment, salesTables, aSale, sell, type Sale } from '../support/catalog';
 import { eventually } from '../support/harness';
@@ -58,7 +59,7 @@ it('figures equal the sum of all order items, wherever the watermark is', async 
       }
       await expectExact();
     }),
-    { numRuns: 15 },
+    casesFor('sums of sales', 6),
   );
 });
 
@@ -166,7 +167,7 @@ it('counts each order exactly once, in any order of transactions', async () => {
       expect(await countAfterWatermark()).toBe(0);
       await expectExact();
     }),
-    { numRuns: 15 },
+    casesFor('orders in any order of transactions', 6),
   );
 });
 

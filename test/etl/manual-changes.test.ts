@@ -249,7 +249,7 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
           expect(await pricesOf(other)).toMatchObject(others);
           expect(await run(feed)).toMatchObject({ inserted: 0, updated: 0 });
         }),
-        casesFor('manual changes beside runs', 25),
+        casesFor('manual changes beside runs', 8),
       );
     },
     fuzzTimeout,

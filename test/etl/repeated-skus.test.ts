@@ -1,5 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
+import { casesFor } from '../support/arbitrary';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -53,7 +54,7 @@ describe('the last valid row of a sku', () => {
           duplicatesOf(reported.map(({ _line, _codes }) => ({ line: Number(_line), code: _codes! }))),
         ).toEqual(expected);
       }),
-      { numRuns: 20 },
+      casesFor('repeated skus', 8),
     );
   });
 });

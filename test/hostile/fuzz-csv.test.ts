@@ -5,7 +5,7 @@ import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/run-result';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
-import { anyBytes, casesFor, forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { anyBytes, casesFor, forgetAll, fuzzTimeout } from '../support/arbitrary';
 import {
   copyRecord,
   type LongRecord,
@@ -135,7 +135,7 @@ it(
           }
         },
       ),
-      fuzzFor('the extractor'),
+      casesFor('the extractor', 200),
     );
   },
   fuzzTimeout,
@@ -167,7 +167,7 @@ it(
           }
         },
       ),
-      fuzzFor('records that are too long'),
+      casesFor('records that are too long', 200),
     );
   },
   fuzzTimeout,
@@ -224,7 +224,7 @@ describe('any file', () => {
             unchanged: inserted + unchanged,
           });
         }),
-        casesFor('inspection, upload, plan and run', 15),
+        casesFor('inspection, upload, plan and run', 5),
       );
     },
     fuzzTimeout,

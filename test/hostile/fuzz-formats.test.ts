@@ -4,7 +4,7 @@ import { decode, encode } from 'iconv-lite';
 import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/decode-text';
 import { canEncode, encodeText } from '../../src/feed-format/encode-text';
 import { MalformedGzip, unpack } from '../../src/feed-format/unpack';
-import { fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { casesFor, fuzzTimeout } from '../support/arbitrary';
 import { chunksOf } from '../support/read-by-format';
 
 /** Encodings and the second implementation of each: the platform's, or the library at once where the platform's differs. */
@@ -121,7 +121,7 @@ it(
           }
         },
       ),
-      fuzzFor('the decoders'),
+      casesFor('the decoders', 200),
     );
   },
   fuzzTimeout,
@@ -143,7 +143,7 @@ it(
           isHeld: readBack === text,
         });
       }),
-      fuzzFor('the encoders'),
+      casesFor('the encoders', 200),
     );
   },
   fuzzTimeout,
@@ -201,7 +201,7 @@ it(
           if (!unpackAtOnce(bytes)) expect(unpacked).toBeUndefined();
         },
       ),
-      fuzzFor('the unpacker'),
+      casesFor('the unpacker', 200),
     );
   },
   fuzzTimeout,

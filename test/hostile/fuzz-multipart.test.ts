@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
-import { forgetAll, fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { forgetAll, casesFor, fuzzTimeout } from '../support/arbitrary';
 import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { rawFilePath, stored, type Stored } from '../support/stored-uploads';
@@ -210,7 +210,7 @@ it(
           if (isWhole) expect(kept.toString()).toBe(sent?.content);
         },
       ),
-      fuzzFor('multipart forms'),
+      casesFor('multipart forms', 200),
     );
   },
   fuzzTimeout,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { inTransaction } from '../../src/db/transaction';
 import { mergePartners } from '../../src/partners/merge-partners';
+import { casesFor } from '../support/arbitrary';
 import { withProducts } from '../support/history-invariants';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
@@ -126,7 +127,7 @@ describe('the numbers of partners', () => {
             expect(await shown()).toEqual(await counted());
           }
         }),
-        { numRuns: 6 },
+        casesFor('numbers of partners', 3),
       );
     },
   );

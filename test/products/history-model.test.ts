@@ -159,7 +159,7 @@ describe('the history of a catalog', () => {
           }
           expect(await findBrokenHistory(service.db)).toEqual([]);
         }),
-        casesFor('histories of a catalog', 12),
+        casesFor('histories of a catalog', 4),
       );
     },
     fuzzTimeout,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { Database } from '../../src/db/database';
+import { casesFor } from '../support/arbitrary';
 import { createTestDatabase } from '../support/databases';
 
 let db: Database;
@@ -84,7 +85,7 @@ describe('search_words', () => {
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 200 }), async (texts) => {
         expect(await wordsOf(texts)).toEqual(texts.map(model));
       }),
-      { numRuns: 30 },
+      casesFor('words of any text', 10),
     );
   });
 

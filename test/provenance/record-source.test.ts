@@ -8,7 +8,7 @@ import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../..
 import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';
-import { anyBytes, anyFeed, fuzzFor, fuzzTimeout } from '../support/arbitrary';
+import { anyBytes, anyFeed, casesFor, fuzzTimeout } from '../support/arbitrary';
 import { copyRecord } from '../support/reference-extractor';
 
 /** A record that a run reads. */
@@ -130,7 +130,7 @@ it(
         expect(parsed).toEqual(records.map(({ fields }) => fields));
         if (isWhole) expect(parsed).toEqual(rowsOf(bytes, delimiter));
       }),
-      fuzzFor('offsets of records'),
+      casesFor('offsets of records', 200),
     );
   },
   fuzzTimeout,

@@ -328,7 +328,7 @@ describe('feeds of all modes and collections, and reverts of their runs', () => 
             expect(await findBrokenHistory(service.db)).toEqual([]);
           }
         }),
-        casesFor('feeds of all modes and collections', 25),
+        casesFor('feeds of all modes and collections', 6),
       );
     },
     fuzzTimeout,

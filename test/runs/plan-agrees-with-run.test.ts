@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { anyFeed } from '../support/arbitrary';
+import { anyFeed, casesFor } from '../support/arbitrary';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -99,7 +99,7 @@ describe('a plan', () => {
         });
       }),
       // Each case is two loads and some plans.
-      { numRuns: 30 },
+      casesFor('plans and runs', 8),
     );
   });
 
@@ -119,7 +119,7 @@ describe('a plan', () => {
           items.map(({ row }) => row).slice(0, 10),
         );
       }),
-      { numRuns: 20 },
+      casesFor('plans and inspections', 8),
     );
   });
 });

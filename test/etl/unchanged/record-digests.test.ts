@@ -98,7 +98,7 @@ describe('a partner with stored digests', () => {
             }
           },
         ),
-        casesFor('runs with and without digests', 15),
+        casesFor('runs with and without digests', 4),
       );
     },
     fuzzTimeout,
@@ -265,7 +265,7 @@ describe('a first load straight into products', () => {
               expect(again.summary).toMatchObject({ inserted: 0, updated: 0 });
           },
         ),
-        casesFor('first loads', 15),
+        casesFor('first loads', 4),
       );
     },
     fuzzTimeout,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
 import { builtInFormats } from '../../../src/feed-format/built-in-formats';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
+import { casesFor } from '../../support/arbitrary';
 import { toCsv, type FeedRow } from '../../support/catalog';
 import { putFormat } from '../../support/format-requests';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
@@ -225,7 +226,7 @@ describe('GET /partners/{partner_name}/products.csv?format=', () => {
           },
         ),
         {
-          numRuns: 60,
+          ...casesFor('files of formats', 20),
           // Random formats may all be of one kind.
           examples: [
             [named, [plain]],

@@ -4,6 +4,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { inTransaction } from '../../../src/db/transaction';
 import { mergePartners } from '../../../src/partners/merge-partners';
+import { casesFor } from '../../support/arbitrary';
 import { toCsv, type FeedRow } from '../../support/catalog';
 import { eventually } from '../../support/harness';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
@@ -119,7 +120,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
 
           expect(await loadAgain((await download(name)).body, name)).toEqual(unchanged(rows.length));
         }),
-        { numRuns: 15 },
+        casesFor('files of products', 5),
       );
     });
 

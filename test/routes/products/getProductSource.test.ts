@@ -198,7 +198,7 @@ describe('GET /products/{product_id}/source', () => {
           }
           await forgetAll(service);
         }),
-        casesFor('sources of products', 15),
+        casesFor('sources of products', 5),
       );
     },
     fuzzTimeout,
