@@ -10,7 +10,7 @@ sources := $(shell find src migrations generated -type f 2>/dev/null)
 last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 
 # The tests that make up their input for as long as they are told.
-fuzzed := $(shell grep -rl "casesFor(" test --include=*.test.ts)
+fuzzed = $(shell grep -rl "casesFor(" test --include=*.test.ts)
 
 # The supported versions of Node.js, the newest LTS last; package.json has the oldest.
 node_versions := 20 22 24

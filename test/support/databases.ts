@@ -36,6 +36,8 @@ export const templateDatabase = 'catalog_template';
 
 /** What the global set-up hands to the test files. */
 export interface Shared {
+  /** A folder that is gone after the run. */
+  folder: string;
   address: DatabaseAddress;
   /** Where services find the server behind a pooler; absent: they go to it directly. */
   pooler?: Pick<DatabaseAddress, 'host' | 'port'>;
@@ -103,6 +105,7 @@ export interface DatabaseLine {
   /** A `DATABASE_URL`. */
   url: string;
   cut(): Promise<void>;
+  /** Lets everything pass again. */
   mend(): Promise<void>;
   /** From now on a commit, also of an order, gets to the database, and nothing comes back any more over its connection. */
   loseAnswersOfCommits(): void;
@@ -143,7 +146,10 @@ export async function openDatabaseLine(address: DatabaseAddress): Promise<Databa
   return {
     url: `postgresql://${user}@127.0.0.1:${near}/${database}`,
     cut,
-    mend: () => listen(near),
+    mend: () => {
+      losesAnswers = false;
+      return listen(near);
+    },
     loseAnswersOfCommits: () => (losesAnswers = true),
   };
 }

@@ -3,7 +3,13 @@ import { isDistributed, localProducts } from '../../src/db/layout';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile, eventually } from './harness';
 import type { ApiClient } from './api-client';
-import { createEmptyDatabase, databaseUrl } from './databases';
+import {
+  administer,
+  createEmptyDatabase,
+  databaseUrl,
+  openDatabaseLine,
+  type DatabaseLine,
+} from './databases';
 import { findBroken } from './service-invariants';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { spawnService, startService, type ServiceProcess } from './process';
@@ -14,14 +20,8 @@ import type { AddressInfo } from 'node:net';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** How services reach PostgreSQL in the tests of several processes. */
-export type Way = 'directly' | 'through PgBouncer';
-
-/** Both, unless there is no PgBouncer here (jest.config.mjs says so) and none is required. */
-export const ways: Way[] =
-  process.env.PGBOUNCER || process.env.PGBOUNCER_REQUIRED === '1'
-    ? ['directly', 'through PgBouncer']
-    : ['directly'];
+/** Whether PgBouncer stands before PostgreSQL where a test asks for it: it is here (jest.config.mjs says so), or required. */
+export const hasPgBouncer = process.env.PGBOUNCER !== undefined || process.env.PGBOUNCER_REQUIRED === '1';
 
 /** Connections that the processes share: fewer than they open, more than their open transactions. */
 export const pooledConnections = 12;
@@ -39,15 +39,20 @@ export class SeveralProcesses {
     /** The settings of every process. */
     readonly env: Record<string, string>,
     readonly pooler: PgBouncer | undefined,
+    /** How the second API process reaches PostgreSQL without a pooler. */
+    readonly line: DatabaseLine | undefined,
   ) {}
 
   /** Starts two API processes without a queue worker and `workers` workers, all at once on an empty database. */
-  static async start(way: Way, workers = 2): Promise<SeveralProcesses> {
+  static async start({ isPooled = false, workers = 0 } = {}): Promise<SeveralProcesses> {
     const address = await createEmptyDatabase();
+    // The default: PostgreSQL looks after a client when its statement has ended.
+    await administer(`alter database ${address.database} set client_connection_check_interval = 0`);
     const db = openDatabase(address, { applicationName: 'test', connectionsMax: 4 });
     afterFile(() => db.destroy());
-    const pooler = way === 'directly' ? undefined : await startPgBouncer(address, pooledConnections);
+    const pooler = isPooled ? await startPgBouncer(address, pooledConnections) : undefined;
     afterFile(() => pooler?.stop());
+    const line = isPooled ? undefined : await openDatabaseLine(address);
     const front = await S3Front.open();
     const env = {
       ...front.env,
@@ -56,7 +61,7 @@ export class SeveralProcesses {
       MAX_CONCURRENT_RUNS: '2',
       MAX_CONCURRENT_UPLOADS: '10',
     };
-    const processes = new SeveralProcesses(address, db, front.store(), env, pooler);
+    const processes = new SeveralProcesses(address, db, front.store(), env, pooler, line);
     await Promise.all([
       ...[0, 1].map((at) => processes.startApi(at)),
       ...Array.from({ length: workers }, (_, at) => processes.startWorker(at)),
@@ -71,7 +76,8 @@ export class SeveralProcesses {
 
   /** Starts an API process in this place. */
   async startApi(at: number): Promise<void> {
-    this.apis[at] = await startService({ env: { ...this.env, QUEUE_WORKER: 'off' } });
+    const url = (at === 1 && this.line?.url) || this.env.DATABASE_URL!;
+    this.apis[at] = await startService({ env: { ...this.env, DATABASE_URL: url, QUEUE_WORKER: 'off' } });
   }
 
   /** Starts a worker in this place. */

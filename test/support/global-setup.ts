@@ -41,6 +41,7 @@ export default async function setUp(): Promise<void> {
   // Every service of the tests then reaches PostgreSQL through it (`make test-pooled`).
   const pooler = process.env.TEST_POOLER === '1' ? await startPgBouncer(postgres.address, 20) : undefined;
   const shared: Shared = {
+    folder,
     address: postgres.address,
     ...(pooler && { pooler: pooler.address }),
     s3Endpoint: s3.endpoint,

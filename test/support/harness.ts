@@ -46,7 +46,8 @@ export async function eventually<T>(
   look: () => Promise<T | false> | T | false,
   seconds = 60,
 ): Promise<T> {
-  for (const deadline = performance.now() + seconds * 1000; ;) {
+  const begun = performance.now();
+  for (const deadline = begun + seconds * 1000; ;) {
     let failure: unknown = new Error(`Still not so after ${seconds} s: ${what}.`);
     try {
       const answer = await look();
@@ -56,7 +57,8 @@ export async function eventually<T>(
       failure = error;
     }
     if (performance.now() > deadline) throw failure;
-    await pause(5);
+    // A tenth of what it has waited: long waits leave the processor to what is awaited.
+    await pause(Math.min(Math.max((performance.now() - begun) / 10, 5), 100));
   }
 }
 

@@ -2,21 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DatabaseAddress } from '../../../src/db/database';
-import type { ApiClient, ApiResponse } from '../../support/api-client';
+import type { ApiResponse } from '../../support/api-client';
 import { closedPort } from '../../support/network';
-import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
+import { createTestDatabase, databaseUrl, shared } from '../../support/databases';
 import { HeldProducts } from '../../support/runs-in-flight';
 import { eventually } from '../../support/harness';
 import {
   databaseProcesses,
-  embeddedAddress,
   signalDatabase,
   startService,
   startUsedService,
   type ServiceProcess,
 } from '../../support/process';
 import { openTestS3Store } from '../../support/s3';
+import { testKey } from '../../support/service';
 import { TestServer } from '../../support/replicas';
 import { databaseTimeouts } from '../../../src/db/transaction';
 
@@ -25,16 +24,13 @@ const ok = { status: 'ok', database: 'connected' };
 const unreachable = { status: 'error', database: 'unreachable' };
 
 /** The settings of a service that keeps nothing of its own: a database and a bucket elsewhere. */
-async function external(): Promise<{ env: Record<string, string>; address: DatabaseAddress }> {
-  const address = await createEmptyDatabase();
+async function external(): Promise<Record<string, string>> {
+  const { address } = await createTestDatabase();
   return {
-    address,
-    env: {
-      DATABASE_URL: databaseUrl(address),
-      API_KEYS: `key-${randomUUID()},second-key-of-this-test`,
-      S3_BUCKET: shared().s3Bucket,
-      S3_ENDPOINT: shared().s3Endpoint,
-    },
+    DATABASE_URL: databaseUrl(address),
+    API_KEYS: `key-${randomUUID()},second-key-of-this-test`,
+    S3_BUCKET: shared().s3Bucket,
+    S3_ENDPOINT: shared().s3Endpoint,
   };
 }
 
@@ -47,7 +43,7 @@ const newPartner = () => `Partner ${randomUUID()}`;
 
 describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
   it.concurrent('an upload is stored in the bucket, run, and queried; no key is printed', async () => {
-    const { env } = await external();
+    const env = await external();
     const service = await startService({ env });
     const api = apiOf(service, env);
     const partnerName = newPartner();
@@ -74,64 +70,11 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
     expect(existsSync(join(service.dataDir, 'postgres'))).toBe(false);
     expect(existsSync(join(service.dataDir, 'api-key'))).toBe(false);
   });
-
-  describe('two processes', () => {
-    it.concurrent(
-      'respond 409 to a second run of a job in progress, also in a process that starts later',
-      async () => {
-        const { env, address } = await external();
-        const one = apiOf(await startService({ env }), env);
-        const feed = await one.uploadFeed(csv, newPartner());
-        const held = await HeldProducts.of(address);
-        const { answer } = await held.run(one, feed);
-        const other = apiOf(await startService({ env }), env);
-
-        expect((await other.get(`/jobs/${feed.jobId}`)).body.status).toBe('running');
-        const refused = await other.post(`/jobs/${feed.jobId}/run`);
-
-        expect(refused.status).toBe(409);
-        expect(refused.body).toEqual({ detail: `Job ${feed.jobId} is already running.` });
-        await held.release();
-        expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
-        const { body: again } = await other.post(`/jobs/${feed.jobId}/run`);
-        expect(again).toMatchObject({ status: 'completed', summary: { unchanged: 1 } });
-      },
-    );
-
-    it.concurrent('take over at once when one is killed during a run', async () => {
-      const { env, address } = await external();
-      // The default: PostgreSQL looks after a client when its statement has ended.
-      await administer(`alter database ${address.database} set client_connection_check_interval = 0`);
-      const [killed, survivor] = await Promise.all([startService({ env }), startService({ env })]);
-      const other = apiOf(survivor, env);
-      const feed = await other.uploadFeed(csv, newPartner());
-      const held = await HeldProducts.of(address);
-      await held.run(apiOf(killed, env), feed);
-      await killed.stop('SIGKILL');
-
-      const { body: left } = await other.get(`/jobs/${feed.jobId}`);
-      const answer = runWhenFree(other, feed.jobId, 3);
-      const isTakenOver = async () =>
-        (await other.get(`/jobs/${feed.jobId}`)).body.started_at !== left.started_at;
-      await Promise.race([answer, eventually('it is taken over', isTakenOver)]);
-      await held.release();
-      expect((await answer).body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
-    });
-  });
 });
-
-/** Runs a job, again and again as long as it is said to be running. @returns the last answer */
-function runWhenFree(api: ApiClient, jobId: string, seconds: number): Promise<ApiResponse> {
-  const deadline = performance.now() + seconds * 1000;
-  return eventually('the job is free', async () => {
-    const answer = await api.post(`/jobs/${jobId}/run`);
-    return (answer.status !== 409 || performance.now() > deadline) && answer;
-  });
-}
 
 describe('an object store that is down', () => {
   it.concurrent('does not prevent a start; an upload gets 503 and leaves no feed', async () => {
-    const { env } = await external();
+    const env = await external();
     env.S3_ENDPOINT = `http://127.0.0.1:${await closedPort()}`;
 
     const api = apiOf(await startService({ env }), env);
@@ -146,66 +89,70 @@ describe('an object store that is down', () => {
 });
 
 describe('a frozen PostgreSQL', () => {
-  it.concurrent('makes requests with a connection 503, and is used again later', async () => {
-    const { api, dataDir } = await startUsedService();
-    await api.loadFeed(csv);
-    const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
-    const asking = [
-      () => api.get('/products'),
-      () => api.get('/jobs/JV00001'),
-      () => api.post('/orders', order),
-      () => api.upload({ csv, partnerName: 'Acme' }),
-    ];
-    // As many connections as requests.
-    expect((await Promise.all(asking.map((ask) => ask()))).map(({ status }) => status)).toEqual([
-      200, 200, 201, 201,
-    ]);
-
-    signalDatabase(dataDir, 'SIGSTOP');
-    const answers = await Promise.all(asking.map((ask) => ask()));
-    signalDatabase(dataDir, 'SIGCONT');
-
-    for (const { status, body } of answers) {
-      expect({ status, body }).toEqual({
-        status: 503,
-        body: { detail: 'Service temporarily unavailable' },
-      });
-    }
-    for (const ask of asking) expect([200, 201]).toContain((await ask()).status);
-  });
-
   it.concurrent(
-    'does not abort a run, which may wait longer than a request',
-    async () => {
-      const service = await startUsedService();
-      const feed = await service.api.uploadFeed(csv);
-      const held = await HeldProducts.of(embeddedAddress(service.dataDir));
-      const { answer } = await held.run(service.api, feed);
-
-      await sleep(databaseTimeouts.queryMilliseconds + 1_000);
-      await held.release();
-
-      expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
-    },
-    45_000,
-  );
-
-  it.concurrent(
-    'does not prevent a shutdown within 30 seconds',
+    'is unreachable within seconds, makes requests with a connection 503, is used again later, and prevents no shutdown',
     async () => {
       const service = await startUsedService({ SHUTDOWN_SECONDS: '1' });
-      await service.api.loadFeed(csv);
-      signalDatabase(service.dataDir, 'SIGSTOP');
+      const { api, dataDir } = service;
+      await api.loadFeed(csv);
+      const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 1 }] };
+      const asking = [
+        () => api.get('/products'),
+        () => api.get('/jobs/JV00001'),
+        () => api.post('/orders', order),
+        () => api.upload({ csv, partnerName: 'Acme' }),
+      ];
+      // As many connections as requests.
+      expect((await Promise.all(asking.map((ask) => ask()))).map(({ status }) => status)).toEqual([
+        200, 200, 201, 201,
+      ]);
+      expect((await api.get('/health')).body).toEqual(ok);
 
+      signalDatabase(dataDir, 'SIGSTOP');
+      const asked = performance.now();
+      const health = await api.get('/health');
+      const seconds = (performance.now() - asked) / 1000;
+      const answers = await Promise.all(asking.map((ask) => ask()));
+      signalDatabase(dataDir, 'SIGCONT');
+
+      expect({ status: health.status, body: health.body as unknown }).toEqual({
+        status: 200,
+        body: unreachable,
+      });
+      // Two seconds are promised; a busy machine gets more here, what waits for the database does not.
+      expect(seconds).toBeLessThan(6);
+      for (const { status, body } of answers) {
+        expect({ status, body }).toEqual({
+          status: 503,
+          body: { detail: 'Service temporarily unavailable' },
+        });
+      }
+      await eventually('it is reachable again', async () => (await api.get('/health')).body.status === 'ok');
+      for (const ask of asking) expect([200, 201]).toContain((await ask()).status);
+
+      signalDatabase(dataDir, 'SIGSTOP');
       service.kill('SIGTERM');
-
       await eventually('it has stopped', () => !service.isRunning, 30);
       expect((await service.exit).code).toBe(0);
       // Killed, it takes a moment to end.
-      await eventually('nothing of it is left', () => databaseProcesses(service.dataDir).length === 0);
+      await eventually('nothing of it is left', () => databaseProcesses(dataDir).length === 0);
     },
-    60_000,
   );
+});
+
+describe('a PostgreSQL that makes a statement wait', () => {
+  it.concurrent('does not abort a run, which may wait longer than a request', async () => {
+    const { address } = await createTestDatabase();
+    const service = await startService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey } });
+    const feed = await service.api.uploadFeed(csv);
+    const held = await HeldProducts.of(address);
+    const { answer } = await held.run(service.api, feed);
+
+    await sleep(databaseTimeouts.queryMilliseconds + 1_000);
+    await held.release();
+
+    expect((await answer)?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
+  });
 });
 
 // The embedded one is restarted: restarted-postgres.test.ts.
