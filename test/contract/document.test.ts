@@ -3,6 +3,7 @@ import { parse } from 'csv-parse/sync';
 import OpenAPIBackend, { type Document } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
 import document from '../../generated/openapi.json';
+import { methods, operations, parametersOf, resolve } from '../support/contract';
 
 // The running service compiles validators when it first needs them; here all of them are, and the document is checked.
 const api = new OpenAPIBackend({
@@ -177,5 +178,35 @@ describe('the document', () => {
         missing: [],
       });
     }
+  });
+});
+
+describe('a link', () => {
+  const links = Object.values(document.paths as OpenAPIV3.PathsObject).flatMap((item) =>
+    methods.flatMap((method) =>
+      Object.entries(item?.[method]?.responses ?? {}).flatMap(([status, response]) =>
+        Object.entries(resolve<OpenAPIV3.ResponseObject>(response).links ?? {}).map(([name, link]) => ({
+          title: `${item![method]!.operationId} ${status} ${name}`,
+          response: resolve<OpenAPIV3.ResponseObject>(response),
+          link: resolve<OpenAPIV3.LinkObject>(link),
+        })),
+      ),
+    ),
+  );
+
+  it.each(links)('$title refers to an operation with its parameters', ({ response, link }) => {
+    const target = operations.find(({ operationId }) => operationId === link.operationId)!;
+    const names = parametersOf(target).map(({ name }) => name);
+    const { schema } = response.content!['application/json']!;
+    const properties = Object.keys(resolve<OpenAPIV3.SchemaObject>(schema!).properties!);
+
+    expect(Object.keys(link.parameters!).filter((name) => !names.includes(name))).toEqual([]);
+    for (const expression of Object.values(link.parameters!)) {
+      expect(properties).toContain(/^\$response\.body#\/(\w+)$/.exec(expression as string)?.[1]);
+    }
+  });
+
+  it('there are some', () => {
+    expect(links.length).toBeGreaterThan(10);
   });
 });

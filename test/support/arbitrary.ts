@@ -33,11 +33,21 @@ function fittingType(schema: Schema): fc.Arbitrary<unknown> {
       return fittingText(schema);
     case 'integer':
       return fc.integer({ min: schema.minimum ?? -1_000_000, max: schema.maximum ?? 1_000_000 });
+    case 'number':
+      return fc.double({ min: schema.minimum ?? -1e6, max: schema.maximum ?? 1e6, noNaN: true });
     case 'boolean':
       return fc.boolean();
     case 'array':
       return fc.array(fitting(schema.items), { minLength: schema.minItems ?? 0, maxLength: 3 });
     case 'object': {
+      if (typeof schema.additionalProperties === 'object')
+        return fc.dictionary(
+          fc.string({ unit: 'binary', maxLength: 9 }),
+          fitting(schema.additionalProperties),
+          {
+            maxKeys: 3,
+          },
+        );
       const required = schema.required ?? [];
       const properties = Object.entries(schema.properties ?? {});
       return fc.record(Object.fromEntries(properties.map(([name, each]) => [name, fitting(each)])), {
@@ -64,8 +74,10 @@ function fittingText({ format, pattern, minLength = 0, maxLength = 60 }: Schema)
 /** Values that do not fit a schema, each for one reason: another type, or a limit that is not kept. */
 export function unfitting(node: Node): fc.Arbitrary<unknown> {
   const schema = resolve(node);
-  const others = [fc.boolean(), fc.double({ noInteger: true, noNaN: true, noDefaultInfinity: true })];
-  const wrongType: fc.Arbitrary<unknown>[] = [...others, ...(schema.nullable ? [] : [fc.constant(null)])];
+  const wrongType: fc.Arbitrary<unknown>[] = schema.nullable ? [] : [fc.constant(null)];
+  if (schema.type !== 'boolean') wrongType.push(fc.boolean());
+  if (schema.type !== 'number')
+    wrongType.push(fc.double({ noInteger: true, noNaN: true, noDefaultInfinity: true }));
   if (schema.type !== 'string') wrongType.push(fc.string());
   if (schema.type !== 'array') wrongType.push(fc.array(fc.integer(), { maxLength: 2 }));
   if (schema.type !== 'object') wrongType.push(fc.dictionary(fc.string(), fc.integer(), { maxKeys: 2 }));
@@ -79,6 +91,13 @@ export function beyondLimits(schema: Schema): fc.Arbitrary<unknown>[] {
     if (schema.minimum !== undefined) beyond.push(fc.integer({ max: schema.minimum - 1 }));
     if (schema.maximum !== undefined) beyond.push(fc.integer({ min: schema.maximum + 1 }));
   }
+  if (schema.type === 'number') {
+    const { minimum, maximum } = schema;
+    if (minimum !== undefined)
+      beyond.push(fc.double({ max: minimum, maxExcluded: true, noDefaultInfinity: true }));
+    if (maximum !== undefined)
+      beyond.push(fc.double({ min: maximum, minExcluded: true, noDefaultInfinity: true }));
+  }
   if (schema.type === 'string') {
     const { enum: allowed, pattern, minLength = 0, maxLength } = schema;
     if (allowed) beyond.push(fc.string({ minLength: 1 }).filter((text) => !allowed.includes(text)));
@@ -86,34 +105,60 @@ export function beyondLimits(schema: Schema): fc.Arbitrary<unknown>[] {
       const grammar = new RegExp(pattern, 'u');
       beyond.push(
         fc
-          .string({ unit: fc.integer({ max: 0x7f }).map(String.fromCharCode), minLength: 1 })
-          .filter((text) => !grammar.test(text.trim())),
+          .string({
+            unit: fc.integer({ min: 0, max: 0x7f }).map((code) => String.fromCharCode(code)),
+            minLength: 1,
+          })
+          .filter((text) => !grammar.test(text) && !grammar.test(text.trim())),
       );
     }
-    if (minLength > 0) beyond.push(fc.constantFrom('', ' ', '\t\n'));
+    if (minLength > 0)
+      beyond.push(fc.constantFrom('', ...[' ', '\t\n'].filter((blank) => refuses(pattern, blank))));
     if (maxLength !== undefined) beyond.push(fc.constant('x'.repeat(maxLength + 1)));
   }
   return beyond;
 }
 
+/** Whether a pattern that there may be does not admit a text. */
+function refuses(pattern: string | undefined, text: string): boolean {
+  return pattern !== undefined && !new RegExp(pattern, 'u').test(text);
+}
+
 /** Objects and arrays of which one part is wrong. */
 function brokenParts(schema: Schema): fc.Arbitrary<unknown>[] {
   if (schema.type === 'array') {
+    const { items, minItems = 0, maxItems } = schema;
     return [
       fc
-        .tuple(fc.array(fitting(schema.items), { maxLength: 2 }), unfitting(schema.items))
+        .tuple(fc.array(fitting(items), { maxLength: 2 }), unfitting(items))
         .map(([some, wrong]) => [...some, wrong]),
+      ...(minItems > 0 ? [fc.constant([])] : []),
+      ...(maxItems === undefined ? [] : [fitting(items).map((item) => Array(maxItems + 1).fill(item))]),
     ];
   }
   if (schema.type !== 'object') return [];
   const whole = fitting(schema) as fc.Arbitrary<Record<string, unknown>>;
+  const { additionalProperties, maxProperties = Infinity } = schema;
+  if (typeof additionalProperties === 'object') {
+    const name = fc.stringMatching(/^[a-z]{1,9}$/);
+    const tooMany = fitting(additionalProperties).map((value) =>
+      Object.fromEntries(Array.from({ length: maxProperties + 1 }, (_, at) => [`a${at}`, value])),
+    );
+    return [
+      fc
+        .tuple(whole, name, unfitting(additionalProperties))
+        .map(([object, key, wrong]) => ({ ...object, [key]: wrong })),
+      ...(maxProperties === Infinity ? [] : [tooMany]),
+    ];
+  }
   const broken = Object.entries(schema.properties ?? {}).map(([name, each]) =>
     fc.tuple(whole, unfitting(each)).map(([object, wrong]) => ({ ...object, [name]: wrong })),
   );
   const incomplete = (schema.required ?? []).map((name) =>
     whole.map((object) => Object.fromEntries(Object.entries(object).filter(([key]) => key !== name))),
   );
-  return [...broken, ...incomplete];
+  const extended = whole.map((object) => ({ ...object, 'no member': null }));
+  return [...broken, ...incomplete, ...(additionalProperties === false ? [extended] : [])];
 }
 
 /** The columns beside the two that every feed has. */

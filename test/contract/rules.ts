@@ -1,0 +1,77 @@
+import type { components } from '../../generated/openapi';
+
+type Schemas = components['schemas'];
+type FormatDefinition = Schemas['FormatDefinition'];
+type SourceDefinition = Schemas['SourceDefinition'];
+
+/**
+ * Changes a definition that fits the schema so that it keeps the rules that no schema expresses: one source for each
+ * column, headers only where there is a header row, words that can be told apart, no NUL, no blank name.
+ */
+export function keepFormatRules(fitting: FormatDefinition): FormatDefinition {
+  const definition = withoutNul(fitting);
+  const hasHeader = definition.header !== false;
+  const columns = Object.entries(definition.columns).map(([name, source]) => [
+    name,
+    oneSource(name, source, hasHeader),
+  ]);
+  const kept = { ...definition, columns: Object.fromEntries(columns) as FormatDefinition['columns'] };
+  if (kept.availability) kept.availability = distinctWords(kept.availability);
+  if (!hasHeader) {
+    delete kept.fill_down;
+    delete kept.ignore_rows_without;
+  }
+  if (kept.ignore_rows_without) kept.ignore_rows_without = kept.ignore_rows_without.map(notBlank);
+  if (kept.fill_down) {
+    const byColumn = new Map(kept.fill_down.map((rule) => [rule.column, { ...rule, by: notBlank(rule.by) }]));
+    kept.fill_down = [...byColumn.values()].filter(({ column }) => Object.hasOwn(kept.columns, column));
+  }
+  return kept;
+}
+
+function oneSource(
+  name: string,
+  source: Schemas['ColumnSource'],
+  hasHeader: boolean,
+): Schemas['ColumnSource'] {
+  const { from = ['Nr'], join, with: between = '', first_with: first, value, position = 1 } = source;
+  if (value !== undefined && name !== 'sku') return { value: name === 'currency' ? 'EUR' : value };
+  if (!hasHeader) return { position };
+  if (!join) return { from: from.map(notBlank) };
+  return { join: join.map(notBlank), with: between, ...(first !== undefined && { first_with: first }) };
+}
+
+/** Changes a definition that fits the schema so that it keeps the rules that no schema expresses. */
+export function keepSourceRules(fitting: SourceDefinition): SourceDefinition {
+  const kept = withoutNul(fitting);
+  kept.url = `https://feeds.example/${encodeURIComponent(kept.url)}`;
+  // One that the partner has.
+  if (kept.format) kept.format = null;
+  if (kept.mode !== 'replace') delete kept.max_withdrawn_percent;
+  if (kept.schedule)
+    kept.schedule = { ...kept.schedule, cron: '30 5 * * mon-fri', time_zone: 'Europe/Berlin' };
+  if (kept.headers) {
+    const values = Object.values(kept.headers).map((value) => value.replaceAll(/[^\x20-\x7e]/g, '-'));
+    kept.headers = Object.fromEntries(values.map((value, at) => [`x-header-${at}`, value]));
+  }
+  return kept;
+}
+
+const notBlank = (text: string) => (/[^\s\u0085]/.test(text) ? text : 'x');
+
+function distinctWords<T>(words: Record<string, T>): Record<string, T> {
+  const compared = (word: string) => word.replaceAll('\u0085', ' ').trim().toLowerCase();
+  const entries = Object.entries(words).filter(([word]) => compared(word) !== '');
+  return Object.fromEntries(new Map(entries.map((entry) => [compared(entry[0]), entry])).values());
+}
+
+/** Replaces each NUL, also in names. */
+function withoutNul<T>(value: T): T {
+  if (typeof value === 'string') return value.replaceAll('\0', 'x') as T;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutNul) as T;
+  const entries = Object.entries(value).map(
+    ([name, member]) => [withoutNul(name), withoutNul(member)] as const,
+  );
+  return Object.fromEntries(entries) as T;
+}
