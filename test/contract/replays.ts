@@ -20,7 +20,7 @@ import { eventually } from '../support/harness';
 import { startFakeDatabase } from '../support/databases';
 import { beginHistoryAt, withoutHistory, writeHistory } from '../support/write-history';
 import { leaveRunning, whileLoading, whileReading } from '../support/runs-in-flight';
-import { excelWorkbook } from '../support/samples';
+import { excelWorkbook } from '../support/other-file-formats';
 import {
   fieldPart,
   filePart,

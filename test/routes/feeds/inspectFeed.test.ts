@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { encode } from 'iconv-lite';
 import type { ApiResponse } from '../../support/api-client';
 import { putFormat } from '../../support/format-requests';
-import { excelWorkbook, filesOfOtherFormats } from '../../support/samples';
+import { excelWorkbook, filesOfOtherFormats } from '../../support/other-file-formats';
 import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/requests';
 import { startTestService, type TestService } from '../../support/service';
 import { expectRefusal, stored } from '../../support/stored-uploads';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import document from '../../../generated/openapi.json';
 import { runFeedCommand } from '../../support/commands';
-import { excelWorkbook } from '../../support/samples';
+import { excelWorkbook } from '../../support/other-file-formats';
 import { createTestFolder } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 import { ServiceFront } from '../../support/faults';

@@ -3,7 +3,6 @@ import { eventually } from '../../support/harness';
 import { HeldProducts } from '../../support/runs-in-flight';
 import { startService, type ServiceProcess } from '../../support/process';
 import { sendRaw } from '../../support/requests';
-import { samples as samplesAt } from '../../support/samples';
 import { expectSecurityHeaders } from '../../support/contract';
 import { openDatabase, type DatabaseAddress } from '../../../src/db/database';
 import { sendTo, startReceiver } from '../../support/webhooks';
@@ -29,7 +28,16 @@ beforeAll(async () => {
 
 const ask = (path: string, init?: RequestInit) => fetch(service.operatorUrl! + path, init);
 
-const samples = (name: string) => samplesAt(service.operatorUrl!, name);
+/** The samples of a metric, by their labels. */
+async function samples(name: string): Promise<Record<string, number>> {
+  const text = await (await ask('/metrics')).text();
+  const line = /^(\w+)(?:\{(.*)\})? (\S+)$/;
+  const found = text
+    .split('\n')
+    .map((each) => line.exec(each))
+    .filter((match) => match?.[1] === name);
+  return Object.fromEntries(found.map((match) => [match![2] ?? '', Number(match![3])]));
+}
 
 describe('GET /metrics', () => {
   it('counts requests by operation, status and outcome, with all unknown routes as one operation', async () => {

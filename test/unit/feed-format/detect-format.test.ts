@@ -4,7 +4,7 @@ import { detectDecimal } from '../../../src/feed-format/detect-decimal';
 import { detectEncoding } from '../../../src/feed-format/detect-encoding';
 import { detectFormat } from '../../../src/feed-format/detect-format';
 import { columnsNamed } from '../../../src/feed-format/header-synonyms';
-import { filesOfOtherFormats } from '../../support/samples';
+import { filesOfOtherFormats } from '../../support/other-file-formats';
 
 const detect = (content: string | Buffer) => detectFormat(Buffer.from(content), firstRecords);
 
