@@ -85,9 +85,8 @@ describe('cleanObjects', () => {
 
   it('handles more objects than one look-up', async () => {
     await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 1001)");
-    for (let i = 1; i <= 1_001; i++) {
-      await leaveBehind(`raw/partners/acme/feeds/FD${String(i).padStart(5, '0')}/feed.csv`);
-    }
+    const feeds = Array.from({ length: 1_001 }, (_, at) => `FD${String(at + 1).padStart(5, '0')}`);
+    await Promise.all(feeds.map((feed) => leaveBehind(`raw/partners/acme/feeds/${feed}/feed.csv`)));
 
     expect((await clean()).result).toMatchObject({ seen: 1_001, removed: 1_001 });
     expect((await stored(service)).files).toEqual([]);

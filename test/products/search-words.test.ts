@@ -89,10 +89,11 @@ describe('search_words', () => {
     );
   });
 
-  it('drops no character of any plane but marks', async () => {
+  // The other planes have ideographs, or nothing.
+  it('drops no character of planes 0, 1 and 14 but marks', async () => {
     const { rows } = await db.raw<{ rows: { code: number }[] }>(
-      `select code from generate_series(161, 1114109) as code
-       where code not between 55296 and 57343 and search_words('a' || chr(code) || 'b') = '{ab}'`,
+      `select code from generate_series(161, x'e01ff'::int) as code
+       where code not between 55296 and 57343 and code not between x'20000'::int and x'dffff'::int and search_words('a' || chr(code) || 'b') = '{ab}'`,
     );
     const dropped = rows.map(({ code }) => String.fromCodePoint(code));
 
