@@ -66,7 +66,13 @@ function fittingText({ format, pattern, minLength = 0, maxLength = 60 }: Schema)
   }
   const text = pattern
     ? fc.stringMatching(new RegExp(pattern, 'u'))
-    : fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, 60) });
+    : fc.oneof(
+        {
+          weight: 9,
+          arbitrary: fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, 60) }),
+        },
+        { weight: 1, arbitrary: fc.constantFrom('a\0', '__proto__', '\u0085') },
+      );
   // White space around a text may be trimmed away before it is measured.
   return text.filter((each) => [...each.trim()].length >= minLength && [...each].length <= maxLength);
 }

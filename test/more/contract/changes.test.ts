@@ -1,7 +1,7 @@
 import type { OpenAPIV3 } from 'openapi-types';
-import json from '../../generated/openapi.json';
-import { compareContracts, type Change } from '../../scripts/contract-changes';
-import { judge } from '../../scripts/contract-verdict';
+import json from '../../../generated/openapi.json';
+import { compareContracts, type Change } from '../../../scripts/contract-changes';
+import { judge } from '../../../scripts/contract-verdict';
 
 const document = json as unknown as OpenAPIV3.Document;
 

@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import json from '../../generated/openapi.json';
-import { createTestFolder } from '../support/harness';
+import json from '../../../generated/openapi.json';
+import { createTestFolder } from '../../support/harness';
 
-const root = join(__dirname, '..', '..');
+const root = join(__dirname, '..', '..', '..');
 
 /** A finding of Spectral. */
 interface Finding {
