@@ -1,6 +1,11 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { parse } from 'yaml';
 import document from '../../../generated/openapi.json';
 import { contentSecurityPolicy } from '../../../src/docs/docs.page';
+import { describeNotModified } from '../../support/expectations';
 import { sendRaw } from '../../support/requests';
 import { expectSecurityHeaders } from '../../support/contract';
 import { startTestService, testKey, type TestService } from '../../support/service';
@@ -19,14 +24,16 @@ const pages: [path: string, ownHeaders: Record<string, string>][] = [
   ['/docs/swagger-ui-bundle.js', lasting],
   ['/docs/initializer.js', lasting],
 ];
+const file = readFileSync(join(__dirname, '../../../spec/openapi.yaml'));
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-describe('the service pages', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
-  });
+let service: TestService;
+beforeAll(async () => {
+  // The pages have no rate limit: each test would find one.
+  service = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
+});
 
+describe('the service pages', () => {
   it('are not operations of the document, which lists them', () => {
     expect(document['x-outside-contract']).toEqual(['GET /', ...pages.map(([path]) => `GET ${path}`)]);
     expect(pages.map(([path]) => path).filter((path) => path in document.paths)).toEqual([]);
@@ -77,10 +84,6 @@ describe('the service pages', () => {
 const navigation = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
 describe('GET /', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startTestService();
-  });
   const send = (method: string, headers: Record<string, string>) =>
     sendRaw(service.url, { method, path: '/', headers });
 
@@ -115,11 +118,6 @@ describe('GET /', () => {
 });
 
 describe('the addresses of the console', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-
   it.each([
     ['/console', './'],
     ['/console/', '../'],
@@ -156,20 +154,171 @@ describe('the addresses of the console', () => {
   });
 });
 
-describe('with SERVICE_PAGES=off', () => {
-  let service: TestService;
+describe('GET /openapi.yaml', () => {
+  describe('200', () => {
+    it('is spec/openapi.yaml byte for byte; no key is needed', async () => {
+      const response = await fetch(`${service.url}/openapi.yaml`);
+
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toBe('application/yaml');
+      expect(Buffer.from(await response.arrayBuffer()).equals(file)).toBe(true);
+    });
+
+    it('has the same content as the document of the running service', async () => {
+      const { body } = await service.api.get('/openapi.yaml');
+
+      expect(parse(body as string)).toEqual(document);
+    });
+
+    it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
+      const { headers } = await service.api.get('/openapi.yaml');
+
+      expect(headers.get('etag')).toBe(`"${createHash('sha256').update(file).digest('hex')}"`);
+      expect(headers.get('cache-control')).toBe('no-cache');
+    });
+  });
+
+  describeNotModified('/openapi.yaml', () => service);
+});
+
+describe('GET /openapi.json', () => {
+  describe('200', () => {
+    it('is the document of the running service; no key is needed', async () => {
+      const { status, headers, body } = await service.api.withKey(undefined).get('/openapi.json');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('application/json');
+      expect(body).toEqual(document);
+    });
+
+    it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
+      const response = await fetch(`${service.url}/openapi.json`);
+
+      const sha256 = createHash('sha256')
+        .update(Buffer.from(await response.arrayBuffer()))
+        .digest('hex');
+      expect(response.headers.get('etag')).toBe(`"${sha256}"`);
+      expect(response.headers.get('cache-control')).toBe('no-cache');
+    });
+  });
+
+  describeNotModified('/openapi.json', () => service);
+});
+
+describe('GET /docs', () => {
+  let page: string;
   beforeAll(async () => {
-    service = await startTestService({ servicePages: false });
+    page = (await service.api.get('/docs')).body as string;
+  });
+  /** The files that the page loads. */
+  const addresses = () => [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address!);
+
+  describe('200', () => {
+    it('is an HTML page; no key is needed', async () => {
+      const { status, headers, body } = await service.api.withKey(undefined).get('/docs');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+      expect(headers.get('cache-control')).toBe('no-cache');
+      expect(body).toMatch(/^<!doctype html>/);
+    });
+
+    it('can load from this service only, and cannot be framed', async () => {
+      const { headers } = await service.api.get('/docs');
+
+      const policy = headers.get('content-security-policy')!.split('; ');
+      expect(policy).toEqual(
+        expect.arrayContaining(["default-src 'none'", "script-src 'self'", "style-src 'self'"]),
+      );
+      expect(policy).toEqual(expect.arrayContaining(["connect-src 'self'", "frame-ancestors 'none'"]));
+      expect(policy.join()).not.toMatch(/unsafe|https?:|\*/);
+    });
+
+    it('has no inline script or style, and no other host', () => {
+      expect(page).not.toMatch(/<style|style=|\son\w+=/);
+      expect(page).not.toMatch(/<script(?![^>]* src=)/);
+      expect(addresses().filter((address) => /^(\w+:)?\/\//.test(address))).toEqual([]);
+    });
+
+    it('addresses its files by digest, so that caches can keep them forever', async () => {
+      const versioned = addresses().filter((address) => address.includes('?v='));
+
+      expect(versioned).toHaveLength(3);
+      for (const address of versioned) {
+        const { status, headers } = await service.api.withKey(undefined).get(`/${address}`);
+        const version = /\?v=([0-9a-f]{16})$/.exec(address)![1]!;
+        expect(status).toBe(200);
+        expect(headers.get('etag')).toMatch(new RegExp(`^"${version}[0-9a-f]{48}"$`));
+        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      }
+    });
+  });
+
+  describeNotModified('/docs', () => service);
+});
+
+describe('GET /docs/swagger-ui-bundle.js', () => {
+  describe('200', () => {
+    it("is Swagger UI's own file; no key is needed", async () => {
+      const { status, headers, body } = await service.api
+        .withKey(undefined)
+        .get('/docs/swagger-ui-bundle.js');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+      expect(body === readFileSync(require.resolve('swagger-ui-dist/swagger-ui-bundle.js'), 'utf8')).toBe(
+        true,
+      );
+    });
+  });
+
+  describeNotModified('/docs/swagger-ui-bundle.js', () => service);
+});
+
+describe('GET /docs/swagger-ui.css', () => {
+  describe('200', () => {
+    it("is Swagger UI's own file; no key is needed", async () => {
+      const { status, headers, body } = await service.api.withKey(undefined).get('/docs/swagger-ui.css');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/css; charset=utf-8');
+      expect(body === readFileSync(require.resolve('swagger-ui-dist/swagger-ui.css'), 'utf8')).toBe(true);
+    });
+  });
+
+  describeNotModified('/docs/swagger-ui.css', () => service);
+});
+
+describe('GET /docs/initializer.js', () => {
+  describe('200', () => {
+    it('loads the document of the service and uses no validator; no key is needed', async () => {
+      const { status, headers, body } = await service.api.withKey(undefined).get('/docs/initializer.js');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+      expect(body).toContain("url: 'openapi.json'");
+      expect(body).toContain('validatorUrl: null');
+      expect(body).not.toMatch(/https?:/);
+    });
+  });
+
+  describeNotModified('/docs/initializer.js', () => service);
+});
+
+describe('with SERVICE_PAGES=off', () => {
+  let without: TestService;
+  beforeAll(async () => {
+    without = await startTestService({ servicePages: false });
   });
 
   it.each(['/', '/console/feeds'])('%s is an unknown route for browsers too', async (path) => {
-    expect((await sendRaw(service.url, { method: 'GET', path, headers: navigation })).status).toBe(404);
+    expect((await sendRaw(without.url, { method: 'GET', path, headers: navigation })).status).toBe(404);
   });
 
   it.each(pages)('%s is an unknown route, whatever the method and with a key too', async (path) => {
     for (const method of methods) {
       for (const headers of [{}, { 'x-api-key': testKey }]) {
-        const response = await sendRaw(service.url, { method, path, headers });
+        const response = await sendRaw(without.url, { method, path, headers });
 
         expect(response.status).toBe(404);
         expect(response.text).toBe(method === 'HEAD' ? '' : '{"detail":"Not Found"}');
@@ -180,8 +329,8 @@ describe('with SERVICE_PAGES=off', () => {
   });
 
   it('all operations are served', async () => {
-    expect((await service.api.get('/health')).status).toBe(200);
-    expect((await service.api.get('/products')).status).toBe(200);
-    expect((await service.api.withKey(undefined).get('/products')).status).toBe(401);
+    expect((await without.api.get('/health')).status).toBe(200);
+    expect((await without.api.get('/products')).status).toBe(200);
+    expect((await without.api.withKey(undefined).get('/products')).status).toBe(401);
   });
 });
