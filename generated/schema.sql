@@ -1,4 +1,4 @@
--- Made from migrations/ by "make generate". Do not edit.
+-- Made from migrations/ (842fd94457757215) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

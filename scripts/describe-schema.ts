@@ -38,7 +38,7 @@ interface Column {
   default_value: string | null;
 }
 
-/** Describes the tables of a database as SQL, without those of knex. */
+/** Describes the tables of a database as SQL, without those of migrations. */
 export async function describeSchema(db: Knex): Promise<string> {
   const { rows: columns } = await db.raw<{ rows: Column[] }>(columnsSql);
   const { rows: constraints } = await db.raw<{
@@ -56,7 +56,7 @@ export async function describeSchema(db: Knex): Promise<string> {
     const statements = [`create table ${table} (\n  ${lines.join(',\n  ')}\n);`];
     return [...statements, ...of(indexes, table).map(({ definition }) => `${definition};`)].join('\n');
   });
-  return `-- Made from migrations/ by "make generate". Do not edit.\n\n${tables.join('\n\n')}\n`;
+  return `${tables.join('\n\n')}\n`;
 }
 
 function describeColumn(column: Column): string {
