@@ -6,7 +6,7 @@ import type { Database } from '../../src/db/database';
 import { inSnapshot } from '../../src/db/transaction';
 import { casesFor } from '../support/arbitrary';
 import { createTestDatabase } from '../support/databases';
-import { figuresOfOneMoment, salesTables, aSale, sell, type Sale } from '../support/catalog';
+import { figuresOfOneMoment, salesTables, aSale, sell, type Sale } from '../support/sales';
 import { eventually } from '../support/harness';
 
 const partners = ['Acme', 'Ácme', 'Birch & Sons'];

@@ -2,7 +2,7 @@ import { rebuildSales, rollUpSales } from '../../../src/analytics/sales-rollup';
 import { verifySales } from '../../../src/analytics/sales-verification';
 import type { Database } from '../../../src/db/database';
 import { createTestDatabase } from '../../support/databases';
-import { figuresOfOneMoment, salesTables, aSale, sell } from '../../support/catalog';
+import { figuresOfOneMoment, salesTables, aSale, sell } from '../../support/sales';
 import { eventually } from '../../support/harness';
 
 const partners = ['Acme', 'Birch & Sons', 'Cedar'];

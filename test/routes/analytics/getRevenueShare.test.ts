@@ -4,7 +4,7 @@ import {
   wrongCurrencies,
   wrongCurrency,
   type SalesService,
-} from '../../support/catalog';
+} from '../../support/sales';
 
 let service: SalesService;
 beforeAll(async () => {

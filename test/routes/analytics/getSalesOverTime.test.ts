@@ -5,7 +5,7 @@ import {
   wrongCurrency,
   type Line,
   type SalesService,
-} from '../../support/catalog';
+} from '../../support/sales';
 
 let service: SalesService;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { createTestDatabase, databaseUrl } from '../../support/databases';
 import { runAdmin } from '../../support/commands';
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
-import { sell } from '../../support/catalog';
+import { sell } from '../../support/sales';
 
 describe('the command that verifies and rebuilds the sales figures', () => {
   it('shows differences, rebuilds the sums, and enables triggers that a restore has disabled', async () => {

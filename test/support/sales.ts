@@ -1,0 +1,215 @@
+import type { Knex } from 'knex';
+import {
+  revenueShare,
+  salesByPartner,
+  salesOverTime,
+  type Grain,
+  type SalesFilter,
+} from '../../src/analytics/analytics.repository';
+import { rollUpSales } from '../../src/analytics/sales-rollup';
+import type { Database } from '../../src/db/database';
+import { inSnapshot } from '../../src/db/transaction';
+import { loadProducts, type FeedRow } from './catalog';
+import { type TestService, startTestService } from './service';
+
+/** One line of an order: the price of a product and how many of it. */
+export type Line = [price: string, quantity: number];
+
+/** A service for analytics, whose orders are made as a test needs them; every other one is in the sums of sales. */
+export interface SalesService extends TestService {
+  /** Orders products of these prices. The order counts as created at `createdAt`, if that is given. */
+  sell(
+    partnerName: string,
+    lines: Line | Line[],
+    options?: { currency?: string; createdAt?: string },
+  ): Promise<void>;
+  /** Removes all orders: each test starts without any. */
+  clear(): Promise<void>;
+}
+
+/** The sums of sales. */
+export const salesTables = ['sales_by_partner', 'sales_by_day', 'sales_by_partner_and_day', 'sales_changes'];
+
+export async function startSalesService(): Promise<SalesService> {
+  const service = await startTestService();
+  const products = new Map<string, string>();
+  let sold = 0;
+
+  async function productOf(price: string, currency: string | undefined): Promise<string> {
+    const sku = `${price} ${currency}`;
+    const known = products.get(sku);
+    if (known !== undefined) return known;
+    const row: FeedRow = { sku, price, ...(currency === undefined ? {} : { currency }) };
+    // Orders count for their own partner, never for the one that supplied the product.
+    const { productIds } = await loadProducts(service, [row] as const, 'Supplier');
+    products.set(sku, productIds[0]);
+    return productIds[0];
+  }
+
+  return {
+    ...service,
+    async sell(partnerName, lines, { currency, createdAt } = {}) {
+      const items: { product_id: string; quantity: number }[] = [];
+      for (const [price, quantity] of (Array.isArray(lines[0]) ? lines : [lines]) as Line[]) {
+        items.push({ product_id: await productOf(price, currency), quantity });
+      }
+      const { status, body } = await service.api.post('/orders', { partner_name: partnerName, items });
+      if (status !== 201) throw new Error(`order: ${status} ${JSON.stringify(body)}`);
+      if (createdAt !== undefined) {
+        await service
+          .db('orders')
+          .where({ order_id: Number(body.order_id.slice(2)) })
+          .update({ created_at: createdAt });
+      }
+      if (++sold % 2 === 1) await rollUpSales(service.db);
+    },
+    async clear() {
+      for (const table of ['order_items', 'orders', ...salesTables]) await service.db(table).delete();
+    },
+  };
+}
+
+/** Values of `currency` that are not three capital letters. */
+export const wrongCurrencies = [
+  'eur',
+  'Eur',
+  'EU',
+  'EURO',
+  '€',
+  'EUR ',
+  ' EUR',
+  'EUR\n',
+  'ÉUR',
+  'E R',
+  'EUR,USD',
+  '\0',
+];
+
+/** The entry of such a value. */
+export const wrongCurrency = (input: string) => ({
+  type: 'string_pattern_mismatch',
+  loc: ['query', 'currency'],
+  msg: "String should match pattern '^([A-Z]{3})?$'",
+  input,
+  ctx: { pattern: '^([A-Z]{3})?$' },
+});
+
+/** The entry of a currency that comes twice. */
+export const currencyTwice = {
+  type: 'string_type',
+  loc: ['query', 'currency'],
+  msg: 'Input should be a valid string',
+  input: ['EUR', 'EUR'],
+};
+
+/** An order: whose, when (minutes from the end of a year in UTC, absent: now), and its lines. */
+export interface Sale {
+  partner: string;
+  currency: string;
+  minutes: number | null;
+  lines: { price: string; quantity: number }[];
+}
+
+export const aSale: Sale = {
+  partner: 'Acme',
+  currency: 'EUR',
+  minutes: null,
+  lines: [{ price: '1.005', quantity: 3 }],
+};
+
+/** Creates an order, past the service. @returns its number */
+export async function sell(
+  connection: Knex,
+  { partner, currency, minutes, lines }: Sale = aSale,
+): Promise<number> {
+  const { rows } = await connection.raw<{ rows: [{ order_id: number }] }>(
+    `with line as (
+       select * from unnest(cast(:prices as numeric[]), cast(:quantities as integer[])) as line (price, quantity)
+     ), sold as (
+       insert into orders (partner_name, currency, total_amount, created_at)
+       select :partner, :currency, sum(price * quantity),
+         coalesce(timestamptz '2026-01-01 00:00Z' + cast(:minutes as integer) * interval '1 minute', now()) from line
+       returning order_id
+     ), item as (
+       insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
+       select order_id, 1, 'TENT-2', 'Tent', quantity, price, price * quantity from sold cross join line
+     )
+     select order_id from sold`,
+    {
+      partner,
+      currency,
+      minutes,
+      prices: lines.map(({ price }) => price),
+      quantities: lines.map(({ quantity }) => quantity),
+    } as never,
+  );
+  return rows[0].order_id;
+}
+
+type Figures = Record<string, unknown[]>;
+
+const lines = `
+  from orders join order_items using (order_id)
+  where (cast(:currency as text) is null or orders.currency = :currency)
+    and (cast(:scope as text) is null or orders.partner_name = :scope)
+`;
+
+const directSql = {
+  byPartner: `
+    select partner_name, cast(sum(quantity) as bigint) as units_sold, cast(round(sum(line_total), 2) as text) as total_sales
+    ${lines} group by partner_name order by sum(line_total) desc, partner_name`,
+  share: `
+    select partner_name, cast(round(revenue, 2) as text) as total_revenue,
+      coalesce(round(100 * revenue / nullif(sum(revenue) over (), 0), 2), 0) as revenue_pct
+    from (select partner_name, sum(line_total) as revenue ${lines} group by partner_name) as partner
+    order by revenue desc, partner_name`,
+  daily: overTime('YYYY-MM-DD'),
+  monthly: overTime('YYYY-MM'),
+};
+
+function overTime(format: string): string {
+  return `
+    select to_char(orders.created_at at time zone 'UTC', '${format}') as sales_period,
+      cast(sum(quantity) as bigint) as units_sold, cast(round(sum(line_total), 2) as text) as total_sales
+    ${lines} group by sales_period order by sales_period`;
+}
+
+/** All figures, from each line of each order: what they mean, however they are kept. */
+async function directFigures(trx: Knex, { scope, currency }: SalesFilter): Promise<Figures> {
+  const figures: Figures = {};
+  for (const [name, sql] of Object.entries(directSql)) {
+    const { rows } = await trx.raw<{ rows: unknown[] }>(sql, { scope, currency: currency ?? null } as never);
+    figures[name] = rows;
+  }
+  return figures;
+}
+
+/** All figures as the service gives them. */
+async function servedFigures(trx: Knex.Transaction, filter: SalesFilter): Promise<Figures> {
+  const overTime = (grain: Grain) => salesOverTime(trx, grain, filter);
+  return {
+    byPartner: await salesByPartner(trx, filter),
+    share: await revenueShare(trx, filter),
+    daily: await overTime('daily'),
+    monthly: await overTime('monthly'),
+  };
+}
+
+/** Both of one moment, for every combination of the filters. They are to be equal. */
+export function figuresOfOneMoment(
+  db: Database,
+  scopes: readonly (string | null)[],
+  currencies: readonly (string | undefined)[],
+): Promise<{ served: Figures[]; direct: Figures[] }> {
+  return inSnapshot(db, async (trx) => {
+    const served: Figures[] = [];
+    const direct: Figures[] = [];
+    for (const scope of scopes) {
+      for (const currency of currencies) {
+        served.push(await servedFigures(trx, { scope, currency }));
+        direct.push(await directFigures(trx, { scope, currency }));
+      }
+    }
+    return { served, direct };
+  });
+}
