@@ -4,7 +4,7 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { getWatermark, linesAfterWatermark } from '../../src/analytics/sales-watermark';
 import type { Database } from '../../src/db/database';
 import { inSnapshot } from '../../src/db/transaction';
-import { casesFor } from '../support/arbitrary';
+import { casesFor } from '../support/fuzz';
 import { createTestDatabase } from '../support/databases';
 import { figuresOfOneMoment, salesTables, aSale, sell, type Sale } from '../support/sales';
 import { eventually } from '../support/harness';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { recordChangedProducts } from '../../src/partners/changed-products';
 import { indexBacklog } from '../../src/products/search-index';
 import type { UploadedFeed } from '../support/api-client';
-import { casesFor, fuzzTimeout } from '../support/arbitrary';
+import { casesFor, fuzzTimeout } from '../support/fuzz';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 import { interleave, ManualSession, SteppedRun, type ManualStep } from '../support/stepped-run';

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { casesFor } from '../support/arbitrary';
+import { casesFor } from '../support/fuzz';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;

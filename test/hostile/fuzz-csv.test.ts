@@ -5,7 +5,8 @@ import { RecordExtractor } from '../../src/etl/extract';
 import { FeedFailure } from '../../src/etl/run-result';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
-import { anyBytes, casesFor, forgetAll, fuzzTimeout } from '../support/arbitrary';
+import { anyBytes } from '../support/arbitrary';
+import { casesFor, forgetAll, fuzzTimeout } from '../support/fuzz';
 import {
   copyRecord,
   type LongRecord,

@@ -4,7 +4,7 @@ import { decode, encode } from 'iconv-lite';
 import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/decode-text';
 import { canEncode, encodeText } from '../../src/feed-format/encode-text';
 import { MalformedGzip, unpack } from '../../src/feed-format/unpack';
-import { casesFor, fuzzTimeout } from '../support/arbitrary';
+import { casesFor, fuzzTimeout } from '../support/fuzz';
 import { chunksOf } from '../support/read-by-format';
 
 /** Encodings and the second implementation of each: the platform's, or the library at once where the platform's differs. */

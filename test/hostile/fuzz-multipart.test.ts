@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
-import { forgetAll, casesFor, fuzzTimeout } from '../support/arbitrary';
+import { forgetAll, casesFor, fuzzTimeout } from '../support/fuzz';
 import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { rawFilePath, stored, type Stored } from '../support/stored-uploads';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { inTransaction } from '../../src/db/transaction';
 import { mergePartners } from '../../src/partners/merge-partners';
-import { casesFor } from '../support/arbitrary';
+import { casesFor } from '../support/fuzz';
 import { withProducts } from '../support/history-invariants';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { casesFor, forgetAll, fuzzTimeout } from '../support/arbitrary';
+import { casesFor, forgetAll, fuzzTimeout } from '../support/fuzz';
 import { toCsv } from '../support/catalog';
 import { pendingRunId } from '../../src/products/versions.repository';
 import { findBrokenHistory } from '../support/history-invariants';

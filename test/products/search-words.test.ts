@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Database } from '../../src/db/database';
-import { casesFor } from '../support/arbitrary';
+import { casesFor } from '../support/fuzz';
 import { createTestDatabase } from '../support/databases';
 
 let db: Database;

@@ -8,7 +8,8 @@ import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../..
 import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';
-import { anyBytes, anyFeed, casesFor, fuzzTimeout } from '../support/arbitrary';
+import { anyBytes, anyFeed } from '../support/arbitrary';
+import { casesFor, fuzzTimeout } from '../support/fuzz';
 import { copyRecord } from '../support/reference-extractor';
 
 /** A record that a run reads. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { formatId } from '../../src/shared/ids';
-import { casesFor, forgetAll, fuzzTimeout } from '../support/arbitrary';
+import { casesFor, forgetAll, fuzzTimeout } from '../support/fuzz';
 import { findBrokenHistory } from '../support/history-invariants';
 import { startTestService, type TestService } from '../support/service';
 

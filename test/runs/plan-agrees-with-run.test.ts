@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { anyFeed, casesFor } from '../support/arbitrary';
+import { anyFeed } from '../support/arbitrary';
+import { casesFor } from '../support/fuzz';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;

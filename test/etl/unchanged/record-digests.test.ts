@@ -9,7 +9,8 @@ import { createLog } from '../../../src/shared/log';
 import type { UploadedFeed } from '../../support/api-client';
 import { withProducts } from '../../support/history-invariants';
 import { eventually } from '../../support/harness';
-import { anyBytes, anyFeed, casesFor, fuzzTimeout } from '../../support/arbitrary';
+import { anyBytes, anyFeed } from '../../support/arbitrary';
+import { casesFor, fuzzTimeout } from '../../support/fuzz';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
 import { builtInFormats } from '../../../src/feed-format/built-in-formats';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { casesFor } from '../../support/arbitrary';
+import { casesFor } from '../../support/fuzz';
 import { toCsv, type FeedRow } from '../../support/catalog';
 import { putFormat } from '../../support/format-requests';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';

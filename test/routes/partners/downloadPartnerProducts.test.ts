@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { inTransaction } from '../../../src/db/transaction';
 import { mergePartners } from '../../../src/partners/merge-partners';
-import { casesFor } from '../../support/arbitrary';
+import { casesFor } from '../../support/fuzz';
 import { toCsv, type FeedRow } from '../../support/catalog';
 import { eventually } from '../../support/harness';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
