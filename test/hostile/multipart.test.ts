@@ -1,4 +1,3 @@
-import { sendAnyUpload } from '../support/expectations';
 import {
   boundary,
   fieldPart,
@@ -11,7 +10,7 @@ import {
   type RawPart,
 } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';
-import { storedFeed } from '../support/stored-uploads';
+import { storedFeed, sendAnyUpload } from '../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

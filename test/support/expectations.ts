@@ -1,41 +1,6 @@
+import type { ApiClient } from './api-client';
 import { shared } from './databases';
-import type { Database } from '../../src/db/database';
-import type { ApiResponse, ApiClient } from './api-client';
-import { eventually } from './harness';
-import { readFile } from 'node:fs/promises';
-import { join, sep } from 'node:path';
-import { documentedResponses } from './contract';
 import type { TestService } from './service';
-import { rawFilePath, stored, storedFeed } from './stored-uploads';
-
-/** Lets 24 hours pass for what was answered with this key. */
-export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string): Promise<void> {
-  const changed = await db('idempotency_keys')
-    .where('idempotency_key', key)
-    .update({ expires_at: db.raw("expires_at - interval '24 hours'") });
-  if (changed !== 1) throw new Error(`${changed} answers with the key ${key}`);
-}
-
-/** Waits until this many requests hold a key. A request with the key itself could take it instead. */
-export async function keysAreHeld({ db }: { db: Database }, count: number): Promise<void> {
-  await eventually(`${count} keys are held`, async () => {
-    const { rowCount } = await db.raw<{ rowCount: number }>(
-      `select from pg_locks where locktype = 'advisory' and granted and cast(objid as bigint) & 255 = 2
-         and database = (select oid from pg_database where datname = current_database())`,
-    );
-    return rowCount === count;
-  });
-}
-
-/** That a response is the first 201 again, and says so. */
-export function expectReplay(response: ApiResponse, first: ApiResponse): void {
-  expect({ status: response.status, body: response.body as unknown }).toEqual({
-    status: 201,
-    body: first.body as unknown,
-  });
-  expect(response.headers.get('location')).toBe(first.headers.get('location'));
-  expect(response.headers.get('idempotent-replayed')).toBe('true');
-}
 
 /** Follows `next_cursor` to the end, from `cursor` on if there is one. @returns the ids of each page */
 export async function walk(
@@ -69,6 +34,7 @@ export function pagesOf(ids: readonly string[], size: number): string[][] {
   for (let start = 0; start < ids.length; start += size) pages.push(ids.slice(start, start + size));
   return pages;
 }
+
 const notAnInteger = {
   type: 'int_parsing',
   msg: 'Input should be a valid integer, unable to parse string as an integer',
@@ -125,40 +91,6 @@ export const filterTwice = (filter: string) => ({
   msg: 'Input should be a valid string',
   input: ['a', 'b'],
 });
-
-/** What an object's key looks like: nothing in it can lead anywhere else. */
-const safeKey =
-  /^raw\/partners\/[a-z0-9]+(?:-[a-z0-9]+)*\/feeds\/FD\d{5,}\/(?!\.{0,2}$)(?!.*\.\.)[^/\\\p{Cc}]+$/u;
-
-/**
- * Sends an upload and checks what must be true of any: a documented answer; if it was refused, nothing is left of it; if
- * it was accepted, its object lies where its key says, below the store's folder, and has the bytes that were sent.
- * @param content - the bytes of the file, if it is accepted
- */
-export async function sendAnyUpload(
-  service: TestService,
-  send: () => Promise<Pick<ApiResponse, 'status' | 'body'>>,
-  content: Uint8Array,
-): Promise<Pick<ApiResponse, 'status' | 'body'>> {
-  const before = await stored(service);
-  const response = await send();
-  const after = await stored(service);
-
-  const statuses = documentedResponses.filter(({ operationId }) => operationId === 'uploadFeed');
-  expect(statuses.map(({ status }) => status).filter((status) => status < 500)).toContain(response.status);
-  if (response.status !== 201) {
-    expect(after).toEqual(before);
-    return response;
-  }
-  expect(after.files).toHaveLength(before.files.length + 1);
-  expect(after.feeds).toHaveLength(before.feeds.length + 1);
-  const { raw_file_object_key: key } = await storedFeed(service, response.body.feed_id as string);
-  expect(key).toMatch(safeKey);
-  const path = await rawFilePath(service, response.body.feed_id as string);
-  expect(path.startsWith(join(service.dataDir, 'objects') + sep)).toBe(true);
-  expect((await readFile(path)).equals(content)).toBe(true);
-  return response;
-}
 
 const another = '"0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"';
 

@@ -1,6 +1,6 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
-import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/expectations';
+import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/idempotency-keys';
 import {
   filePart,
   formBody,

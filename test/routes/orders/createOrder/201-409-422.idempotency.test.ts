@@ -1,7 +1,7 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
 import { holdOrders } from '../../../support/runs-in-flight';
-import { expectReplay, leaveAnsweredLongAgo } from '../../../support/expectations';
+import { expectReplay, leaveAnsweredLongAgo } from '../../../support/idempotency-keys';
 import {
   withStoredKey,
   otherKey,

@@ -1,0 +1,32 @@
+import type { Database } from '../../src/db/database';
+import type { ApiResponse } from './api-client';
+import { eventually } from './harness';
+
+/** Lets 24 hours pass for what was answered with this key. */
+export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string): Promise<void> {
+  const changed = await db('idempotency_keys')
+    .where('idempotency_key', key)
+    .update({ expires_at: db.raw("expires_at - interval '24 hours'") });
+  if (changed !== 1) throw new Error(`${changed} answers with the key ${key}`);
+}
+
+/** Waits until this many requests hold a key. A request with the key itself could take it instead. */
+export async function keysAreHeld({ db }: { db: Database }, count: number): Promise<void> {
+  await eventually(`${count} keys are held`, async () => {
+    const { rowCount } = await db.raw<{ rowCount: number }>(
+      `select from pg_locks where locktype = 'advisory' and granted and cast(objid as bigint) & 255 = 2
+         and database = (select oid from pg_database where datname = current_database())`,
+    );
+    return rowCount === count;
+  });
+}
+
+/** That a response is the first 201 again, and says so. */
+export function expectReplay(response: ApiResponse, first: ApiResponse): void {
+  expect({ status: response.status, body: response.body as unknown }).toEqual({
+    status: 201,
+    body: first.body as unknown,
+  });
+  expect(response.headers.get('location')).toBe(first.headers.get('location'));
+  expect(response.headers.get('idempotent-replayed')).toBe('true');
+}
