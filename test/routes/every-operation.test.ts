@@ -704,11 +704,17 @@ describe('every operation', () => {
       expect((await own.api.get('/products')).status).toBe(200);
     });
 
-    it.each(keyed)('$title has Retry-After during shutdown', async (operation) => {
-      const { api, app } = await startAppAt(service.address);
-      await app.drain();
+    describe('during shutdown', () => {
+      let draining: ApiClient;
+      beforeAll(async () => {
+        const { api, app } = await startAppAt(service.address);
+        await app.drain();
+        draining = api;
+      });
 
-      expectUnavailable(await sendExample(api, operation));
+      it.each(keyed)('$title has Retry-After', async (operation) => {
+        expectUnavailable(await sendExample(draining, operation));
+      });
     });
   });
 });
