@@ -91,15 +91,12 @@ describe('a JSON bomb', () => {
     ['1 MiB of {"a":', '{"a":'.repeat(mebibyte / 5), 400],
     ['1 MiB of [ and ]', '['.repeat(mebibyte / 2) + ']'.repeat(mebibyte / 2), 422],
     ['170,000 objects in each other', `${'{"a":'.repeat(170_000)}1${'}'.repeat(170_000)}`, 422],
-    ['deep nesting in a field that is ignored', inOrder('['.repeat(1_000) + ']'.repeat(1_000)), 422],
     [
       'deep nesting in partner_name',
       `{"partner_name":${'['.repeat(1_000)}${']'.repeat(1_000)},"items":[]}`,
       422,
     ],
-    ['one byte over 1 MiB', JSON.stringify({ ...order, x: 'x'.repeat(mebibyte) }), 413],
     ['90,000 keys', `{${Array.from({ length: 90_000 }, (_, at) => `"k${at}":1`).join()},${ofOrder}`, 201],
-    ['340,000 empty items', `{"partner_name":"A","items":[${'{},'.repeat(340_000)}{}]}`, 422],
     ['half a million zeros as items', `{"partner_name":"A","items":[${'0,'.repeat(500_000)}0]}`, 422],
     [
       'keys that are array indices',
@@ -123,26 +120,14 @@ describe('a JSON bomb', () => {
   const withQuantity = (quantity: string) =>
     `{"partner_name":"A","items":[{"product_id":"PR00001","quantity":${quantity}}]}`;
 
-  it.each([
-    '1e999999',
-    '-1e999999',
-    '1e400',
-    '9'.repeat(400),
-    '9007199254740993',
-    '1000001',
-    '1.5',
-    '1e-7',
-    '-0',
-    '0',
-    '"1"',
-    '[1]',
-    'true',
-    'null',
-  ])('a quantity of %s is 422', async (quantity) => {
-    const { status } = await post(withQuantity(quantity));
+  it.each(['1e999999', '-1e999999', '1e400', '9'.repeat(400), '9007199254740993', '1e-7', '-0'])(
+    'a quantity of %s is 422',
+    async (quantity) => {
+      const { status } = await post(withQuantity(quantity));
 
-    expect(status).toBe(422);
-  });
+      expect(status).toBe(422);
+    },
+  );
 
   it.each(['NaN', 'Infinity', '01', '0x10', '1_000', '+1', '.5', '1.', "'1'", '1n', 'undefined'])(
     'a quantity of %s is no JSON',
@@ -164,23 +149,42 @@ describe('a JSON bomb', () => {
     expect(body.partner_name).toBe('Acme Outdoor');
   });
 
-  it.each<[string, string | Buffer, number]>([
-    ['a byte order mark', Buffer.from(`\ufeff${JSON.stringify(order)}`), 201],
-    ['two byte order marks', Buffer.from(`\ufeff\ufeff${JSON.stringify(order)}`), 400],
-    ['UTF-16', Buffer.from(JSON.stringify(order), 'utf16le'), 400],
+  it('may begin with a byte order mark', async () => {
+    expect((await post(Buffer.from(`\ufeff${JSON.stringify(order)}`))).status).toBe(201);
+  });
+
+  it.each<[string, string | Buffer]>([
+    ['two byte order marks', Buffer.from(`\ufeff\ufeff${JSON.stringify(order)}`)],
+    ['UTF-16', Buffer.from(JSON.stringify(order), 'utf16le')],
     [
       'invalid UTF-8',
       Buffer.concat([Buffer.from('{"partner_name":"A'), Buffer.from([0xff]), Buffer.from('","items":[]}')]),
-      400,
     ],
-    ['text after it', `${JSON.stringify(order)}{}`, 400],
-    ['a comment', `/**/${JSON.stringify(order)}`, 400],
-    ['a comma too many', `{${ofOrder.slice(0, -1)},}`, 400],
-    ['a NUL after it', `${JSON.stringify(order)}\0`, 400],
-    ['a raw line break in a string', '{"partner_name":"A\nB","items":[]}', 400],
-    ['white space alone', ' \r\n\t', 400],
-  ])('with %s is answered as documented', async (_what, json, status) => {
-    expect((await post(json)).status).toBe(status);
+    ['a second object', `${JSON.stringify(order)}{}`],
+    ['a second object after a space', '{} {}'],
+    ['a comment', `/**/${JSON.stringify(order)}`],
+    ['a comma too many in an object', `{${ofOrder.slice(0, -1)},}`],
+    ['a comma too many in a list', '[1,]'],
+    ['a NUL after it', `${JSON.stringify(order)}\0`],
+    ['a raw line break in a string', '{"partner_name":"A\nB","items":[]}'],
+    ['white space alone', ' \r\n\t'],
+    ['one space alone', ' '],
+    ['an object that does not end', '{'],
+    ['a member without a value', '{"partner_name":'],
+    ['a string that does not end', '"'],
+    ['single quotes', "{'items':[]}"],
+    ['the fields of a form', 'partner_name=Acme'],
+    ['a word', 'undefined'],
+  ])('with %s is no JSON, and creates no order', async (_what, json) => {
+    const before = await orders();
+
+    const { status, body } = await post(json);
+
+    expect({ status, body: body as unknown }).toEqual({
+      status: 400,
+      body: { detail: 'Malformed JSON in request body.' },
+    });
+    expect(await orders()).toBe(before);
   });
 
   describe('with a lone surrogate', () => {

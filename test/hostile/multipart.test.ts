@@ -146,7 +146,6 @@ describe('too much of something', () => {
       [{ headers: Array.from({ length: 10_000 }, (_, at) => `x${at}: x`), content: 'x' }, ...good],
       400,
     ],
-    ['a part name of 16 KiB', [fieldPart('x'.repeat(16 * 1024), 'x'), ...good], 400],
     ['a field of 2 MiB', [fieldPart('x', Buffer.alloc(2 * 1024 * 1024, 'x')), ...good], 201],
     ['a partner_name of 2 MiB', [partnerPart('x'.repeat(2 * 1024 * 1024)), filePart()], 422],
   ])('answers a form with %s as documented', async (_what, parts, expected) => {
@@ -198,9 +197,9 @@ describe('boundaries', () => {
     ['are absent from the header', 'multipart/form-data', form],
     ['are absent from the body', formType, formWith('other')],
     ['are empty', typeWith('""'), formWith('')],
+    ['are named without a value', typeWith(''), form],
     ['end lines that have LF only', formType, form.replaceAll('\r\n', '\n')],
     ['end lines that have CR only', formType, form.replaceAll('\r\n', '\r')],
-    ['lack the final delimiter', formType, form.slice(0, form.lastIndexOf(`\r\n--${boundary}`))],
     ['lack the hyphens of the final delimiter', formType, form.replace(`${boundary}--`, boundary)],
     ['have one hyphen at their end', formType, form.replace(`${boundary}--`, `${boundary}-`)],
     ['are of another case', formType, formWith(boundary.toUpperCase())],

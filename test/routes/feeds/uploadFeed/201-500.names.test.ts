@@ -84,26 +84,6 @@ describe('POST /feeds/upload', () => {
       expect(rows[0]!.partner_id).toBe(rows[1]!.partner_id);
     });
 
-    it.each([
-      ['  Acme Outdoor  ', 'Acme Outdoor'],
-      ['\tAcme\n', 'Acme'],
-      ['\u00a0\u3000Acme\u2003', 'Acme'],
-      ['Acme  Outdoor', 'Acme  Outdoor'],
-    ])('trims the name of the partner: %j is %j', async (sent, kept) => {
-      const { body } = await uploadParts(service.api, partnerPart(sent), filePart());
-
-      expect((await keyOf(body.feed_id)).partnerName).toBe(kept);
-    });
-
-    it.each([
-      ['255 characters', 'x'.repeat(255)],
-      ['255 characters and white space around them', ` ${'x'.repeat(255)} `],
-      ['255 characters of four bytes', '😀'.repeat(255)],
-      ['quotes and signs', `'; drop table feeds; -- "\\" :partnerName ? ?? $1 %s`],
-    ])('takes a name of %s as it is', async (_what, partnerName) => {
-      expect((await uploadAs(partnerName)).partnerName).toBe(partnerName.trim());
-    });
-
     it('decodes partner_name by the character set of its part', async () => {
       const part = partnerPart();
       const headers = [...part.headers, 'Content-Type: text/plain; charset=iso-8859-1'];
