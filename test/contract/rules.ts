@@ -47,7 +47,7 @@ export function keepSourceRules(fitting: SourceDefinition): SourceDefinition {
   kept.url = `https://feeds.example/${encodeURIComponent(kept.url)}`;
   // One that the partner has.
   if (kept.format) kept.format = null;
-  if (kept.mode !== 'replace') delete kept.max_withdrawn_percent;
+  if (kept.mode !== 'replace') kept.max_withdrawn_percent = null;
   if (kept.schedule)
     kept.schedule = { ...kept.schedule, cron: '30 5 * * mon-fri', time_zone: 'Europe/Berlin' };
   if (kept.headers) {
