@@ -276,7 +276,7 @@ describe('sums that were copied into another database', () => {
   it.each([
     ['ahead', '900000000000'],
     ['behind', '2'],
-  ])('do not count: its transactions may have been far %s', async (_, transactionId) => {
+  ])('are not used while transactions of the origin may have been far %s', async (_, transactionId) => {
     await sell(db);
     await rollUpSales(db);
     await sell(db);

@@ -171,7 +171,7 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
     );
   });
 
-  it('that changes the sku of a product prevents its update by the run', async () => {
+  it('of the sku of a product prevents its update by the run', async () => {
     const partner = await loadPartner();
     const feed = await upload(partner, { A: 2 });
     const rename = `update products set sku = 'Z' where sku = 'A' and partner_id = ${partner.partnerId}`;

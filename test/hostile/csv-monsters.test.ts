@@ -14,7 +14,7 @@ describe('a CSV monster', () => {
   );
 });
 
-describe('cells and columns that mean something elsewhere', () => {
+describe('texts with a meaning elsewhere, such as formulas', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService();
@@ -39,7 +39,7 @@ describe('cells and columns that mean something elsewhere', () => {
   ];
   const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
-  it('come back byte for byte: formulas are text to us, whatever a spreadsheet makes of them', async () => {
+  it('are stored and returned byte for byte', async () => {
     const csv = `sku,product_name,description\n${formulas.map((text, at) => `${at},${quoted(`x${text}`)},${quoted(text.trim())}\n`).join('')}`;
     const { feedId, job } = await service.api.loadFeed(csv, 'Formulas');
 
@@ -53,7 +53,7 @@ describe('cells and columns that mean something elsewhere', () => {
     expect(readFileSync(await rawFilePath(service, feedId), 'utf8')).toBe(csv);
   });
 
-  it('of a rejected row come back as they were sent, behind added columns without formulas', async () => {
+  it('of a rejected row are returned as they were sent, behind added columns without formulas', async () => {
     const rows = formulas.map((text) => `,${quoted(text)}`);
     const { jobId } = await service.api.loadFeed(
       `sku,product_name\n${rows.join('\n')}\n`,
@@ -70,7 +70,7 @@ describe('cells and columns that mean something elsewhere', () => {
     }
   });
 
-  it('as headers are columns like any other', async () => {
+  it('are ignored as unknown columns in a header', async () => {
     const names = [
       '__proto__',
       'constructor',
@@ -101,7 +101,7 @@ describe('cells and columns that mean something elsewhere', () => {
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
   });
 
-  it('as skus name products like any other', async () => {
+  it('are loaded as skus', async () => {
     const skus = [
       '__proto__',
       'constructor',

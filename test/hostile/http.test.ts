@@ -31,7 +31,7 @@ async function statuses(bytes: string): Promise<number[]> {
   return [...answers.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }
 
-describe('a request of which two servers could make two', () => {
+describe('a request that a proxy could take for two (request smuggling)', () => {
   const chunked = `1\r\n{\r\n0${end}`;
   it.each([
     [
@@ -98,7 +98,7 @@ describe('a request of which two servers could make two', () => {
     expect(await statuses(bytes)).toEqual([400]);
   });
 
-  it('is one where a chunk has an extension, or a trailer comes after the last', async () => {
+  it('is one request where a chunk has an extension, or a trailer follows the last chunk', async () => {
     const pieces = `${order.length.toString(16)};name="value";x\r\n${order}\r\n0\r\nX-API-Key: wrong\r\nX-Trailer: x${end}`;
 
     expect(await statuses(post('Transfer-Encoding: chunked') + pieces)).toEqual([404]);
@@ -116,7 +116,7 @@ describe('a request of which two servers could make two', () => {
   });
 });
 
-describe('too much, or something else', () => {
+describe('malformed, oversized or foreign bytes', () => {
   it.each<[string, string, number]>([
     ['a header of 17 KiB', `GET /health HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(17_000)}${end}`, 431],
     [
@@ -147,12 +147,12 @@ describe('too much, or something else', () => {
       `GET /health HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\nConnection: Upgrade, close${end}`,
       200,
     ],
-  ])('%s is answered once, or not at all', async (_what, bytes, status) => {
+  ])('get one response or none: %s', async (_what, bytes, status) => {
     expect(await statuses(bytes)).toEqual(status === 0 ? [] : [status]);
   });
 });
 
-describe('a target', () => {
+describe('the target of a request', () => {
   it.each([
     '/../health',
     '/./health',
@@ -166,7 +166,7 @@ describe('a target', () => {
     '/%68ealth/',
     '/docs/../health',
     '/\\health',
-  ])('%s is no other way to /health', async (path) => {
+  ])('%s does not reach /health', async (path) => {
     const { status } = await sendRaw(service.url, { method: 'GET', path });
 
     expect(status).toBe(404);
@@ -178,14 +178,14 @@ describe('a target', () => {
     '/jobs/x%2frun',
     '/products/by-feed%2fFD00001',
     '/products?x=/health',
-  ])('%s is no way past the key', async (path) => {
+  ])('%s does not bypass the key', async (path) => {
     const { status } = await sendRaw(service.url, { method: 'GET', path });
 
     expect(status).toBe(401);
   });
 });
 
-describe('a header that some servers obey', () => {
+describe('a header that overrides method, address or client elsewhere', () => {
   const ruses = [
     { 'x-http-method-override': 'DELETE' },
     { 'x-method-override': 'PUT' },
@@ -197,7 +197,7 @@ describe('a header that some servers obey', () => {
     { connection: 'x-api-key, close' },
   ];
 
-  it.each(ruses)('%j changes nothing: a GET of products is one, and needs its key', async (headers) => {
+  it.each(ruses)('%j changes nothing: GET /products stays one, and needs its key', async (headers) => {
     const path = '/products?_method=DELETE';
 
     expect((await sendRaw(service.url, { method: 'GET', path, headers })).status).toBe(401);
@@ -210,7 +210,7 @@ describe('a header that some servers obey', () => {
     expect(text).not.toContain('evil');
   });
 
-  it('Expect: 100-continue is answered by the refusal before the body comes, where there is one', async () => {
+  it('Expect: 100-continue gets a rejection before the body is sent, where there is one', async () => {
     const { port, hostname } = new URL(service.url);
     const socket = connect(Number(port), hostname);
     const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));

@@ -68,7 +68,7 @@ describe('a regular expression takes time in proportion to the text', () => {
   const all = [...inSource, ...inDocument, ...grammars];
 
   it.each(all.filter(({ maxLength }) => maxLength === undefined))(
-    '$place: $pattern',
+    'in $place: $pattern',
     ({ pattern, flags }) => {
       // Of one that is not safe, it has the text that shows it.
       expect(checkSync(pattern, flags, { timeout: null })).toMatchObject({ status: 'safe' });
@@ -77,7 +77,7 @@ describe('a regular expression takes time in proportion to the text', () => {
 
   // The validator looks at all rules of a text, so that what is too long is cut before it gets there.
   it.each(all.filter(({ maxLength }) => maxLength !== undefined))(
-    '$place: $pattern, or grows with the square of one that has $maxLength characters at most',
+    'in $place: $pattern, or in quadratic time for at most $maxLength characters',
     ({ pattern, flags, maxLength }) => {
       const found = checkSync(pattern, flags, { timeout: null });
 
@@ -87,13 +87,13 @@ describe('a regular expression takes time in proportion to the text', () => {
     },
   );
 
-  it('is looked for where they are', () => {
+  it('in source, document and grammars, where all of them are found', () => {
     expect(inSource.length).toBeGreaterThan(30);
     expect(inDocument.length).toBeGreaterThan(10);
     expect(grammars.map(({ place }) => place)).toEqual(['price', 'currency', 'shared/key-format.ts']);
   });
 
-  it('is made at run time of those alone, and of a name that is taken to the letter', () => {
+  it('also when it is made at run time, of those alone or of an escaped name', () => {
     const made = files.flatMap((file) =>
       nodesOf(file)
         .filter(
@@ -129,7 +129,7 @@ async function timesAsLong(
   return least[1]! / least[0]!;
 }
 
-describe('a text that a regular expression would look at again and again takes no longer than another as long:', () => {
+describe('a text made for backtracking takes no longer than another of its length', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService();

@@ -145,7 +145,7 @@ describe('Prefer: handling=strict', () => {
     expect(rejected.status).toBe(422);
   });
 
-  it.each(['handling=lenient', 'handling', 'strict'])('is not meant by %s', async (prefer) => {
+  it.each(['handling=lenient', 'handling', 'strict'])('is not understood in %s', async (prefer) => {
     const { status, headers } = await get('/orders?x=1', { prefer });
 
     expect(status).toBe(200);

@@ -53,7 +53,7 @@ onLocalProducts(describe, 'a request reads its partners first')(
       ['/products/PR00001', 1],
       ['/products/by-feed/FD00001', 1],
       ['/products/facets?field=brand', 1],
-    ])('GET %s: %d', async (path, count) => {
+    ])('is for GET %s: %d', async (path, count) => {
       expect(await statementsOf(() => service.api.get(path))).toHaveLength(count);
       expect(await statementsOf(() => bound.get(path))).toHaveLength(count);
     });
@@ -61,7 +61,7 @@ onLocalProducts(describe, 'a request reads its partners first')(
     it.each([
       ['without a key', {}],
       ['with a key', { 'idempotency-key': randomUUID() }],
-    ])('POST /orders %s: 1', async (_what, headers) => {
+    ])('is 1 for POST /orders %s', async (_what, headers) => {
       expect(await statementsOf(() => service.api.post('/orders', order, headers))).toHaveLength(1);
     });
   },

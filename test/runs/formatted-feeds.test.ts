@@ -158,7 +158,7 @@ describe('a feed that fills down', () => {
     expect(await productBy('Filler', 'A2')).toMatchObject({ product_name: 'Hat' });
   });
 
-  test('between two runs of a feed that does not makes the second one compare', async () => {
+  test('makes the next run of a feed that does not compare its records again', async () => {
     await putFormat(service.api, 'Mixed', 'fill', filling);
     const plain = 'sku,product_name\nA1,Plain\nA2,Plain\n';
     await load(plain, 'Mixed', {});

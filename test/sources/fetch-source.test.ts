@@ -183,7 +183,7 @@ describe('a fetch', () => {
   });
 });
 
-describe('a fetch that fails at once', () => {
+describe('a fetch fails at once', () => {
   it.each([
     [
       'an HTML page with 200',
@@ -233,7 +233,7 @@ describe('a fetch that fails at once', () => {
     expect((await fetchOnce(name)).failure_reason).toMatch(/^too_large/);
   });
 
-  it('for a status that does not pass', async () => {
+  it('for a permanent HTTP status', async () => {
     const name = await store();
     feeds.respond = (_request, response) => void response.writeHead(404).end();
 
@@ -278,7 +278,7 @@ describe('a fetch that is repeated', () => {
     ],
     ['a connection that breaks', (_request, response) => void response.destroy()],
     ['a server that is overloaded', (_request, response) => void response.writeHead(503).end()],
-  ])('after %s, and stores nothing', async (_what, respond) => {
+  ])('is repeated after %s, and stores nothing', async (_what, respond) => {
     const name = await store();
     feeds.respond = respond;
     const before = await filesBelow(service.dataDir);

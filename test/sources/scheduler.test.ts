@@ -178,7 +178,7 @@ describe('a claim', () => {
     privateAddresses: true,
   });
 
-  it('is one worker at a time', async () => {
+  it('belongs to one worker at a time', async () => {
     for (const name of ['a', 'b']) await request(name);
 
     const claimed = await Promise.all([1, 2, 3, 4].map(() => claimFetches(service.db, 4)));

@@ -80,7 +80,7 @@ describe('the requests recorded from Schemathesis', () => {
     ['the wrong request is accepted', { kind: 'wrong', status: 422 }, 200, 'application/json'],
     ['the right request is refused', {}, 422, 'application/json'],
     ['not 404 or 405', { method: 'DELETE' }, 200, 'application/json'],
-  ])('would show it when there is: %s', (expected, difference, status, mediaType) => {
+  ])('report a response that violates the document: %s', (expected, difference, status, mediaType) => {
     const request = {
       operation: 'GET /orders',
       kind: 'right',

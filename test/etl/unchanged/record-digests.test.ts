@@ -359,7 +359,7 @@ describe('digests beyond the memory budget', () => {
   });
 });
 
-describe('the context of a digest', () => {
+describe('the digest of a record', () => {
   const header: FeedHeader = {
     delimiter: ',',
     fieldCount: 3,
@@ -368,15 +368,15 @@ describe('the context of a digest', () => {
 
   it.each<[string, Partial<FeedHeader>]>([
     ['the delimiter', { delimiter: ';' }],
-    ['where our columns stand', { positions: { sku: 1, product_name: 0, price: 2 } }],
-    ['which of our columns there are', { positions: { sku: 0, product_name: 1 } }],
-    ['how many fields a row may have', { fieldCount: 4 }],
-  ])('is %s', (_what, other) => {
+    ['the positions of product columns', { positions: { sku: 1, product_name: 0, price: 2 } }],
+    ['the presence of product columns', { positions: { sku: 0, product_name: 1 } }],
+    ['the number of fields of a row', { fieldCount: 4 }],
+  ])('changes with %s', (_what, other) => {
     expect(digestContext({ ...header, ...other })).not.toEqual(digestContext(header));
     expect(digestContext({ ...header })).toEqual(digestContext(header));
   });
 
-  it('is the version of the rules', () => {
+  it('changes with the version of the rules', () => {
     expect(digestContext(header, rulesVersion + 1)).not.toEqual(digestContext(header));
   });
 });

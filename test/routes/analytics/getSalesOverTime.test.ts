@@ -223,7 +223,7 @@ describe('GET /analytics/sales-over-time', () => {
       '1',
       'null',
       '\0',
-    ])('the grain %j is neither daily nor monthly', async (grain) => {
+    ])('rejects the grain %j, which is neither daily nor monthly', async (grain) => {
       const { status, body } = await service.api.get(`${path}?${new URLSearchParams({ grain }).toString()}`);
 
       expect(status).toBe(422);

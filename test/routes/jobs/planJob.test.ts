@@ -205,7 +205,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       const skus = Array.from({ length: 120 }, (_, n) => `S${n}`).filter((sku) => sku !== 'S3');
 
       it.each([17, 40, 118, 119, 120, 1000])(
-        'of %i there is no gap and no repeat, and the counters are those of all',
+        'pages of %i have no gap and no repeat, and the counters of all',
         async (limit) => {
           const pages = await walk(limit);
 

@@ -156,8 +156,8 @@ describe('a data folder', () => {
 
 // Who is not root is an ordinary user in every other test.
 if (isRoot && isPublic('dist/src/main.js') && isPublic('node_modules/.bin')) {
-  describe('as an ordinary user', () => {
-    it.concurrent('it works', async () => {
+  describe('a service of an ordinary user', () => {
+    it.concurrent('loads a feed, and stops, without a process of root', async () => {
       const folder = createTestFolder();
       chownSync(folder, unprivileged.uid, unprivileged.gid);
 

@@ -1,34 +1,34 @@
 import { activeCurrencies, isActiveCurrency } from '../../../src/feed-format/currency';
 
-describe('a currency is active', () => {
+describe('an active currency', () => {
   it.each(['EUR', 'USD', 'JPY', 'XCG', 'SLE', 'VED', 'VES', 'ZWG', 'MRU', 'STN', 'CUP', 'XAD'])(
-    'as %s is',
+    'includes %s',
     (code) => {
       expect(isActiveCurrency(code)).toBe(true);
     },
   );
 
-  it.each(['CHE', 'CLF', 'UYW'])('as the code of a fund: %s', (code) => {
+  it.each(['CHE', 'CLF', 'UYW'])('includes the code of the fund %s', (code) => {
     expect(isActiveCurrency(code)).toBe(true);
   });
 });
 
-describe('a currency is not active', () => {
+describe('a code that is no active currency', () => {
   it.each(['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL', 'VEF', 'BYR', 'LTL', 'MRO', 'STD', 'DEM'])(
-    'once it was withdrawn: %s',
+    'includes the withdrawn %s',
     (code) => {
       expect(isActiveCurrency(code)).toBe(false);
     },
   );
 
   it.each(['XXX', 'XTS', 'XAU', 'XAG', 'XPT', 'XPD', 'XDR', 'XSU', 'XUA', 'XBA', 'XBB', 'XBC', 'XBD'])(
-    'when it is no money: %s',
+    'includes %s, which is no money',
     (code) => {
       expect(isActiveCurrency(code)).toBe(false);
     },
   );
 
-  it.each(['', 'usd', 'US', 'USDX', 'ABC', 'BTC'])('if it never was an ISO code: %j', (code) => {
+  it.each(['', 'usd', 'US', 'USDX', 'ABC', 'BTC'])('includes %j, which was never an ISO code', (code) => {
     expect(isActiveCurrency(code)).toBe(false);
   });
 });

@@ -26,17 +26,17 @@ describe('detectEncoding', () => {
     ['euc-kr', '상품코드,상품명\n1,이인용 텐트\n'],
     ['gb18030', '货号,商品名称\n1,双人帐篷保暖睡袋\n'],
     ['big5', '貨號,商品名稱\n1,雙人帳篷保暖睡袋\n'],
-  ])('finds %s of %j', (encoding, text) => {
+  ])('finds %s for %j', (encoding, text) => {
     expect(detectEncoding(encode(text, encoding)).encoding).toBe(encoding);
   });
 
   it.each([
-    ['a mark', Buffer.from('\ufeffsku\n', 'utf16le'), 'utf-16le'],
+    ['a byte order mark', Buffer.from('\ufeffsku\n', 'utf16le'), 'utf-16le'],
     ['broken UTF-8', Buffer.concat([Buffer.from('1,Zelte für Dächer – groß'), Buffer.from([0xff])]), null],
     ['control characters', Buffer.from([0x41, 0x00, 0x01, 0xfe, 0x02]), null],
     ['Greek, which no format reads', encode('κωδικός;όνομα\n1;σκηνή για δύο άτομα\n', 'windows-1253'), null],
     ['Thai, which no format reads', encode('รหัสสินค้า;ชื่อสินค้า\n1;เต็นท์สองคน\n', 'windows-874'), null],
-  ])('of %s', (_, bytes, encoding) => {
+  ])('is certain of an encoding by its byte order mark, and not without: %s', (_, bytes, encoding) => {
     const found = detectEncoding(bytes);
 
     if (encoding === null) expect(found.confidence).toBeLessThan(0.9);
@@ -108,7 +108,7 @@ describe('detectDecimal', () => {
     ['.', ['$5.00', '7.25 USD']],
     [',', ['1.234.567']],
     [null, ['5', '7', '']],
-  ])('finds %j of %j', (separator, prices) => {
+  ])('finds the separator %j for %j', (separator, prices) => {
     expect(detectDecimal(prices, []).separator).toBe(separator);
   });
 });
@@ -129,11 +129,14 @@ describe('columnsNamed', () => {
     ['TITRE UK', 'product_name'],
     ['Name*', 'product_name'],
     ['Verfuegbarkeit', 'availability'],
-  ])('of %j', (header, column) => {
+  ])('finds a column for the header %j', (header, column) => {
     expect(columnsNamed(header).map((each) => each.column)).toContain(column);
   });
 
-  it.each(['', '___proto__', 'constructor', 'x'.repeat(1000), 'weight', '123'])('nothing of %j', (header) => {
-    expect(columnsNamed(header)).toEqual([]);
-  });
+  it.each(['', '___proto__', 'constructor', 'x'.repeat(1000), 'weight', '123'])(
+    'finds none for the header %j',
+    (header) => {
+      expect(columnsNamed(header)).toEqual([]);
+    },
+  );
 });

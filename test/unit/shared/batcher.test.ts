@@ -40,10 +40,10 @@ it('runs a lone task at once, and tasks that arrive meanwhile as a batch', async
 });
 
 it.each([
-  ['no more than its number', [1, 1, 1, 1], [[1, 1, 1], [1]]],
-  ['no more than its size', [6, 4, 1], [[6, 4], [1]]],
-  ['one alone that is larger', [11, 1], [[11], [1]]],
-])('takes into one go %s', async (_, tasks, expected) => {
+  ['at most the maximum number of tasks', [1, 1, 1, 1], [[1, 1, 1], [1]]],
+  ['at most the maximum size', [6, 4, 1], [[6, 4], [1]]],
+  ['a larger task alone', [11, 1], [[11], [1]]],
+])('batches %s', async (_, tasks, expected) => {
   const { goes, work } = heldWork();
   const take = createBatcher(limits, work);
   const all = [take(0), ...tasks.map((task) => take(task))];

@@ -43,7 +43,7 @@ describe('a list of keys', () => {
     [`${key},`, false],
     [key.slice(4), false],
     ['a password', false],
-  ])('is %j: %j', (text, expected) => {
+  ])('%j is valid: %j', (text, expected) => {
     expect(isSecretsKeyList(text)).toBe(expected);
   });
 });
