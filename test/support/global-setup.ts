@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
@@ -18,6 +19,7 @@ export interface Global {
 }
 
 export default async function setUp(): Promise<void> {
+  buildOnce();
   const folder = mkdtempSync(join(tmpdir(), 'catalog-test-'));
   // As root, PostgreSQL runs under another account, which must be able to get here.
   chmodSync(folder, 0o755);
@@ -25,7 +27,12 @@ export default async function setUp(): Promise<void> {
   const citus = CITUS_URL ? await takeCitus(CITUS_URL, templateDatabase) : undefined;
   const postgres =
     citus ??
-    (await startEmbeddedPostgres(folder, { fsync: 'off', full_page_writes: 'off', max_connections: '200', shared_buffers: '256MB' }));
+    (await startEmbeddedPostgres(folder, {
+      fsync: 'off',
+      full_page_writes: 'off',
+      max_connections: '200',
+      shared_buffers: '256MB',
+    }));
   const template = { ...postgres.address, database: templateDatabase };
   const admin = openDatabase(postgres.address, { applicationName: 'set-up', connectionsMax: 1 });
   await admin.raw(`create database ${templateDatabase} template template0 encoding 'UTF8' locale 'C'`);
@@ -53,4 +60,13 @@ export default async function setUp(): Promise<void> {
   process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
   process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
   (globalThis as { catalogTest?: Global }).catalogTest = { folder, postgres, pooler, s3 };
+}
+
+/** Builds the console, which every service serves, and what tests of processes start, if nothing was built yet. */
+function buildOnce(): void {
+  const project = join(__dirname, '..', '..');
+  const built = ['dist/console/console.js', 'dist/console/console.css', 'dist/src/main.js'];
+  if (built.every((file) => existsSync(join(project, file)))) return;
+  process.stderr.write('Building the service once: `make dist/.built` builds it again after a change.\n');
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: project, stdio: 'inherit' });
 }
