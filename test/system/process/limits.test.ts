@@ -5,8 +5,10 @@ import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { waitingRejectsMax } from '../../../src/runs/rejects.service';
 import { afterFile, eventually, createTestFolder } from '../../support/harness';
-import { startUsedService } from '../../support/process';
+import { createTestDatabase, databaseUrl } from '../../support/databases';
+import { startService } from '../../support/process';
 import { sendRaw } from '../../support/requests';
+import { testKey } from '../../support/service';
 
 /** As impatient, and as small, as the process shall be: constants by module. */
 const turnedDown = {
@@ -33,9 +35,14 @@ function turnDown(): string {
   return `--require=${file}`;
 }
 
+async function start(settings: Record<string, string>) {
+  const { address } = await createTestDatabase();
+  return startService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey, ...settings } });
+}
+
 describe('clients that do not read their rejects', () => {
   it('get half of the permits and half of the waiters until their timeout; further ones get 503', async () => {
-    const { api, url, key } = await startUsedService({ NODE_OPTIONS: turnDown() });
+    const { api, url, key } = await start({ NODE_OPTIONS: turnDown() });
     const { jobId, job } = await api.loadFeed(csv);
     expect(job.summary.skipped).toBe(rows);
     const begun: IncomingMessage[] = [];
@@ -62,7 +69,7 @@ describe('clients that do not read their rejects', () => {
 
 describe('a process', () => {
   it('has the limits of its settings', async () => {
-    const { api, url, key } = await startUsedService({
+    const { api, url, key } = await start({
       RATE_LIMIT_REQUESTS: '2',
       MAX_CONNECTIONS: '10',
     });

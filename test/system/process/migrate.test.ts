@@ -1,20 +1,23 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { openDatabase, type DatabaseAddress } from '../../../src/db/database';
-import { missingMigrations } from '../../../src/db/migrate';
-import { createEmptyDatabase, databaseUrl } from '../../support/databases';
+import { openDatabase, type Database, type DatabaseAddress } from '../../../src/db/database';
+import { migrateToLatest, missingMigrations } from '../../../src/db/migrate';
+import { createEmptyDatabase, createTestDatabase, databaseUrl } from '../../support/databases';
 import { eventually, project } from '../../support/harness';
 import { spawnService, startService } from '../../support/process';
 import { testKey } from '../../support/service';
 
-async function missing(address: DatabaseAddress): Promise<string[]> {
-  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
+/** Works on a database for a moment. */
+async function within<T>(address: DatabaseAddress, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   try {
-    return await missingMigrations(db);
+    return await work(db);
   } finally {
     await db.destroy();
   }
 }
+
+const missing = (address: DatabaseAddress) => within(address, missingMigrations);
 
 /** Holds what lets one process migrate at a time. @returns what lets it go */
 async function holdMigrationLock(address: DatabaseAddress): Promise<() => Promise<void>> {
@@ -79,15 +82,16 @@ describe('the argument migrate', () => {
 });
 
 describe('a database that a newer version has migrated', () => {
-  /** Does to the schema what a newer version does. */
-  async function migrateFurther(address: DatabaseAddress, sql: string): Promise<void> {
-    const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
-    try {
-      await db('schema_migrations').insert({ name: '29990101000000_newer', batch: 9 });
-      await db.raw(sql);
-    } finally {
-      await db.destroy();
-    }
+  /** Does to the schema what a newer version does. @returns the settings of a service */
+  async function migrateFurther(sql: string, migratesOnStart: string): Promise<Record<string, string>> {
+    const { address, db } = await createTestDatabase();
+    await db('schema_migrations').insert({ name: '29990101000000_newer', batch: 9 });
+    await db.raw(sql);
+    return {
+      DATABASE_URL: databaseUrl(address),
+      API_KEYS: testKey,
+      MIGRATE_ON_START: migratesOnStart,
+    };
   }
   const listKeys = (env: Record<string, string>) =>
     promisify(execFile)(process.execPath, ['dist/src/admin/main.js', 'keys', 'list'], {
@@ -98,14 +102,7 @@ describe('a database that a newer version has migrated', () => {
   it.each(['on', 'off'])(
     'is served after expand steps only, with a warning: MIGRATE_ON_START=%s',
     async (migratesOnStart) => {
-      const address = await createEmptyDatabase();
-      const env = {
-        DATABASE_URL: databaseUrl(address),
-        API_KEYS: testKey,
-        MIGRATE_ON_START: migratesOnStart,
-      };
-      await spawnService({ role: 'migrate', env }).exit;
-      await migrateFurther(address, 'alter table partners add column note text');
+      const env = await migrateFurther('alter table partners add column note text', migratesOnStart);
 
       const service = await startService({ env });
 
@@ -123,14 +120,10 @@ describe('a database that a newer version has migrated', () => {
   it.each(['on', 'off'])(
     'is rejected after a contract step with one line that names the required version: MIGRATE_ON_START=%s',
     async (migratesOnStart) => {
-      const address = await createEmptyDatabase();
-      const env = {
-        DATABASE_URL: databaseUrl(address),
-        API_KEYS: testKey,
-        MIGRATE_ON_START: migratesOnStart,
-      };
-      await spawnService({ role: 'migrate', env }).exit;
-      await migrateFurther(address, "update schema_compatibility set compatible_from = '99.1.0'");
+      const env = await migrateFurther(
+        "update schema_compatibility set compatible_from = '99.1.0'",
+        migratesOnStart,
+      );
       const line =
         /^The database has the schema of a newer version: start version 99\.1\.0 of the service or later; this is [\d.]+\.\n$/;
 
@@ -160,7 +153,7 @@ describe('MIGRATE_ON_START=off', () => {
     expect(service.url).toBeUndefined();
     expect(await missing(address)).not.toEqual([]);
 
-    await spawnService({ role: 'migrate', env }).exit;
+    await within(address, (db) => migrateToLatest(db));
     await service.listens();
     expect((await service.api.get('/products')).status).toBe(200);
   });
@@ -190,7 +183,7 @@ describe('MIGRATE_ON_START=off', () => {
       code: 1,
       stderr: expect.stringMatching(/^The schema is not up to date \(.+\): npm run migrate\.\n$/),
     });
-    await spawnService({ role: 'migrate', env: { DATABASE_URL: env.DATABASE_URL } }).exit;
+    await within(address, (db) => migrateToLatest(db));
     expect((await list()).stdout).toContain('NAME');
   });
 });

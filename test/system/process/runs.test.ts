@@ -1,19 +1,35 @@
-import { openDatabase } from '../../../src/db/database';
-import { afterFile, eventually } from '../../support/harness';
+import { eventually } from '../../support/harness';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { HeldProducts } from '../../support/runs-in-flight';
-import { embeddedAddress, startUsedService } from '../../support/process';
+import { createTestDatabase, databaseUrl, type TestDatabase } from '../../support/databases';
+import { startService, type ServiceProcess } from '../../support/process';
+import { testKey } from '../../support/service';
 import { waitingRuns } from '../../../src/runs/worker';
 
 const concurrentRuns = 2;
 const csv = 'sku,product_name\nA,A\n';
 
-/** Starts a service whose run slots are all used by blocked runs, of one partner each. */
-async function startBusyService() {
-  const { api, dataDir } = await startUsedService({ MAX_CONCURRENT_RUNS: String(concurrentRuns) });
-  const upload = (partner: string) => api.uploadFeed(csv, partner);
+let service: ServiceProcess;
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  service = await startService({
+    env: {
+      DATABASE_URL: databaseUrl(database.address),
+      API_KEYS: testKey,
+      MAX_CONCURRENT_RUNS: String(concurrentRuns),
+    },
+  });
+});
+
+let partners = 0;
+/** Uses all run slots of the service by blocked runs, of one partner each. */
+async function occupy() {
+  const { api } = service;
+  const test = ++partners;
+  const upload = (partner: string) => api.uploadFeed(csv, `${partner} of ${test}`);
   const feeds = await Promise.all(Array.from({ length: concurrentRuns }, (_, at) => upload(`Busy ${at}`)));
-  const held = await HeldProducts.of(embeddedAddress(dataDir));
+  const held = await HeldProducts.of(database.address);
   const run = ({ jobId }: UploadedFeed) => api.post(`/jobs/${jobId}/run`);
   const stateOf = async ({ jobId }: UploadedFeed) => (await api.get(`/jobs/${jobId}`)).body;
   const runs = feeds.map(run);
@@ -47,7 +63,7 @@ async function flood(count: number, refusals: number, send: () => Promise<ApiRes
 
 describe('while all run slots of a process are in use', () => {
   it('a waiting run shows that it waits, and a second request gets 409 with waiting or running', async () => {
-    const { upload, feeds, held, run, runs, stateOf, waits } = await startBusyService();
+    const { upload, feeds, held, run, runs, stateOf, waits } = await occupy();
     const feed = await upload('Waits');
     const waiting = run(feed);
     await waits(feed);
@@ -64,7 +80,7 @@ describe('while all run slots of a process are in use', () => {
   });
 
   it('a run that waits can be cancelled, which its client learns at once', async () => {
-    const { api, upload, held, run, stateOf, waits } = await startBusyService();
+    const { api, upload, held, run, stateOf, waits } = await occupy();
     const feed = await upload('Cancelled');
     const waiting = run(feed);
     await waits(feed);
@@ -79,7 +95,7 @@ describe('while all run slots of a process are in use', () => {
   });
 
   it('plans of one partner take half of the waiting places at most: a run of another partner is not refused', async () => {
-    const { api, upload, feeds, held, run, waits } = await startBusyService();
+    const { api, upload, feeds, held, run, waits } = await occupy();
     const share = (waitingRuns + concurrentRuns) / 2;
     const plans = await flood(share + 3, 3, () => api.post(`/jobs/${feeds[1]!.jobId}/plan`));
     const other = await upload('Other');
@@ -96,7 +112,7 @@ describe('while all run slots of a process are in use', () => {
   });
 
   it('runs of one partner do too, and those that are refused were not requested', async () => {
-    const { upload, held, run, stateOf, waits } = await startBusyService();
+    const { upload, held, run, stateOf, waits } = await occupy();
     const share = (waitingRuns + concurrentRuns) / 2;
     const many: UploadedFeed[] = [];
     while (many.length < share + 2) many.push(await upload('Many'));
@@ -116,12 +132,13 @@ describe('while all run slots of a process are in use', () => {
 });
 
 it('the runs of one partner leave room for those of another', async () => {
-  const { api, dataDir } = await startUsedService({ MAX_CONCURRENT_RUNS: '4' });
+  const { address, db } = await createTestDatabase();
+  const { api } = await startService({
+    env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey, MAX_CONCURRENT_RUNS: '4' },
+  });
   const feeds: UploadedFeed[] = [];
   while (feeds.length < 3) feeds.push(await api.uploadFeed(csv, 'Busy'));
   const other = await api.uploadFeed(csv, 'Other');
-  const db = openDatabase(embeddedAddress(dataDir), { applicationName: 'test', connectionsMax: 1 });
-  afterFile(() => db.destroy());
   const held = await db.transaction();
   await held('partners').where('partner_name', 'Busy').forUpdate().select('partner_id');
   const ofBusy = feeds.map(({ jobId }) => api.post(`/jobs/${jobId}/run`));

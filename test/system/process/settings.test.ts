@@ -4,8 +4,14 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterFile, createTestFolder, project } from '../../support/harness';
 import { closedPort } from '../../support/network';
-import { administer, createEmptyDatabase, databaseUrl, shared } from '../../support/databases';
-import { databaseProcesses, spawnService } from '../../support/process';
+import {
+  administer,
+  createEmptyDatabase,
+  createTestDatabase,
+  databaseUrl,
+  shared,
+} from '../../support/databases';
+import { databaseProcesses, spawnService, usedDataDir } from '../../support/process';
 import { testKey } from '../../support/service';
 
 type Env = Record<string, string>;
@@ -25,7 +31,7 @@ async function urlWithoutRights(): Promise<string> {
   return databaseUrl(await createEmptyDatabase(), role);
 }
 
-const emptyDatabase = async () => databaseUrl(await createEmptyDatabase());
+const migratedDatabase = async () => databaseUrl((await createTestDatabase()).address);
 const on = async (database: Promise<string> | string): Promise<Env> => ({
   DATABASE_URL: await database,
   API_KEYS: testKey,
@@ -54,9 +60,12 @@ const closed = async (host: string) => `postgresql://user:secret@${host}:${await
 
 describe('a wrong setting stops the start with one line that names it, and leaves no process', () => {
   it.concurrent.each<[string, string, () => Env | Promise<Env>]>([
-    ['PORT', 'that is no number', () => ({ PORT: 'abc' })],
     ['PORT', 'that is taken', async () => ({ PORT: await busyPort() })],
-    ['METRICS_PORT', 'that is taken', async () => ({ METRICS_PORT: await busyPort() })],
+    [
+      'METRICS_PORT',
+      'that is taken',
+      async () => ({ DATA_DIR: await usedDataDir(), METRICS_PORT: await busyPort() }),
+    ],
     [
       'METRICS_HOST',
       'that is not an address of this machine',
@@ -65,7 +74,7 @@ describe('a wrong setting stops the start with one line that names it, and leave
     [
       'HOST',
       'that is not an address of this machine',
-      async () => ({ ...(await on(emptyDatabase())), HOST: '203.0.113.1' }),
+      async () => ({ ...(await on(migratedDatabase())), HOST: '203.0.113.1' }),
     ],
     ['DATABASE_URL', 'that refuses connections', () => on(closed('127.0.0.1'))],
     ['DATABASE_URL', 'that refuses connections on any address of the name', () => on(closed('localhost'))],
@@ -89,7 +98,7 @@ describe('a wrong setting stops the start with one line that names it, and leave
       'S3_BUCKET',
       'that does not exist',
       async () => ({
-        ...(await on(emptyDatabase())),
+        ...(await on(migratedDatabase())),
         S3_BUCKET: 'no-such-bucket',
         S3_ENDPOINT: shared().s3Endpoint,
       }),
@@ -119,7 +128,8 @@ describe('a wrong setting stops the start with one line that names it, and leave
   });
 
   it.concurrent('also when SIGTERM arrives during the clean-up', async () => {
-    const service = spawnService({ env: { PORT: await busyPort(), NODE_OPTIONS: signalledInCleanup() } });
+    const env = { DATA_DIR: await usedDataDir(), PORT: await busyPort(), NODE_OPTIONS: signalledInCleanup() };
+    const service = spawnService({ env });
 
     const { code, stderr } = await service.exit;
 
@@ -144,7 +154,10 @@ describe('a wrong setting stops the start with one line that names it, and leave
 
 it.concurrent('former settings are named in one warning', async () => {
   const former = { RATE_LIMIT_SECONDS: '5', MAX_CONCURRENT_DOWNLOADS: '0', SOURCE_PRIVATE_ADDRESSES: 'on' };
-  const service = spawnService({ env: { ...former, PORT: await busyPort(), LOG_LEVEL: 'warn' } });
+  const database = await on(migratedDatabase());
+  const service = spawnService({
+    env: { ...former, ...database, PORT: await busyPort(), LOG_LEVEL: 'warn' },
+  });
 
   const { stdout } = await service.exit;
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterFile, createTestFolder } from '../../support/harness';
@@ -11,6 +11,7 @@ import {
   type ServiceProcess,
   spawnService,
   startService,
+  usedDataDir,
 } from '../../support/process';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
@@ -77,33 +78,31 @@ describe('the first start with nothing configured', () => {
     expect(pid[5]!.trim()).toBe('');
     expect(statSync(clusterOf(service.dataDir)).mode & 0o077).toBe(0);
   });
-});
 
-describe('the second start', () => {
-  it.concurrent('has the data and the key of the first', async () => {
-    const first = await startService();
-    const { jobId } = await first.api.loadFeed(csv);
-    await first.stop();
+  it('is followed by a second start with its data and its key', async () => {
+    const { jobId, feedId } = await service.api.loadFeed(csv, 'Started twice');
+    const { key } = service;
+    await service.stop();
 
-    const second = await startService({ env: { DATA_DIR: first.dataDir } });
+    service = await startService({ cwd: folder });
 
-    expect(second.key).toBe(first.key);
-    const { body: catalog } = await second.api.get('/products');
-    expect(catalog).toMatchObject({
-      count: 1,
-      items: [{ product_id: 'PR00001', sku: 'TENT-2', price: 189.9 }],
-    });
+    expect(service.key).toBe(key);
+    const { body: catalog } = await service.api.get(`/products?feed_id=${feedId}`);
+    expect(catalog).toMatchObject({ count: 1, items: [{ sku: 'TENT-2', price: 189.9 }] });
     // The raw file is there too.
-    const { body: job } = await second.api.post(`/jobs/${jobId}/run`);
+    const { body: job } = await service.api.post(`/jobs/${jobId}/run`);
     expect(job.summary).toMatchObject({ processed: 1, unchanged: 1 });
-    const { feedId } = await second.api.uploadFeed(csv);
-    expect(feedId).toBe('FD00002');
+    const next = await service.api.uploadFeed(csv);
+    expect(Number(next.feedId.slice(2))).toBe(Number(feedId.slice(2)) + 1);
   });
 });
 
 describe('a data folder', () => {
   it.concurrent('may have a path of more than 120 characters', async () => {
     const dataDir = join(createTestFolder(), 'a folder with a long name'.padEnd(70, 'x'), 'y'.repeat(70));
+
+    mkdirSync(dirname(dataDir), { recursive: true });
+    await usedDataDir(dataDir);
 
     const service = await startService({ env: { DATA_DIR: dataDir } });
 

@@ -51,10 +51,8 @@ async function expectLoaded({ jobId, feedId }: UploadedFeed): Promise<void> {
 
 const job = async (jobId: string) => (await api.get(`/jobs/${jobId}`)).body;
 
-/** Makes the worker start a blocked run. @returns a function that unblocks the next one */
-type Hold = (feed: UploadedFeed) => Promise<() => Promise<void>>;
-
-const whileReading: Hold = async (feed) => {
+/** Queues a run, and waits until a worker reads its file, which is blocked. @returns a function that unblocks the next one */
+async function blockReading(feed: UploadedFeed): Promise<() => Promise<void>> {
   const path = await rawFilePath({ db, dataDir }, feed.feedId);
   const content = await readFile(path);
   await rm(path);
@@ -69,127 +67,105 @@ const whileReading: Hold = async (feed) => {
     await rm(path);
     await writeFile(path, content);
   };
-};
+}
 
-const whileLoading: Hold = async (feed) => {
-  const held = await HeldProducts.of(address);
-  await queue(feed);
-  await eventually('the run waits for the products', async () => {
-    return (await api.get(`/feeds/${feed.feedId}`)).body.status === 'validated';
-  });
-  return () => held.release();
-};
-
-describe('workers beside an API process with QUEUE_WORKER=off', () => {
-  it('execute the queued runs', async () => {
-    const feed = await api.uploadFeed(csv, 'Elsewhere');
-    expect((await queue(feed, 'respond-async, wait=2')).status).toBe(202);
-    const worker = await startWorker();
-
-    await expectLoaded(feed);
-
-    const { code } = await worker.stop();
-    expect(code).toBe(0);
-  });
-
-  it.each<[string, Hold]>([
-    ['reads the file', whileReading],
-    ['loads the products', whileLoading],
-  ])('take over from a worker that is killed while it %s', async (what, hold) => {
-    const feed = await api.uploadFeed(csv, what);
-    const killed = await startWorker();
-    const release = await hold(feed);
-    await killed.stop('SIGKILL');
-    await release();
-    const other = await startWorker();
-
-    await expectLoaded(feed);
-
-    await other.stop();
-  });
-
-  it.each<[string, Hold]>([
-    ['reads the file', whileReading],
-    ['loads the products', whileLoading],
-  ])('stop a run that is cancelled while it %s, and execute the next one', async (what, hold) => {
-    const feed = await api.uploadFeed(csv, `Cancelled: ${what}`);
-    const next = await api.uploadFeed(csv, `Cancelled: ${what}`);
-    const worker = await startWorker();
-    const release = await hold(feed);
-    await queue(next);
-
-    const answer = api.post(`/jobs/${feed.jobId}/cancel`);
-    await eventually('the run is told', async () => {
-      const told = await db('validation_jobs')
-        .where('job_id', Number(feed.jobId.slice(2)))
-        .first();
-      return told.cancel_requested === true;
+describe('beside an API process with QUEUE_WORKER=off', () => {
+  describe('a worker', () => {
+    let worker: ServiceProcess;
+    let early: UploadedFeed;
+    let unanswered: ApiResponse;
+    beforeAll(async () => {
+      early = await api.uploadFeed(csv, 'Elsewhere');
+      unanswered = await queue(early, 'respond-async, wait=1');
+      worker = await startWorker({ MAX_CONCURRENT_RUNS: '2' });
     });
-    await release();
+    afterAll(async () => {
+      expect((await worker.stop()).code).toBe(0);
+    });
 
-    expect((await answer).body).toMatchObject({ status: 'failed', summary: { inserted: 0 } });
-    await expectLoaded(next);
-    expect((await job(feed.jobId)).status).toBe('failed');
-    await worker.stop();
+    it('executes the runs that were queued before it started', async () => {
+      expect(unanswered.status).toBe(202);
+      await expectLoaded(early);
+    });
+
+    it('stops a run that is cancelled while it reads the file, and executes the next one', async () => {
+      const feed = await api.uploadFeed(csv, 'Cancelled');
+      const next = await api.uploadFeed(csv, 'Cancelled');
+      const release = await blockReading(feed);
+      await queue(next);
+
+      const answer = api.post(`/jobs/${feed.jobId}/cancel`);
+      await eventually('the run is told', async () => {
+        const told = await db('validation_jobs')
+          .where('job_id', Number(feed.jobId.slice(2)))
+          .first();
+        return told.cancel_requested === true;
+      });
+      await release();
+
+      expect((await answer).body).toMatchObject({ status: 'failed', summary: { inserted: 0 } });
+      await expectLoaded(next);
+      expect((await job(feed.jobId)).status).toBe('failed');
+    });
+
+    it('reserves a slot for small feeds while large ones use all others', async () => {
+      const blankLines = '\n'.repeat(largeFeedBytes);
+      const large = await Promise.all(
+        [1, 2, 3, 4].map((at) => api.uploadFeed(csv + blankLines, `Large ${at}`)),
+      );
+      const small = await api.uploadFeed(csv, 'Small');
+      const held = await db.transaction();
+      await held('partners').whereLike('partner_name', 'Large%').forUpdate().select('partner_id');
+      for (const feed of large) await queue(feed);
+      const states = async () =>
+        (await Promise.all(large.map(({ jobId }) => job(jobId)))).map(({ status }) => status);
+      await eventually('one of the large ones is at work', async () => (await states()).includes('running'));
+
+      const { status, body } = await queue(small, 'respond-async, wait=30');
+
+      expect([status, body.status]).toEqual([200, 'completed']);
+      expect((await states()).sort()).toEqual(['queued', 'queued', 'queued', 'running']);
+      await held.rollback();
+      for (const feed of large) await expectLoaded(feed);
+    });
   });
 
-  it('take over from a worker whose shutdown ends before its run', async () => {
-    const feed = await api.uploadFeed(csv, 'No time');
+  it('a worker takes over from one that is killed while it reads the file, and from one whose shutdown ends before its run', async () => {
+    const feeds = [await api.uploadFeed(csv, 'Killed'), await api.uploadFeed(csv, 'No time')] as const;
+    const killed = await startWorker();
+    const releaseFirst = await blockReading(feeds[0]);
+    await killed.stop('SIGKILL');
+    await releaseFirst();
     const stopped = await startWorker({ SHUTDOWN_SECONDS: '0' });
-    const release = await whileLoading(feed);
+    await expectLoaded(feeds[0]);
+    const held = await HeldProducts.of(address);
+    await queue(feeds[1]);
+    await eventually('the run waits for the products', async () => {
+      return (await api.get(`/feeds/${feeds[1].feedId}`)).body.status === 'validated';
+    });
     expect((await stopped.stop()).code).toBe(0);
-    await release();
+    await held.release();
     const other = await startWorker();
 
-    await expectLoaded(feed);
+    await expectLoaded(feeds[1]);
 
     await other.stop();
-  });
-
-  it('reserve a slot for small feeds while large ones use all others', async () => {
-    const blankLines = '\n'.repeat(largeFeedBytes);
-    const large = await Promise.all(
-      [1, 2, 3, 4].map((at) => api.uploadFeed(csv + blankLines, `Large ${at}`)),
-    );
-    const small = await api.uploadFeed(csv, 'Small');
-    const held = await db.transaction();
-    await held('partners').whereLike('partner_name', 'Large%').forUpdate().select('partner_id');
-    const worker = await startWorker({ MAX_CONCURRENT_RUNS: '2' });
-    for (const feed of large) await queue(feed);
-    const states = async () =>
-      (await Promise.all(large.map(({ jobId }) => job(jobId)))).map(({ status }) => status);
-    await eventually('one of the large ones is at work', async () => (await states()).includes('running'));
-
-    const { status, body } = await queue(small, 'respond-async, wait=30');
-
-    expect([status, body.status]).toEqual([200, 'completed']);
-    expect((await states()).sort()).toEqual(['queued', 'queued', 'queued', 'running']);
-    await held.rollback();
-    for (const feed of large) await expectLoaded(feed);
-    await worker.stop();
   });
 });
 
-it('a client that waits for a queued run gets a response at shutdown', async () => {
+it('clients that wait for a queued run, or follow one, get a response at shutdown', async () => {
   const service = await startService({ env: { ...env(), API_KEYS: testKey, QUEUE_WORKER: 'off' } });
-  const feed = await api.uploadFeed(csv, 'Waits');
-  const answer = service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async, wait=60' });
+  const waitsFor = await api.uploadFeed(csv, 'Waits');
+  const follows = await api.uploadFeed(csv, 'Follows');
+  const answer = service.api.post(`/jobs/${waitsFor.jobId}/run`, undefined, {
+    prefer: 'respond-async, wait=60',
+  });
   await eventually(
     'the run is queued',
     async () => (await db('validation_jobs').whereNotNull('run_requested_at').first('job_id')) !== undefined,
   );
-
-  const { code } = await service.stop();
-
-  expect(code).toBe(0);
-  expect((await answer).status).toBe(202);
-});
-
-it('a client that follows a run gets a response at shutdown', async () => {
-  const service = await startService({ env: { ...env(), API_KEYS: testKey, QUEUE_WORKER: 'off' } });
-  const feed = await api.uploadFeed(csv, 'Follows');
-  await queue(feed);
-  const response = await fetch(`${service.url}/jobs/${feed.jobId}/events`, {
+  await queue(follows);
+  const response = await fetch(`${service.url}/jobs/${follows.jobId}/events`, {
     headers: { 'x-api-key': testKey },
   });
   const reader = response.body!.getReader();
@@ -198,6 +174,7 @@ it('a client that follows a run gets a response at shutdown', async () => {
   const { code } = await service.stop();
 
   expect(code).toBe(0);
+  expect((await answer).status).toBe(202);
   while (!(await reader.read()).done);
 });
 
