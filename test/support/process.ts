@@ -1,11 +1,21 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/db/database';
 import { thisBuild } from '../../scripts/service-process';
 import { afterFile, createTestFolder, eventually, project } from './harness';
 import { ApiClient } from './api-client';
+import { shared } from './databases';
 
 const startSeconds = 30;
 
@@ -257,16 +267,32 @@ export function embeddedAddress(dataDir: string): DatabaseAddress {
 let used: Promise<string> | undefined;
 
 /** A data folder of the caller's own on which the service has run before: to start on it takes half the time. */
-export async function usedDataDir(): Promise<string> {
-  used ??= (async () => {
-    const service = await startService();
-    await service.stop();
-    return service.dataDir;
-  })();
-  const copy = join(createTestFolder(), 'data');
-  // Owners and modes matter to PostgreSQL.
-  await promisify(execFile)('cp', ['-a', await used, copy]);
+export async function usedDataDir(copy = join(createTestFolder(), 'data')): Promise<string> {
+  used ??= findUsedDataDir();
+  await copyFolder(await used, copy);
   return copy;
+}
+
+/** Finds the folder to copy, which the first file of the test run that asks for it makes. */
+async function findUsedDataDir(): Promise<string> {
+  const folder = join(shared().folder, 'used');
+  const found = join(folder, 'data');
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return eventually('another file has made the data folder', () => existsSync(found) && found, 120);
+  }
+  const service = await startService();
+  await service.stop();
+  await copyFolder(service.dataDir, `${found}.unfinished`);
+  renameSync(`${found}.unfinished`, found);
+  return found;
+}
+
+/** Copies a folder with owners and modes, which matter to PostgreSQL. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-a', from, to]);
 }
 
 /** Starts the service on such a folder. */

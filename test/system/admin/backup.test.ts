@@ -5,6 +5,7 @@ import { runAdmin, startAdmin } from '../../support/commands';
 import { afterFile, createTestFolder, eventually } from '../../support/harness';
 import {
   clusterOf,
+  copyFolder,
   databaseProcesses,
   embeddedAddress,
   removeDatabaseServer,
@@ -57,20 +58,33 @@ async function checkFeeds({ api }: ServiceProcess): Promise<number> {
 }
 
 describe('a backup of the data folder', () => {
-  it('made while feeds are loaded is restored into an empty folder', async () => {
-    const service = await startService();
+  let service: ServiceProcess;
+  /** Made while feeds are loaded. */
+  let backup: string;
+  let made: Awaited<ReturnType<typeof backUp>>;
+  beforeAll(async () => {
+    service = await startUsedService();
     await service.api.loadFeed(csvOf('TENT-1', 'TENT-2'));
-    const to = join(createTestFolder(), 'backups', 'first');
-
+    backup = join(createTestFolder(), 'backups', 'first');
     let isOver = false;
     const loading = keepLoading(service, () => isOver);
-    const made = await backUp(service.dataDir, to);
+    made = await backUp(service.dataDir, backup);
     isOver = true;
     expect(await loading).toBeGreaterThan(0);
+  });
+
+  /** Makes another process hold the lease of a prune, or of a backup, until this time. */
+  async function lease(until: Date): Promise<void> {
+    const db = openDatabase(embeddedAddress(service.dataDir), { applicationName: 'test', connectionsMax: 1 });
+    await db('retention').update({ leased_until: until });
+    await db.destroy();
+  }
+
+  it('made while feeds are loaded is restored into a new folder', async () => {
     expect(made).toMatchObject({ code: 0, stderr: '' });
     expect(made.stdout).toMatch(/^Backup complete: \S+ \(\d+ files, \d+ bytes\)\.\n$/);
-    expect(statSync(to).mode & 0o077).toBe(0);
-    const restored = await startService({ env: { DATA_DIR: await restore(to) } });
+    expect(statSync(backup).mode & 0o077).toBe(0);
+    const restored = await startService({ env: { DATA_DIR: await restore(backup) } });
 
     expect(restored.key).toBe(service.key);
     expect(await checkFeeds(restored)).toBeGreaterThan(0);
@@ -80,14 +94,14 @@ describe('a backup of the data folder', () => {
     await checkFeeds(restored);
   });
 
-  it.concurrent('is made while the service is stopped, and restored into an existing folder', async () => {
-    const service = await startService();
-    const { jobId } = await service.api.loadFeed(csvOf('TENT-1', 'TENT-2'));
-    await service.stop();
+  it('is made while the service is stopped, and restored into an existing folder', async () => {
+    const stopped = await startUsedService();
+    const { jobId } = await stopped.api.loadFeed(csvOf('TENT-1', 'TENT-2'));
+    await stopped.stop();
     const to = join(createTestFolder(), 'cold');
 
-    expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
-    expect(databaseProcesses(service.dataDir)).toEqual([]);
+    expect(await backUp(stopped.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
+    expect(databaseProcesses(stopped.dataDir)).toEqual([]);
     const dataDir = createTestFolder();
     expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', to)).toMatchObject({ code: 0, stderr: '' });
     const restored = await startService({ env: { DATA_DIR: dataDir } });
@@ -96,15 +110,14 @@ describe('a backup of the data folder', () => {
     expect(body.summary).toMatchObject({ processed: 2, unchanged: 2 });
   });
 
-  it.concurrent('that was killed is refused, and the next one says what to delete', async () => {
-    const service = await startUsedService();
+  it('that was killed is refused, and the next one says what to delete', async () => {
     const folder = createTestFolder();
     const to = join(folder, 'killed');
 
-    const backup = startAdmin({ DATA_DIR: service.dataDir }, 'backup', to);
-    const ended = new Promise((resolve) => backup.once('close', resolve));
+    const killed = startAdmin({ DATA_DIR: service.dataDir }, 'backup', to);
+    const ended = new Promise((resolve) => killed.once('close', resolve));
     await eventually('it copies files', () => existsSync(join(`${to}.unfinished`, 'postgres', 'base')));
-    backup.kill('SIGKILL');
+    killed.kill('SIGKILL');
     await ended;
 
     expect(readdirSync(folder)).toEqual(['killed.unfinished']);
@@ -120,20 +133,18 @@ describe('a backup of the data folder', () => {
     });
     rmSync(`${to}.unfinished`, { recursive: true });
     // The killed one has the lease for up to a minute.
-    const db = openDatabase(embeddedAddress(service.dataDir), { applicationName: 'test', connectionsMax: 1 });
-    await db('retention').update({ leased_until: new Date(0) });
-    await db.destroy();
+    await lease(new Date(0));
     expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it.concurrent('is refused during a prune, and leaves nothing behind', async () => {
-    const service = await startService();
-    const db = openDatabase(embeddedAddress(service.dataDir), { applicationName: 'test', connectionsMax: 1 });
-    await db('retention').update({ leased_until: new Date('2099-01-01') });
-    await db.destroy();
+  it('is refused during a prune, and leaves nothing behind', async () => {
+    await lease(new Date('2099-01-01'));
     const folder = createTestFolder();
 
-    expect(await backUp(service.dataDir, join(folder, 'to'))).toEqual({
+    const refused = await backUp(service.dataDir, join(folder, 'to'));
+    await lease(new Date(0));
+
+    expect(refused).toEqual({
       code: 1,
       stdout: '',
       stderr: 'Another process is pruning now: try again in a minute.\n',
@@ -141,51 +152,46 @@ describe('a backup of the data folder', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it.concurrent('that has lost a file, or got one that is longer, is not restored', async () => {
-    const service = await startService();
-    await service.api.loadFeed(csvOf('TENT-1'));
-    const to = join(createTestFolder(), 'to');
-    await backUp(service.dataDir, to);
+  it('that has lost a file, or got one that is longer, is not restored', async () => {
+    const damaged = join(createTestFolder(), 'damaged');
+    await copyFolder(backup, damaged);
     const refused = {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/^FROM is damaged: it has \d+ files with \d+ bytes instead of .*\n$/),
     };
     const parent = createTestFolder();
-    const restoreIt = () => runAdmin({ DATA_DIR: join(parent, 'data') }, 'restore', to);
+    const restoreIt = () => runAdmin({ DATA_DIR: join(parent, 'data') }, 'restore', damaged);
 
-    appendFileSync(join(to, 'postgres', 'PG_VERSION'), '\n');
+    appendFileSync(join(damaged, 'postgres', 'PG_VERSION'), '\n');
     expect(await restoreIt()).toEqual(refused);
-    rmSync(join(to, 'postgres', 'PG_VERSION'));
+    rmSync(join(damaged, 'postgres', 'PG_VERSION'));
     expect(await restoreIt()).toEqual(refused);
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  it.concurrent('is neither written into a folder in use, nor restored into one', async () => {
-    const service = await startService();
-    const to = join(createTestFolder(), 'to');
-    expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0 });
+  it('is neither written into a folder in use, nor restored into one', async () => {
     const fails = (stderr: string) => ({ code: 1, stdout: '', stderr });
 
-    expect(await backUp(service.dataDir, to)).toEqual(fails(`TO is not empty: ${to}.\n`));
+    expect(await backUp(service.dataDir, backup)).toEqual(fails(`TO is not empty: ${backup}.\n`));
     const within = join(service.dataDir, 'objects', 'backup');
     expect(await backUp(service.dataDir, within)).toEqual(
       fails(`TO must be outside of DATA_DIR: ${within}.\n`),
     );
-    expect(await runAdmin({ DATA_DIR: service.dataDir }, 'restore', to)).toEqual(
+    expect(await runAdmin({ DATA_DIR: service.dataDir }, 'restore', backup)).toEqual(
       fails(
         `DATA_DIR is not empty: ${service.dataDir}. Set it to a new folder, or move that one away first.\n`,
       ),
     );
     const dataDir = join(createTestFolder(), 'data');
     mkdirSync(`${dataDir}.restoring`);
-    expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', to)).toEqual(
+    expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', backup)).toEqual(
       fails(`Another restore writes ${dataDir}.restoring, or was interrupted: then delete it.\n`),
     );
     expect(existsSync(clusterOf(service.dataDir))).toBe(true);
   });
 
-  it.concurrent.each([['backup'], ['restore']])('is for the embedded PostgreSQL: %s', async (command) => {
+  it.each([['backup'], ['restore']])('is for the embedded PostgreSQL: %s', async (command) => {
     const { code, stderr } = await runAdmin({ DATABASE_URL: 'postgresql://localhost/x' }, command, 'folder');
 
     expect(code).toBe(1);

@@ -1,7 +1,10 @@
+import { adminProgram } from '../../../src/admin/program';
+import { UsageError } from '../../../src/shared/command-line';
 import { runAdmin } from '../../support/commands';
-import { createEmptyDatabase, databaseUrl } from '../../support/databases';
+import { createEmptyDatabase, createTestDatabase, databaseUrl } from '../../support/databases';
 import { eventually, createTestFolder } from '../../support/harness';
 import { spawnService, startService, startUsedService } from '../../support/process';
+import { testKey } from '../../support/service';
 
 /** Runs `npm run admin -- keys`. */
 const keys = (env: Record<string, string>, ...args: string[]) => runAdmin(env, 'keys', ...args);
@@ -34,8 +37,9 @@ describe('the command that manages keys', () => {
   });
 
   it.concurrent('prints a key once, and lists everything but the key', async () => {
-    const service = await startUsedService();
-    const env = { DATA_DIR: service.dataDir };
+    const { address } = await createTestDatabase();
+    const env = { DATABASE_URL: databaseUrl(address) };
+    const service = await startService({ env: { ...env, API_KEYS: testKey } });
 
     const { stdout, stderr } = await keys(env, 'create', 'Acme live', '--partner', ' Acme Outdoor ');
     expect(stderr).toBe(
@@ -114,7 +118,7 @@ describe('the command that manages keys', () => {
     expect(Math.round(halfADay / 3_600_000)).toBe(12);
   });
 
-  it.concurrent.each<[string, string[], string]>([
+  it.each<[string, string[], string]>([
     ['an unknown command', ['rotate'], 'Unknown command: rotate. (Did you mean create?)'],
     ['no name', ['create'], 'Missing argument: NAME.'],
     [
@@ -162,19 +166,23 @@ describe('the command that manages keys', () => {
       'Only one of --expires TIME and --expires-in DURATION can be used.',
     ],
     ['an unknown option', ['list', '--all'], 'Unknown option: --all.'],
-    [
-      'a mistyped option',
-      ['create', 'a', '--patner', 'b'],
-      'Unknown option: --patner. (Did you mean --partner?)',
-    ],
-  ])('refuses %s with two lines and exit code 2', async (_what, args, problem) => {
-    const { code, stdout, stderr } = await keys({ DATA_DIR: createTestFolder() }, ...args);
+  ])('refuses %s', async (_what, args, problem) => {
+    process.env.DATA_DIR = createTestFolder();
+    const running = adminProgram().runWith(['keys', ...args]);
 
+    await expect(running).rejects.toThrow(UsageError);
     const known = ['create', 'list', 'revoke'].includes(args[0]!) ? ` ${args[0]!}` : '';
-    expect({ code, stdout, stderr }).toEqual({
+    await expect(running).rejects.toMatchObject({
+      message: `${problem}\nHelp: npm run --silent admin -- keys${known} --help`,
+    });
+  });
+
+  it.concurrent('refuses a mistyped option with two lines and exit code 2', async () => {
+    expect(await keys({}, 'create', 'a', '--patner', 'b')).toEqual({
       code: 2,
       stdout: '',
-      stderr: `${problem}\nHelp: npm run --silent admin -- keys${known} --help\n`,
+      stderr:
+        'Unknown option: --patner. (Did you mean --partner?)\nHelp: npm run --silent admin -- keys create --help\n',
     });
   });
 

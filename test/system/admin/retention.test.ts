@@ -1,3 +1,5 @@
+import { adminProgram } from '../../../src/admin/program';
+import { UsageError } from '../../../src/shared/command-line';
 import { runAdmin } from '../../support/commands';
 import { databaseUrl } from '../../support/databases';
 import { startTestService, type TestService } from '../../support/service';
@@ -158,9 +160,9 @@ describe('the command that erases customer references', () => {
     [['OR00001', '--reference', 'x'], 'Only one of ORDERS and --reference TEXT can be used.'],
     [['1'], 'Wrong ORDERS: each must be one such as OR00001.'],
   ])('refuses the arguments %j', async (args, message) => {
-    const { code, stdout, stderr } = await runAdmin({}, 'orders', 'erase-reference', ...args);
+    const running = adminProgram().runWith(['orders', 'erase-reference', ...args]);
 
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(message);
+    await expect(running).rejects.toThrow(UsageError);
+    await expect(running).rejects.toThrow(message);
   });
 });
