@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import document from '../../../generated/openapi.json';
 import { createTestFolder, project } from '../../support/harness';
-import { startService } from '../../support/process';
+import { startService, usedDataDir } from '../../support/process';
 
 const pages = ['README.md', 'docs/tutorials/first-feed.md'];
 const defaultUrl = 'URL=http://127.0.0.1:8080\n';
@@ -26,11 +26,18 @@ function outputOf(example: string): RegExp[] {
   });
 }
 
+/** A folder whose `.data` has a key and an empty database. */
+async function folderWithoutFeeds(): Promise<string> {
+  const folder = createTestFolder();
+  await usedDataDir(join(folder, '.data'));
+  return folder;
+}
+
 describe('the commands of the documentation', () => {
-  it.each(pages)('print what %s shows, on a new service', async (page) => {
+  it.each(pages)('print what %s shows, on a service without feeds', async (page) => {
     const example = examplesOf(page);
     expect(example).toContain(defaultUrl);
-    const folder = createTestFolder();
+    const folder = await folderWithoutFeeds();
     const service = await startService({ cwd: folder });
     const script = example.replace(defaultUrl, `URL=${service.url}\n`);
 
@@ -40,9 +47,9 @@ describe('the commands of the documentation', () => {
     expect(printed).toEqual(outputOf(example).map((line) => expect.stringMatching(line) as unknown));
   });
 
-  it("of the contract's introduction lead to a product, on a new service", async () => {
+  it("of the contract's introduction lead to a product, on a service without feeds", async () => {
     const [, script] = /^```sh\n(.*?)^```$/ms.exec(document.info.description)!;
-    const folder = createTestFolder();
+    const folder = await folderWithoutFeeds();
     const { url } = await startService({ cwd: folder });
     const setUp = `URL=${url}; KEY=$(cat .data/api-key)\n`;
 
