@@ -13,8 +13,6 @@ export const concurrentFetches = 8;
 /** At shutdown, fetches in progress may take this long; then they are aborted, and another worker repeats them. */
 const fetchStopMilliseconds = 5_000;
 
-/** Interval of polling for due sources and fetches: not every pooler passes notifications on. */
-const pollMilliseconds = 500;
 const failurePauseMilliseconds = 2_000;
 const removalMilliseconds = 60_000;
 
@@ -28,6 +26,8 @@ interface SourceWorker {
 
 interface SourceWorkerOptions {
   shutdownSeconds: number;
+  /** Interval of polling for due sources and fetches, as not every pooler passes notifications on. */
+  pollMilliseconds?: number;
   /** Seconds over which starts are spread. */
   spread?: number;
   /** Days without a completed feed after which a partner is stale; default: as its sources say. */
@@ -37,7 +37,7 @@ interface SourceWorkerOptions {
 /** Starts to schedule and to fetch sources, and to notice stale partners. Several processes share the work. */
 export function startSourceWorker(
   context: FetchContext,
-  { shutdownSeconds, spread, partnerStaleDays }: SourceWorkerOptions,
+  { shutdownSeconds, pollMilliseconds = 500, spread, partnerStaleDays }: SourceWorkerOptions,
 ): SourceWorker {
   const { db, log } = context;
   const stopping = new AbortController();

@@ -11,24 +11,33 @@ export const concurrentDeliveries = 12;
 /** At shutdown, attempts in progress may take this long; then they are aborted, and another worker repeats them. */
 const deliveryStopMilliseconds = 5_000;
 
-/** Interval of polling for due deliveries: not every pooler passes notifications on. */
-const pollMilliseconds = 500;
 const failurePauseMilliseconds = 2_000;
-const discardMilliseconds = 10_000;
+
+/** Intervals of polling between two searches for events to discard. */
+const pollsPerDiscard = 20;
 
 interface WebhookWorker {
   /** Drains: claims nothing more, and waits for attempts in progress for some seconds. Safe to call again. */
   stop(): Promise<void>;
 }
 
+/**
+ * Starts to deliver events. Several processes share the work.
+ * @param options - `pollMilliseconds`: interval of polling for due deliveries, as not every pooler passes notifications on
+ */
 export function startWebhookWorker(
   db: Database,
   {
     log,
     privateAddresses,
     shutdownSeconds,
+    pollMilliseconds = 500,
     observe,
-  }: Pick<DeliveryContext, 'log' | 'observe'> & { privateAddresses: boolean; shutdownSeconds: number },
+  }: Pick<DeliveryContext, 'log' | 'observe'> & {
+    privateAddresses: boolean;
+    shutdownSeconds: number;
+    pollMilliseconds?: number;
+  },
 ): WebhookWorker {
   const aborting = new AbortController();
   const context = { db, log, observe, privateAddresses, signal: aborting.signal };
@@ -42,7 +51,7 @@ export function startWebhookWorker(
     async run() {
       if (performance.now() >= discardAt) {
         await discardDeliveries(context);
-        discardAt = performance.now() + discardMilliseconds;
+        discardAt = performance.now() + pollsPerDiscard * pollMilliseconds;
       }
       const free = concurrentDeliveries - sending.size;
       if (free === 0) return;

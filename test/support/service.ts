@@ -55,6 +55,9 @@ export const testKey = 'a-key-of-the-tests';
 /** Another key that is as good. */
 export const otherKey = 'another-key-of-the-tests';
 
+/** Workers look this often for events and fetches: a test waits for each. */
+const pollMilliseconds = 50;
+
 /**
  * Starts the application on a free port; it is stopped after the file. Responses that break the document become 500s.
  * Show what it logs with TEST_LOG_LEVEL=debug.
@@ -133,12 +136,12 @@ export async function startTestService(
     const { privateAddresses, ...times } = options.sources;
     const uploadBytesMax = options.uploadBytesMax ?? 64 * 1024 * 1024;
     const fetching = { db, objectStore, log, uploadBytesMax, secretBox, privateAddresses };
-    const worker = startSourceWorker(fetching, { shutdownSeconds: 0, ...times });
+    const worker = startSourceWorker(fetching, { shutdownSeconds: 0, pollMilliseconds, ...times });
     afterFile(() => worker.stop());
   }
   if (options.webhooks !== undefined) {
     const privateAddresses = options.webhooks === 'to any address';
-    const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30 });
+    const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30, pollMilliseconds });
     afterFile(() => worker.stop());
   }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
