@@ -111,7 +111,7 @@ describe('while all run slots of a process are in use', () => {
     );
   });
 
-  it('runs of one partner do too, and those that are refused were not requested', async () => {
+  it('runs of one partner take half of the waiting places at most; those that are refused are not requested', async () => {
     const { upload, held, run, stateOf, waits } = await occupy();
     const share = (waitingRuns + concurrentRuns) / 2;
     const many: UploadedFeed[] = [];
