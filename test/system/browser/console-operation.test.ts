@@ -67,11 +67,11 @@ describe.each([
 ] as const)('queue and webhooks in %s colors, %i pixels wide', (colorScheme, width) => {
   it('follow the rules of accessibility, and are no wider than the screen, with and without entries', async () => {
     const found: Record<string, unknown> = {};
-    for (const of of [service, empty]) {
-      const { page } = await open('/', { colorScheme, viewport: { width, height: 900 } }, of);
+    for (const entered of [service, empty]) {
+      const { page } = await open('/', { colorScheme, viewport: { width, height: 900 } }, entered);
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       for (const path of ['/queue', '/webhooks', `/webhooks/${webhookId}`, `/webhooks/${failingId}`]) {
-        await page.goto(`${of.url}/console${path}`);
+        await page.goto(`${entered.url}/console${path}`);
         await page.locator('main .card p, main [role=alert]').last().waitFor();
         await page.getByText('Loading…').waitFor({ state: 'detached' });
         const violations = await accessibilityViolations(page);
