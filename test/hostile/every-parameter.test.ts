@@ -72,9 +72,9 @@ interface OrderTexts {
 /** The tables, their columns, and how many rows each has; and whether the one product is as it was. */
 async function fingerprint(): Promise<unknown> {
   const { rows } = await service.db.raw<{ rows: { tables: unknown }[] }>(`
-    select (select json_agg(c order by c) from (
-              select table_name || '.' || column_name as c from information_schema.columns where table_schema = 'public'
-            ) as columns) as tables,
+    select (select json_agg(relname || '.' || attname order by relname, attname)
+            from pg_class join pg_attribute on attrelid = pg_class.oid
+            where relnamespace = 'public'::regnamespace and attnum > 0) as tables,
            (select json_agg(p) from products p) as products,
            (select count(*) from orders) as orders, (select count(*) from feeds) as feeds,
            (select count(*) from partners) as partners`);
@@ -242,12 +242,9 @@ describe('in a header', () => {
     const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header');
     const before = await fingerprint();
 
-    for (const name of [
-      ...declared.map((parameter) => parameter.name),
-      'x-request-id',
-      'accept',
-      'x-forwarded-for',
-    ]) {
+    // What no operation reads of its own is tried with one.
+    const ofAll = operation === operations[0] ? ['x-request-id', 'x-forwarded-for'] : [];
+    for (const name of [...declared.map((parameter) => parameter.name), 'accept', ...ofAll]) {
       for (const value of ofEveryKind) {
         const { status } = await send(operation, { headers: { [name]: value } });
 

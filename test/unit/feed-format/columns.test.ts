@@ -10,7 +10,7 @@ const profile = feedProfile(1);
 const column = (name: string) => profile.columns.find((each) => each.name === name)!;
 
 describe('the feed profile agrees with the transform for any text:', () => {
-  const seeded = { seed: 20261121, numRuns: 2_000 };
+  const seeded = { seed: 20261121, numRuns: 500 };
   const price = fc.stringMatching(/^[$€£¥A-Z]{0,3} ?[\d,.]{1,18} ?[a-zA-Z€]{0,3}$/);
   const currency = fc.oneof(fc.constantFrom('EUR', 'usd', 'THB', 'DEM', 'XXQ', 'EURO', 'ÉUR'), fc.string());
   const word = fc.constantFrom('in stock', 'Pre-Order', 'sold out', 'ask us', 'INSTOCK', 'in_stock');
@@ -39,7 +39,7 @@ describe('the feed profile agrees with the transform for any text:', () => {
         const own = codesOf(cells).filter(({ field }) => field === name);
         expect(codes).toEqual(expect.arrayContaining(own.map(({ code }) => code)));
       }),
-      { ...seeded, numRuns: 400 },
+      { ...seeded, numRuns: 100 },
     );
   });
 
@@ -66,7 +66,7 @@ describe('the feed profile agrees with the transform for any text:', () => {
 
         expect(parsePrice(cell) !== undefined).toBe(isRight);
       }),
-      { ...seeded, numRuns: 5_000 },
+      { ...seeded, numRuns: 1_500 },
     );
   });
 
