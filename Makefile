@@ -12,6 +12,9 @@ last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 # The tests that make up their input for as long as they are told.
 fuzzed = $(shell grep -rl "casesFor(" test --include=*.test.ts)
 
+# The tests of a matrix of which `make test` tries some cases.
+matrices = $(shell grep -rl "ofMatrix(" test --include=*.test.ts)
+
 # The supported versions of Node.js, the newest LTS last; package.json has the oldest.
 node_versions := 20 22 24
 node_package = node-$(shell node -p 'process.platform + "-" + process.arch')
@@ -55,6 +58,7 @@ test-system: node_modules/.installed-all dist/.built ## run the tests of process
 
 test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## run what takes longer or seldom fails: matrices, manifests, last release, fuzzers
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest --selectProjects more
+	TEST_MATRIX=whole $(BIN)/jest $(matrices)
 	$(MAKE) --no-print-directory fuzz test-nodes
 
 test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back

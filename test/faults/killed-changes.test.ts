@@ -2,6 +2,7 @@ import { FileStore } from '../../src/storage/file-store';
 import { createTestFolder } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';
 import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';
+import { ofMatrix } from '../support/matrix';
 import type { DatabaseCall } from '../support/postgres-proxy';
 
 /** A service on the local store. */
@@ -30,13 +31,18 @@ describe('the process is killed while products are changed', () => {
     return rows.map(({ line }) => line);
   }
 
-  it.each<[string, (call: DatabaseCall) => boolean, 'call' | 'answer']>([
-    ['after it has updated some', says('update products\n', 'etl'), 'answer'],
-    ['after it has withdrawn others', says('update products set withdrawn_at', 'etl'), 'answer'],
-    ['before the change is in force', says('insert into catalog_versions', 'etl'), 'call'],
-    ['before its commit', commits('insert into catalog_versions', 'etl'), 'call'],
-    ['after its commit, before the answer', commits('insert into catalog_versions', 'etl'), 'answer'],
-  ])('by a run: %s', async (when, isHeld, what) => {
+  it.each(
+    ofMatrix<[string, (call: DatabaseCall) => boolean, 'call' | 'answer']>(
+      [
+        ['after it has updated some', says('update products\n', 'etl'), 'answer'],
+        ['after it has withdrawn others', says('update products set withdrawn_at', 'etl'), 'answer'],
+        ['before the change is in force', says('insert into catalog_versions', 'etl'), 'call'],
+        ['before its commit', commits('insert into catalog_versions', 'etl'), 'call'],
+        ['after its commit, before the answer', commits('insert into catalog_versions', 'etl'), 'answer'],
+      ],
+      'after its commit, before the answer',
+    ),
+  )('by a run: %s', async (when, isHeld, what) => {
     const after = ['A 5, 6', 'B 7, withdrawn', 'C 1, withdrawn, 1'];
     const partner = newPartner();
     const { api } = local.service;
@@ -61,12 +67,17 @@ describe('the process is killed while products are changed', () => {
     expect(await findBrokenHistory(local.db)).toEqual([]);
   });
 
-  it.each<[string, (call: DatabaseCall) => boolean, 'call' | 'answer']>([
-    ['after it has written the products', says('update products set run_id', 'etl'), 'answer'],
-    ['before the change is in force', says('insert into catalog_versions', 'etl'), 'call'],
-    ['before its commit', commits('insert into catalog_versions', 'etl'), 'call'],
-    ['after its commit, before the answer', commits('insert into catalog_versions', 'etl'), 'answer'],
-  ])('by a revert: %s', async (when, isHeld, what) => {
+  it.each(
+    ofMatrix<[string, (call: DatabaseCall) => boolean, 'call' | 'answer']>(
+      [
+        ['after it has written the products', says('update products set run_id', 'etl'), 'answer'],
+        ['before the change is in force', says('insert into catalog_versions', 'etl'), 'call'],
+        ['before its commit', commits('insert into catalog_versions', 'etl'), 'call'],
+        ['after its commit, before the answer', commits('insert into catalog_versions', 'etl'), 'answer'],
+      ],
+      'before its commit',
+    ),
+  )('by a revert: %s', async (when, isHeld, what) => {
     const [before, after] = [
       ['A 5, 6', 'B 7, withdrawn', 'C 1'],
       ['A 5, 6, 5', 'B 7, withdrawn, 7', 'C 1, withdrawn'],
@@ -93,11 +104,16 @@ describe('the process is killed while products are changed', () => {
     expect(await findBrokenHistory(local.db)).toEqual([]);
   });
 
-  it.each<[string, (call: DatabaseCall) => boolean, 'call' | 'answer', string]>([
-    ['after it is written', says('update products set withdrawn_at'), 'answer', 'A 5'],
-    ['before its commit', commits('insert into catalog_versions'), 'call', 'A 5'],
-    ['after its commit', commits('insert into catalog_versions'), 'answer', 'A 5, withdrawn'],
-  ])('by the withdrawal of one product: %s', async (_what, isHeld, what, after) => {
+  it.each(
+    ofMatrix<[string, (call: DatabaseCall) => boolean, 'call' | 'answer', string]>(
+      [
+        ['after it is written', says('update products set withdrawn_at'), 'answer', 'A 5'],
+        ['before its commit', commits('insert into catalog_versions'), 'call', 'A 5'],
+        ['after its commit', commits('insert into catalog_versions'), 'answer', 'A 5, withdrawn'],
+      ],
+      'before its commit',
+    ),
+  )('by the withdrawal of one product: %s', async (_what, isHeld, what, after) => {
     const partner = newPartner();
     const { api } = local.service;
     await api.loadFeed('sku,product_name,price\nA,Tent,5\n', partner);

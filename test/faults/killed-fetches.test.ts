@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { FileStore } from '../../src/storage/file-store';
 import { csv, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/source-requests';
 import { createTestFolder, eventually } from '../support/harness';
+import { ofMatrix } from '../support/matrix';
 import { findBroken } from '../support/service-invariants';
 import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';
 import type { Fate } from '../support/postgres-proxy';
@@ -100,19 +101,38 @@ function holdDownload(): Promise<void> {
 }
 
 describe('the process is killed during a fetch', () => {
-  it.each<[string, { hold: () => Promise<void>; feedsThen: number; attempts: number }]>([
-    ['after its claim', { hold: hold('with busy as materialized', 'answer'), feedsThen: 0, attempts: 2 }],
-    ['during the download', { hold: holdDownload, feedsThen: 0, attempts: 2 }],
-    ['when the raw file is stored', { hold: hold('insert into "feeds"', 'call'), feedsThen: 0, attempts: 2 }],
-    ['after the row of the feed', { hold: hold('insert into "feeds"', 'answer'), feedsThen: 0, attempts: 2 }],
-    [
-      'when the fetch has ended, before the request of its run',
-      { hold: hold('set failures_in_a_row = 0', 'answer'), feedsThen: 0, attempts: 2 },
-    ],
-    ['when the run is requested, before the commit', { hold: holdCommit('call'), feedsThen: 0, attempts: 2 }],
-    ['after the commit, before its answer', { hold: holdCommit('answer'), feedsThen: 1, attempts: 1 }],
-    ['during the run', { hold: hold('insert into products', 'answer', 'etl'), feedsThen: 1, attempts: 1 }],
-  ])('%s', async (_what, { hold: holdPhase, feedsThen, attempts }) => {
+  it.each(
+    ofMatrix<[string, { hold: () => Promise<void>; feedsThen: number; attempts: number }]>(
+      [
+        ['after its claim', { hold: hold('with busy as materialized', 'answer'), feedsThen: 0, attempts: 2 }],
+        ['during the download', { hold: holdDownload, feedsThen: 0, attempts: 2 }],
+        [
+          'when the raw file is stored',
+          { hold: hold('insert into "feeds"', 'call'), feedsThen: 0, attempts: 2 },
+        ],
+        [
+          'after the row of the feed',
+          { hold: hold('insert into "feeds"', 'answer'), feedsThen: 0, attempts: 2 },
+        ],
+        [
+          'when the fetch has ended, before the request of its run',
+          { hold: hold('set failures_in_a_row = 0', 'answer'), feedsThen: 0, attempts: 2 },
+        ],
+        [
+          'when the run is requested, before the commit',
+          { hold: holdCommit('call'), feedsThen: 0, attempts: 2 },
+        ],
+        ['after the commit, before its answer', { hold: holdCommit('answer'), feedsThen: 1, attempts: 1 }],
+        [
+          'during the run',
+          { hold: hold('insert into products', 'answer', 'etl'), feedsThen: 1, attempts: 1 },
+        ],
+      ],
+      'during the download',
+      'when the run is requested, before the commit',
+      'after the commit, before its answer',
+    ),
+  )('%s', async (_what, { hold: holdPhase, feedsThen, attempts }) => {
     const { partner, reached } = await holdFetch(holdPhase);
     await reached;
     expect(await feedsOf(partner)).toBe(feedsThen);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { runAdmin, startAdmin } from '../support/commands';
 import { FileStore } from '../../src/storage/file-store';
 import { eventually, createTestFolder } from '../support/harness';
+import { ofMatrix } from '../support/matrix';
 import { findBroken } from '../support/service-invariants';
 import { filePart, formBody, partnerPart, OpenUpload } from '../support/requests';
 import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';
@@ -85,7 +86,9 @@ describe('the process is killed during an upload', () => {
   }
 
   describe('to the local store', () => {
-    it.each(phases)('%s', async (_what, phase) => {
+    it.each(
+      ofMatrix(phases, 'when its rows are written, before the commit', 'after the commit, before the answer'),
+    )('%s', async (_what, phase) => {
       await expectSafe(local, phase);
     });
 
@@ -107,12 +110,20 @@ describe('the process is killed during an upload', () => {
   });
 
   describe('to S3', () => {
-    it.each<[string, (request: S3Request) => boolean]>([
-      ['during its body, in one piece', ({ method }) => method === 'PUT'],
-      ['during its parts', ({ url }) => url.includes('partNumber=2')],
-      ['before its parts are completed', ({ url, method }) => method === 'POST' && url.includes('uploadId')],
-      ['before its size is verified', ({ method }) => method === 'HEAD'],
-    ])('%s', async (what, isHeld) => {
+    it.each(
+      ofMatrix<[string, (request: S3Request) => boolean]>(
+        [
+          ['during its body, in one piece', ({ method }) => method === 'PUT'],
+          ['during its parts', ({ url }) => url.includes('partNumber=2')],
+          [
+            'before its parts are completed',
+            ({ url, method }) => method === 'POST' && url.includes('uploadId'),
+          ],
+          ['before its size is verified', ({ method }) => method === 'HEAD'],
+        ],
+        'before its parts are completed',
+      ),
+    )('%s', async (what, isHeld) => {
       const content = what.includes('parts') ? largeCsv : csv;
       await expectSafe(s3, { hold: () => holdRequest(isHeld), content });
     });
@@ -127,14 +138,21 @@ describe('the process is killed during a run', () => {
   const holdCommit = (what: 'call' | 'answer') => () =>
     local.proxy.hold(commits('insert into products', 'etl'), what).reached;
 
-  it.each<[string, () => Promise<void>, 'failed' | 'completed']>([
-    ['after its claim', holdEtl('pg_try_advisory_xact_lock', 'answer'), 'completed'],
-    ['after it is shown as running', holdEtl('run_count + 1', 'answer'), 'failed'],
-    ['while it copies', () => local.proxy.hold(({ kind }) => kind === 'copy data').reached, 'failed'],
-    ['after it has written the products', holdEtl('insert into products', 'answer'), 'failed'],
-    ['before its commit', holdCommit('call'), 'failed'],
-    ['after its commit, before the answer', holdCommit('answer'), 'completed'],
-  ])('%s', (_what, hold, status) => expectSafe(local, hold, status));
+  it.each(
+    ofMatrix<[string, () => Promise<void>, 'failed' | 'completed']>(
+      [
+        ['after its claim', holdEtl('pg_try_advisory_xact_lock', 'answer'), 'completed'],
+        ['after it is shown as running', holdEtl('run_count + 1', 'answer'), 'failed'],
+        ['while it copies', () => local.proxy.hold(({ kind }) => kind === 'copy data').reached, 'failed'],
+        ['after it has written the products', holdEtl('insert into products', 'answer'), 'failed'],
+        ['before its commit', holdCommit('call'), 'failed'],
+        ['after its commit, before the answer', holdCommit('answer'), 'completed'],
+      ],
+      'after its claim',
+      'while it copies',
+      'after its commit, before the answer',
+    ),
+  )('%s', (_what, hold, status) => expectSafe(local, hold, status));
 
   it('while it reads', () => expectSafe(s3, () => holdRequest(({ method }) => method === 'GET'), 'failed'));
 
@@ -201,20 +219,25 @@ describe('the process is killed during a run', () => {
 });
 
 describe('the process is killed while it prunes', () => {
-  it.each<[string, () => Promise<void>]>([
-    [
-      'before raw files are marked as removed',
-      () => local.proxy.hold(commits('insert into removed_objects', 'admin'), 'call').reached,
-    ],
-    [
+  it.each(
+    ofMatrix<[string, () => Promise<void>]>(
+      [
+        [
+          'before raw files are marked as removed',
+          () => local.proxy.hold(commits('insert into removed_objects', 'admin'), 'call').reached,
+        ],
+        [
+          'after they are marked, before their objects are deleted',
+          () => local.proxy.hold(commits('insert into removed_objects', 'admin'), 'answer').reached,
+        ],
+        [
+          'after their objects are deleted, before that is recorded',
+          () => local.proxy.hold(says('delete from "removed_objects"', 'admin')).reached,
+        ],
+      ],
       'after they are marked, before their objects are deleted',
-      () => local.proxy.hold(commits('insert into removed_objects', 'admin'), 'answer').reached,
-    ],
-    [
-      'after their objects are deleted, before that is recorded',
-      () => local.proxy.hold(says('delete from "removed_objects"', 'admin')).reached,
-    ],
-  ])('%s', async (_what, hold) => {
+    ),
+  )('%s', async (_what, hold) => {
     const { db, objectStore, env, service } = local;
     const partner = newPartner();
     const first = await service.api.loadFeed(csv, partner);

@@ -38,3 +38,29 @@ export function accessibilityViolations(page: Page): Promise<string[]> {
     axe.run(document).then(({ violations }) =>
       violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`);
 }
+
+/** How a page is looked at: colors, and the width of a screen in pixels. */
+const looks = [
+  { colorScheme: 'light', width: 1280 },
+  { colorScheme: 'dark', width: 1280 },
+  { colorScheme: 'light', width: 390 },
+] as const;
+
+/**
+ * Checks the page as it is in light and dark colors and on a phone.
+ * @returns what each look violates of the accessibility rules, and whether it is wider than the screen
+ */
+export async function findUnreadable(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const { colorScheme, width } of looks) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    // Colors change over a moment.
+    await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
+    const violations = await accessibilityViolations(page);
+    if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width)
+      violations.push('wider than the screen');
+    found.push(...violations.map((violation) => `${colorScheme}, ${width} pixels: ${violation}`));
+  }
+  return found;
+}
