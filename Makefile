@@ -40,7 +40,7 @@ run: dist/.built ## install, build and start the service on embedded defaults
 
 # Tests of processes wait a lot: the slow checks run beside them.
 test: node_modules/.installed-all dist/.built ## install, run all checks and the tests of three tiers: unit, api, system
-	$(MAKE) --no-print-directory --jobs=2 drift types lint-document contract-diff
+	$(MAKE) --no-print-directory --jobs=2 drift lint-document contract-diff
 	$(MAKE) --no-print-directory --jobs=2 tiers lint-code sdks
 
 # The tests must see every documented response.
@@ -92,24 +92,28 @@ drift: node_modules/.installed-all ## check that generated files agree with thei
 	$(BIN)/tsx scripts/generate.ts --check
 
 types: node_modules/.installed-all ## check the types of everything
-	$(BIN)/tsc --noEmit
-	$(BIN)/tsc --noEmit -p src/console
+	$(BIN)/tsc --noEmit --incremental --tsBuildInfoFile dist/types/service.tsbuildinfo
+	$(BIN)/tsc --noEmit --incremental --tsBuildInfoFile dist/types/console.tsbuildinfo -p src/console
 
-lint: lint-code lint-document ## check code, formatting and the document
+lint: lint-code lint-document ## check types, code, formatting and the document
 
+# Each keeps what it found by the content of the files: a second run checks what changed.
 lint-code: node_modules/.installed-all
-	$(BIN)/eslint --max-warnings 0 .
-	$(BIN)/depcruise --output-type err-long src scripts test
-	$(BIN)/prettier --check --log-level warn .
+	$(BIN)/tsx scripts/check-code.ts
+	$(BIN)/depcruise --cache dist/depcruise --cache-strategy content --output-type err-long src scripts test
+	$(BIN)/prettier --cache --cache-strategy content --cache-location dist/prettier --check --log-level warn .
 	@if git grep --no-index --exclude-standard -nIiE '$(refused_words)' -- $(worded); then \
 		echo 'Use the standard term instead: docs/reference/glossary.md' >&2; exit 1; fi
 
-lint-document: node_modules/.installed-all
+lint-document: dist/.document-linted
+
+dist/.document-linted: spec/openapi.yaml redocly.yaml .redocly.lint-ignore.yaml .spectral.yaml $(wildcard scripts/spectral/*) node_modules/.installed-all
 	$(REDOCLY) lint spec/openapi.yaml
 	$(BIN)/spectral lint --fail-severity hint spec/openapi.yaml
+	@mkdir -p $(@D) && touch $@
 
 format: node_modules/.installed-all ## format code and documents
-	$(BIN)/prettier --write --log-level warn .
+	$(BIN)/prettier --cache --cache-strategy content --cache-location dist/prettier --write --log-level warn .
 
 contract-diff: node_modules/.installed-all ## check that version and changelog say what changed in the document
 	$(BIN)/tsx scripts/contract-diff.ts
@@ -117,8 +121,11 @@ contract-diff: node_modules/.installed-all ## check that version and changelog s
 release-contract: node_modules/.installed-all ## make the document the last released one
 	$(BIN)/tsx scripts/contract-diff.ts --release
 
-sdks: node_modules/.installed-all ## generate clients with five SDK generators and compile them
+sdks: dist/.sdks-compiled ## generate clients with five SDK generators and compile them
+
+dist/.sdks-compiled: spec/openapi.yaml scripts/check-sdks.ts scripts/sdks.ts node_modules/.installed-all
 	$(BIN)/tsx scripts/check-sdks.ts
+	@mkdir -p $(@D) && touch $@
 
 bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n, PRODUCTS=n)
 	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(PRODUCTS),--products=$(PRODUCTS))
