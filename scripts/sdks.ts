@@ -141,7 +141,45 @@ export function isInvented(name: string): boolean {
   return /inline|anonymous|_\d+(_|$)|[a-z]\d+$|(any|one|all)of/i.test(name);
 }
 
-/** Compiles all clients as a strict project. @throws Error with the output of the compiler */
+/** What users write with a client, and its types must allow: compiled with the clients. */
+const programs: Record<string, string> = {
+  // A closed type of an extensible enum could not be compared with a new value.
+  'openapi-fetch/new-value.ts': newValue('./schema', 'components', "components['schemas']['RowIssueCode']"),
+  'hey-api/new-value.ts': newValue('./types.gen', 'RowIssueCode', 'RowIssueCode'),
+  'openapi-fetch/summary.ts': summary(
+    "import type { components } from './schema';",
+    (name) => `components['schemas']['${name}']`,
+  ),
+  'hey-api/summary.ts': summary("import type { Job, RunSummary } from './types.gen';", (name) => name),
+};
+
+function newValue(module: string, imported: string, type: string): string {
+  return `import type { ${imported} } from '${module}';
+type Code = ${type};
+export const sent: Code = 'a_code_of_tomorrow';
+export function remedyOf(code: Code): string {
+  switch (code) {
+    case 'invalid_price':
+      return 'Write a decimal point.';
+    case 'a_code_of_tomorrow':
+      return 'Read the message.';
+    default:
+      return code;
+  }
+}
+`;
+}
+
+/** The summary of a job is a summary of a run or null, and nothing else. */
+function summary(imports: string, type: (name: string) => string): string {
+  return `${imports}
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+export const isSummaryOrNull: Equal<${type('Job')}['summary'], ${type('RunSummary')} | null> = true;
+export const counters: ${type('RunSummary')} = { processed: 3, inserted: 2, updated: 0, unchanged: 0, skipped: 1, withdrawn: 0, restored: 0 };
+`;
+}
+
+/** Compiles all clients, and programs that use them, as a strict project. @throws Error with the output of the compiler */
 export async function compile(folder: string): Promise<void> {
   const options = {
     target: 'es2022',
@@ -154,6 +192,7 @@ export async function compile(folder: string): Promise<void> {
     types: [],
   };
   const include = Object.values(generators).map((generator) => `${generator.folder}/**/*.ts`);
+  for (const [path, content] of Object.entries(programs)) await writeFile(join(folder, path), content);
   const project = join(folder, 'tsconfig.json');
   await writeFile(project, JSON.stringify({ compilerOptions: options, include }));
   try {
