@@ -41,7 +41,6 @@ else if (process.env.PGBOUNCER_REQUIRED !== '1') {
 
 const promtool = findProgram('PROMTOOL', ['promtool']);
 if (promtool) process.env.PROMTOOL = promtool;
-else process.stderr.write('LEFT OUT: promtool on the alerts (Debian: apt-get install prometheus).\n');
 
 /** What all tests share. */
 const common = {

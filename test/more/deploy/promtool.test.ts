@@ -9,7 +9,7 @@ const folder = join(project, 'deploy', 'prometheus');
 /** Runs promtool. @throws with its output when it finds a fault */
 const check = (...args: string[]) => promisify(execFile)(promtool!, args, { cwd: folder });
 
-// jest.config.mjs says so when it is left out.
+// Debian has it in the package prometheus.
 (promtool ? describe : describe.skip)('promtool', () => {
   it.each([
     ['accepts the alerts', ['check', 'rules', 'alerts.yaml'], 'rules found'],
