@@ -1,6 +1,8 @@
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
 
+const jestState = new Set(['EVENT_HANDLERS', 'JEST_STATE_SYMBOL']);
+
 /**
  * The environment of a test file: the globals of Node.js itself, as the service has them. Packages that are loaded
  * once for all files of a process then see the same `Error` and `Array` as the code under test.
@@ -12,6 +14,7 @@ class NodeGlobals {
 
   constructor({ projectConfig }) {
     this.env = { ...process.env };
+    this.exit = process.exit;
     this.moduleMocker = new ModuleMocker(globalThis);
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
   }
@@ -21,8 +24,15 @@ class NodeGlobals {
   /** What a file has set in the environment of its process ends with it. */
   async teardown() {
     this.fakeTimersModern.dispose();
-    for (const name of Object.keys(process.env)) if (!(name in this.env)) delete process.env[name];
+    for (const name of Object.keys(process.env))
+      if (!(name in this.env)) Reflect.deleteProperty(process.env, name);
     Object.assign(process.env, this.env);
+    // Jest has one of its own for each file, on top of the last.
+    process.exit = this.exit;
+    // Jest keeps its state there: it would call the handlers of this file for the next ones too, and let nothing go.
+    for (const key of Object.getOwnPropertySymbols(globalThis)) {
+      if (jestState.has(key.description)) Reflect.deleteProperty(globalThis, key);
+    }
   }
 
   exportConditions() {
