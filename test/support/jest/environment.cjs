@@ -21,6 +21,11 @@ class NodeGlobals {
 
   async setup() {}
 
+  /** What outlives a file, such as a timer, knows the test that made it: that must not keep the file's modules. */
+  handleTestEvent({ name }, { rootDescribeBlock }) {
+    if (name === 'run_finish') forget(rootDescribeBlock);
+  }
+
   /** What a file has set in the environment of its process ends with it. */
   async teardown() {
     this.fakeTimersModern.dispose();
@@ -42,6 +47,13 @@ class NodeGlobals {
   /** None: `runtime.cjs` compiles for the globals of the process. */
   getVmContext() {
     return null;
+  }
+}
+
+function forget({ hooks, children }) {
+  for (const each of [...hooks, ...children]) {
+    if (each.type === 'describeBlock') forget(each);
+    else Object.assign(each, { fn: null, asyncError: null });
   }
 }
 
