@@ -56,7 +56,9 @@ export async function findUnreadable(page: Page): Promise<string[]> {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 900 });
     // Colors change over a moment.
-    await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
+    await page.evaluate(
+      'document.getAnimations().forEach((each) => each instanceof CSSTransition && each.finish())',
+    );
     const violations = await accessibilityViolations(page);
     if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width)
       violations.push('wider than the screen');
