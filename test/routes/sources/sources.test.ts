@@ -66,7 +66,8 @@ describe('a source', () => {
     expect((await service.api.get(sourcePath('Birch', 'c'))).status).toBe(200);
   });
 
-  it('is deleted with its fetches', async () => {
+  it('is deleted with its fetches, and no other source', async () => {
+    await putSource(service.api, 'Leaving', 'kept', { url });
     await putSource(service.api, 'Leaving', 'a', { url });
     const path = sourcePath('Leaving', 'a');
     expect((await service.api.post(`${path}/fetch`)).headers.get('location')).toBe(`${path}/fetches`);
@@ -77,6 +78,7 @@ describe('a source', () => {
     expect([deleted.status, deleted.body]).toEqual([200, body]);
     expect((await service.api.get(path)).status).toBe(404);
     expect((await service.db('source_fetches')).length).toBe(0);
+    expect((await service.api.get(sourcePath('Leaving', 'kept'))).status).toBe(200);
   });
 
   it('has one unfinished fetch, however often one is requested', async () => {
