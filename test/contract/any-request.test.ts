@@ -5,6 +5,7 @@ import json from '../../generated/openapi.json';
 import type { ApiResponse } from '../support/api-client';
 import { beyondLimits, fitting, resolve, unfitting, type Schema } from '../support/arbitrary';
 import { putFormat } from '../support/format-requests';
+import { casesFor } from '../support/fuzz';
 import { startTestService, type TestService } from '../support/service';
 import { putSource } from '../support/source-requests';
 import { keepFormatRules, keepSourceRules } from './rules';
@@ -12,12 +13,8 @@ import { keepFormatRules, keepSourceRules } from './rules';
 /**
  * What Schemathesis does, in small: requests made of the document's schemas, right ones and wrong ones. The service
  * checks each of its responses against the document (`verifyResponses`), so that one that breaks it is a 500 here.
- *
- * Repeat a run with CONTRACT_SEED=n; CONTRACT_RUNS=n is how many requests are made of each kind.
  */
-const seed = Number(process.env.CONTRACT_SEED ?? Date.now() % 2 ** 31);
-const numRuns = Number(process.env.CONTRACT_RUNS ?? 15);
-process.stdout.write(`requests made of the document: seed ${seed}, ${numRuns} of each kind\n`);
+const cases = () => casesFor('requests made of the document', 15);
 
 const document = json as unknown as OpenAPIV3.Document;
 
@@ -216,7 +213,7 @@ describe('a valid request', () => {
           // The requested resource may be unknown or in another state: 400, 404 or 409.
           expect([200, 201, 400, 404, 409]).toContain(status);
         }),
-        { seed, numRuns },
+        cases(),
       );
     },
   );
@@ -239,7 +236,7 @@ describe('a request with one invalid part', () => {
 
         expect([400, 422]).toContain(status);
       }),
-      { seed, numRuns },
+      cases(),
     );
   });
 });
@@ -258,7 +255,7 @@ describe('a definition', () => {
         expect([status, read.status]).toEqual([200, 200]);
         expect(read.body).toEqual(body);
       }),
-      { seed, numRuns },
+      cases(),
     );
   });
 
@@ -274,7 +271,7 @@ describe('a definition', () => {
 
         expect(body.definition).toEqual(asJson(sent));
       }),
-      { seed, numRuns },
+      cases(),
     );
   });
 
@@ -294,7 +291,7 @@ describe('a definition', () => {
         };
         expect(body.definition).toMatchObject(asJson({ ...sent, ...masked }) as object);
       }),
-      { seed, numRuns },
+      cases(),
     );
   });
 
@@ -305,7 +302,7 @@ describe('a definition', () => {
 
         expect([200, 422]).toContain(status);
       }),
-      { seed, numRuns },
+      cases(),
     );
   });
 });
@@ -325,7 +322,7 @@ describe('a form', () => {
 
         expect([200, 201]).toContain(status);
       }),
-      { seed, numRuns },
+      cases(),
     );
   });
 });

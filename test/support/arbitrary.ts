@@ -140,7 +140,7 @@ function brokenParts(schema: Schema): fc.Arbitrary<unknown>[] {
     ];
   }
   if (schema.type !== 'object') return [];
-  const whole = fitting(schema) as fc.Arbitrary<Record<string, unknown>>;
+  const whole = fitting({ ...schema, nullable: false }) as fc.Arbitrary<Record<string, unknown>>;
   const { additionalProperties, maxProperties = Infinity } = schema;
   if (typeof additionalProperties === 'object') {
     const name = fc.stringMatching(/^[a-z]{1,9}$/);
