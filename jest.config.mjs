@@ -106,5 +106,6 @@ export default {
   // Tests wait for processes and connections more than they compute; jest would leave a core free.
   maxWorkers: '100%',
   // A test that hangs is to be found out; how long one that works takes depends on what else the machine does.
-  testTimeout: 240_000,
+  // A property may be tried for long (`make fuzz`).
+  testTimeout: 240_000 + 1000 * Number(process.env.FUZZ_SECONDS ?? 0),
 };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { recordChangedProducts } from '../../src/partners/changed-products';
 import { indexBacklog } from '../../src/products/search-index';
 import type { UploadedFeed } from '../support/api-client';
-import { casesFor, fuzzTimeout } from '../support/fuzz';
+import { casesFor } from '../support/fuzz';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 import { interleave, ManualSession, SteppedRun, type ManualStep } from '../support/stepped-run';
@@ -190,75 +190,71 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
     expect(await pricesOf(partner)).toMatchObject({ A: 2, Z: 1 });
   });
 
-  it(
-    'is seen by the next run, in any number of statements of two partners, at any steps of the run',
-    async () => {
-      const sku = fc.constantFrom('A', 'B', 'C', 'D', 'E', 'F');
-      /** Of one of the two partners. */
-      const statement = fc.tuple(
-        fc.nat(1),
-        fc.oneof(
-          sku.map(
-            (name) => (id: number) =>
-              `update products set price = price + 10 where sku = '${name}' and partner_id = ${id}`,
-          ),
-          sku.map(
-            (name) => (id: number) => `delete from products where sku = '${name}' and partner_id = ${id}`,
-          ),
-          fc.tuple(sku, sku).map(
-            ([name, other]) =>
-              (id: number) =>
-                `update products set sku = '${name}' || product_id where sku = '${other}' and partner_id = ${id}`,
-          ),
-          sku.map(
-            (name) => (id: number) =>
-              `insert into products (feed_id, partner_id, sku, product_name) select max(feed_id), partner_id, '${name}', 'Manual'
-         from feeds where partner_id = ${id} group by partner_id on conflict do nothing`,
-          ),
-          fc.constant((id: number) => `update products set price = 7 where partner_id >= ${id}`),
+  it('is seen by the next run, in any number of statements of two partners, at any steps of the run', async () => {
+    const sku = fc.constantFrom('A', 'B', 'C', 'D', 'E', 'F');
+    /** Of one of the two partners. */
+    const statement = fc.tuple(
+      fc.nat(1),
+      fc.oneof(
+        sku.map(
+          (name) => (id: number) =>
+            `update products set price = price + 10 where sku = '${name}' and partner_id = ${id}`,
         ),
-      );
-      const savepoints = fc.constantFrom('savepoint one', 'rollback to one');
-      const session = fc.record({
-        prices: fc.dictionary(sku, fc.integer({ min: 1, max: 3 }), { minKeys: 2 }),
-        others: fc.dictionary(sku, fc.integer({ min: 1, max: 3 }), { minKeys: 2 }),
-        changedBefore: fc.boolean(),
-        steps: fc.array(fc.tuple(fc.nat(30), fc.oneof({ weight: 5, arbitrary: statement }, savepoints)), {
-          minLength: 1,
-          maxLength: 5,
-        }),
-        end: fc.tuple(fc.nat(40), fc.constantFrom('commit', 'commit', 'rollback')),
-      });
-      await fc.assert(
-        fc.asyncProperty(session, async ({ prices, others, changedBefore, steps, end }) => {
-          const [one, other] = [await loadPartner(), await loadPartner(others)];
-          const ids = [one.partnerId, other.partnerId];
-          if (changedBefore) await service.db.raw(changePrice(one, 'B'));
-          const feed = await upload(one, prices);
-          const after = (count: number) => (_statement: string, counted: number) => counted >= count;
-          const sorted = steps.sort(([first], [second]) => first - second);
+        sku.map(
+          (name) => (id: number) => `delete from products where sku = '${name}' and partner_id = ${id}`,
+        ),
+        fc.tuple(sku, sku).map(
+          ([name, other]) =>
+            (id: number) =>
+              `update products set sku = '${name}' || product_id where sku = '${other}' and partner_id = ${id}`,
+        ),
+        sku.map(
+          (name) => (id: number) =>
+            `insert into products (feed_id, partner_id, sku, product_name) select max(feed_id), partner_id, '${name}', 'Manual'
+         from feeds where partner_id = ${id} group by partner_id on conflict do nothing`,
+        ),
+        fc.constant((id: number) => `update products set price = 7 where partner_id >= ${id}`),
+      ),
+    );
+    const savepoints = fc.constantFrom('savepoint one', 'rollback to one');
+    const session = fc.record({
+      prices: fc.dictionary(sku, fc.integer({ min: 1, max: 3 }), { minKeys: 2 }),
+      others: fc.dictionary(sku, fc.integer({ min: 1, max: 3 }), { minKeys: 2 }),
+      changedBefore: fc.boolean(),
+      steps: fc.array(fc.tuple(fc.nat(30), fc.oneof({ weight: 5, arbitrary: statement }, savepoints)), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+      end: fc.tuple(fc.nat(40), fc.constantFrom('commit', 'commit', 'rollback')),
+    });
+    await fc.assert(
+      fc.asyncProperty(session, async ({ prices, others, changedBefore, steps, end }) => {
+        const [one, other] = [await loadPartner(), await loadPartner(others)];
+        const ids = [one.partnerId, other.partnerId];
+        if (changedBefore) await service.db.raw(changePrice(one, 'B'));
+        const feed = await upload(one, prices);
+        const after = (count: number) => (_statement: string, counted: number) => counted >= count;
+        const sorted = steps.sort(([first], [second]) => first - second);
 
-          const overlap = await runBeside(feed, [
-            { sql: 'begin; savepoint one', isDue: after(sorted[0]![0]) },
-            ...sorted.map(([count, sql]) => ({
-              sql: typeof sql === 'string' ? sql : sql[1](ids[sql[0]]!),
-              isDue: after(count),
-            })),
-            { sql: end[1], isDue: after(end[0]) },
-          ]);
+        const overlap = await runBeside(feed, [
+          { sql: 'begin; savepoint one', isDue: after(sorted[0]![0]) },
+          ...sorted.map(([count, sql]) => ({
+            sql: typeof sql === 'string' ? sql : sql[1](ids[sql[0]]!),
+            isDue: after(count),
+          })),
+          { sql: end[1], isDue: after(end[0]) },
+        ]);
 
-          expect(overlap).toEqual(undisturbed);
-          await run(feed);
-          await run(other.feed);
-          expect(await pricesOf(one)).toMatchObject(prices);
-          expect(await pricesOf(other)).toMatchObject(others);
-          expect(await run(feed)).toMatchObject({ inserted: 0, updated: 0 });
-        }),
-        casesFor('manual changes beside runs', 8),
-      );
-    },
-    fuzzTimeout,
-  );
+        expect(overlap).toEqual(undisturbed);
+        await run(feed);
+        await run(other.feed);
+        expect(await pricesOf(one)).toMatchObject(prices);
+        expect(await pricesOf(other)).toMatchObject(others);
+        expect(await run(feed)).toMatchObject({ inserted: 0, updated: 0 });
+      }),
+      casesFor('manual changes beside runs', 8),
+    );
+  });
 });
 
 onLocalProducts(describe, unnoticed)('a run beside an open manual transaction', () => {

@@ -6,7 +6,7 @@ import { FeedFailure } from '../../src/etl/run-result';
 import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
 import { trimText } from '../../src/feed-format/text';
 import { anyBytes } from '../support/arbitrary';
-import { casesFor, forgetAll, fuzzTimeout } from '../support/fuzz';
+import { casesFor, forgetAll } from '../support/fuzz';
 import {
   copyRecord,
   type LongRecord,
@@ -98,81 +98,73 @@ const fieldsOf = (record: PlainRecord | LongRecord) => ('tooLong' in record ? []
 const isBlankLine = (fields: string[]) =>
   fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '';
 
-it(
-  'the records of any file are those of csv-parse, whatever chunks it comes in, each with its own text and line',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        anyBytes,
-        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 }),
-        async (bytes, sizes) => {
-          const read = await extract(bytes, sizes);
-          if (!read) return;
-          const all = reference(bytes, read.header.delimiter);
-          expect(read.failure === undefined).toBe(all !== undefined);
-          const { records, raw, failure } = read;
-          expect({ records, raw, failure }).toEqual(await extractByReference(read.header, bytes, sizes));
-          if (!all) return;
+it('the records of any file are those of csv-parse, whatever chunks it comes in, each with its own text and line', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      anyBytes,
+      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 }),
+      async (bytes, sizes) => {
+        const read = await extract(bytes, sizes);
+        if (!read) return;
+        const all = reference(bytes, read.header.delimiter);
+        expect(read.failure === undefined).toBe(all !== undefined);
+        const { records, raw, failure } = read;
+        expect({ records, raw, failure }).toEqual(await extractByReference(read.header, bytes, sizes));
+        if (!all) return;
 
-          const rows = all
-            .slice(all.findIndex((fields) => !isBlankRecord(fields)) + 1)
-            .filter((fields) => !isBlankLine(fields));
-          expect(read.records.map(fieldsOf)).toEqual(rows);
-          const lines = bytes
-            .toString()
-            .replace(/^\uFEFF/, '')
-            .split('\n');
-          for (const [at, record] of read.records.entries()) {
-            const { line, lastLine, row } = record;
-            const fields = fieldsOf(record);
-            const raw = read.raw[at]!;
-            expect(row).toBe(at + 1);
-            // What stands on its lines is its text, with or without the line end's first half.
-            const own = lines.slice(line - 1, lastLine).join('\n');
-            expect([own, own.replace(/\r$/, '')]).toContain(raw);
-            // A mark that begins a text of its own would be taken for one of a file.
-            if (!raw.startsWith('\uFEFF'))
-              expect(reference(raw, read.header.delimiter) ?? [fields]).toEqual([fields]);
-          }
-        },
-      ),
-      casesFor('the extractor', 200),
-    );
-  },
-  fuzzTimeout,
-);
+        const rows = all
+          .slice(all.findIndex((fields) => !isBlankRecord(fields)) + 1)
+          .filter((fields) => !isBlankLine(fields));
+        expect(read.records.map(fieldsOf)).toEqual(rows);
+        const lines = bytes
+          .toString()
+          .replace(/^\uFEFF/, '')
+          .split('\n');
+        for (const [at, record] of read.records.entries()) {
+          const { line, lastLine, row } = record;
+          const fields = fieldsOf(record);
+          const raw = read.raw[at]!;
+          expect(row).toBe(at + 1);
+          // What stands on its lines is its text, with or without the line end's first half.
+          const own = lines.slice(line - 1, lastLine).join('\n');
+          expect([own, own.replace(/\r$/, '')]).toContain(raw);
+          // A mark that begins a text of its own would be taken for one of a file.
+          if (!raw.startsWith('\uFEFF'))
+            expect(reference(raw, read.header.delimiter) ?? [fields]).toEqual([fields]);
+        }
+      },
+    ),
+    casesFor('the extractor', 200),
+  );
+});
 
-it(
-  'a record that is too long is one record without fields, and all others are those of csv-parse, whatever chunks they come in',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        anyBytes,
-        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 }),
-        fc.integer({ min: 4, max: 40 }),
-        async (bytes, sizes, recordBytesMax) => {
-          const read = await extract(bytes, sizes, recordBytesMax);
-          if (!read) return;
-          const reference = await extractByReference(read.header, bytes, sizes, recordBytesMax);
-          const atOnce = (await extract(bytes, [bytes.length], recordBytesMax))!;
+it('a record that is too long is one record without fields, and all others are those of csv-parse, whatever chunks they come in', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      anyBytes,
+      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 4, max: 40 }),
+      async (bytes, sizes, recordBytesMax) => {
+        const read = await extract(bytes, sizes, recordBytesMax);
+        if (!read) return;
+        const reference = await extractByReference(read.header, bytes, sizes, recordBytesMax);
+        const atOnce = (await extract(bytes, [bytes.length], recordBytesMax))!;
 
-          const withoutSku = (record: PlainRecord | LongRecord) =>
-            'tooLong' in record ? { ...record, sku: undefined } : record;
-          expect(read.failure).toBe(reference.failure);
-          expect(read.raw).toEqual(reference.raw);
-          expect(read.records.map(withoutSku)).toEqual(reference.records.map(withoutSku));
-          expect(read.records).toEqual(atOnce.records);
-          for (const [at, record] of read.records.entries()) {
-            if (!('tooLong' in record) || record.sku === undefined) continue;
-            expect(record.sku).toBe((reference.records[at] as LongRecord).sku);
-          }
-        },
-      ),
-      casesFor('records that are too long', 200),
-    );
-  },
-  fuzzTimeout,
-);
+        const withoutSku = (record: PlainRecord | LongRecord) =>
+          'tooLong' in record ? { ...record, sku: undefined } : record;
+        expect(read.failure).toBe(reference.failure);
+        expect(read.raw).toEqual(reference.raw);
+        expect(read.records.map(withoutSku)).toEqual(reference.records.map(withoutSku));
+        expect(read.records).toEqual(atOnce.records);
+        for (const [at, record] of read.records.entries()) {
+          if (!('tooLong' in record) || record.sku === undefined) continue;
+          expect(record.sku).toBe((reference.records[at] as LongRecord).sku);
+        }
+      },
+    ),
+    casesFor('records that are too long', 200),
+  );
+});
 
 describe('any file', () => {
   let service: TestService;
@@ -180,54 +172,50 @@ describe('any file', () => {
     service = await startTestService();
   });
 
-  it(
-    'is refused alike by inspection and upload, planned as it is run, and its rows are all accounted for',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(anyBytes, async (bytes) => {
-          const form = { csv: new Uint8Array(bytes), partnerName: 'Fuzz' };
-          const inspection = await service.api.inspect(form);
-          const upload = await service.api.upload(form);
+  it('is refused alike by inspection and upload, planned as it is run, and its rows are all accounted for', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyBytes, async (bytes) => {
+        const form = { csv: new Uint8Array(bytes), partnerName: 'Fuzz' };
+        const inspection = await service.api.inspect(form);
+        const upload = await service.api.upload(form);
 
-          expect(inspection.status).toBe(200);
-          expect([201, 400]).toContain(upload.status);
-          expect(inspection.body.refusal).toBe(upload.status === 201 ? null : upload.body.detail);
-          if (upload.status !== 201) return;
+        expect(inspection.status).toBe(200);
+        expect([201, 400]).toContain(upload.status);
+        expect(inspection.body.refusal).toBe(upload.status === 201 ? null : upload.body.detail);
+        if (upload.status !== 201) return;
 
-          const job = `/jobs/${upload.body.validation_job_id}`;
-          const plan = await service.api.post(`${job}/plan?limit=100`);
-          const run = await service.api.post(`${job}/run`);
-          const again = await service.api.post(`${job}/run`);
-          const rejects = await service.api.get(`${job}/rejects.csv`);
-          await forgetAll(service);
+        const job = `/jobs/${upload.body.validation_job_id}`;
+        const plan = await service.api.post(`${job}/plan?limit=100`);
+        const run = await service.api.post(`${job}/run`);
+        const again = await service.api.post(`${job}/run`);
+        const rejects = await service.api.get(`${job}/rejects.csv`);
+        await forgetAll(service);
 
-          expect([plan.status, run.status, again.status, rejects.status]).toEqual([200, 200, 200, 200]);
-          const { processed, inserted, updated, unchanged, skipped } = run.body.summary as Summary;
-          expect(processed).toBe(inserted + updated + unchanged + skipped);
-          const same = ({ status, message, summary, issue_counts }: Record<string, unknown>) => ({
-            status,
-            message,
-            summary,
-            issue_counts,
-          });
-          expect(same(plan.body)).toEqual(same(run.body));
-          const failure = inspection.body.run_failure as string | null;
-          expect(run.body.status).toBe(failure === null ? 'completed' : 'failed');
-          if (failure !== null) {
-            expect(run.body.message).toContain(`ETL processing failed: ${failure}`);
-            return;
-          }
-          expect(inspection.body.row_count).toBe(processed);
-          expect(inspection.body.issue_counts).toEqual(run.body.issue_counts);
-          expect(again.body.summary).toEqual({
-            ...run.body.summary,
-            inserted: 0,
-            unchanged: inserted + unchanged,
-          });
-        }),
-        casesFor('inspection, upload, plan and run', 5),
-      );
-    },
-    fuzzTimeout,
-  );
+        expect([plan.status, run.status, again.status, rejects.status]).toEqual([200, 200, 200, 200]);
+        const { processed, inserted, updated, unchanged, skipped } = run.body.summary as Summary;
+        expect(processed).toBe(inserted + updated + unchanged + skipped);
+        const same = ({ status, message, summary, issue_counts }: Record<string, unknown>) => ({
+          status,
+          message,
+          summary,
+          issue_counts,
+        });
+        expect(same(plan.body)).toEqual(same(run.body));
+        const failure = inspection.body.run_failure as string | null;
+        expect(run.body.status).toBe(failure === null ? 'completed' : 'failed');
+        if (failure !== null) {
+          expect(run.body.message).toContain(`ETL processing failed: ${failure}`);
+          return;
+        }
+        expect(inspection.body.row_count).toBe(processed);
+        expect(inspection.body.issue_counts).toEqual(run.body.issue_counts);
+        expect(again.body.summary).toEqual({
+          ...run.body.summary,
+          inserted: 0,
+          unchanged: inserted + unchanged,
+        });
+      }),
+      casesFor('inspection, upload, plan and run', 5),
+    );
+  });
 });

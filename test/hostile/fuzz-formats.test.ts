@@ -4,7 +4,7 @@ import { decode, encode } from 'iconv-lite';
 import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/decode-text';
 import { canEncode, encodeText } from '../../src/feed-format/encode-text';
 import { MalformedGzip, unpack } from '../../src/feed-format/unpack';
-import { casesFor, fuzzTimeout } from '../support/fuzz';
+import { casesFor } from '../support/fuzz';
 import { chunksOf } from '../support/read-by-format';
 
 /** Encodings and the second implementation of each: the platform's, or the library at once where the platform's differs. */
@@ -96,58 +96,50 @@ function damaged(bytes: Buffer, how: [at: number, byte: number] | null): Buffer 
   return changed;
 }
 
-it(
-  'texts of any encoding, in chunks of any size, are those of a second decoder, and each line leads back to its bytes',
-  () => {
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...references),
-        anyText,
-        damage,
-        sizes,
-        ([encoding, decodeAll], text, how, chunks) => {
-          const bytes = damaged(encode(text, encoding, { addBOM: false }), how);
+it('texts of any encoding, in chunks of any size, are those of a second decoder, and each line leads back to its bytes', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...references),
+      anyText,
+      damage,
+      sizes,
+      ([encoding, decodeAll], text, how, chunks) => {
+        const bytes = damaged(encode(text, encoding, { addBOM: false }), how);
 
-          const decoded = decodeChunks(bytes, chunks, encoding);
+        const decoded = decodeChunks(bytes, chunks, encoding);
 
-          const expected = decodeAtOnce(bytes, decodeAll);
-          expect({ encoding, text: decoded?.text.toString() }).toEqual({ encoding, text: expected });
-          if (!decoded || expected === undefined) return;
-          const lines = [...decoded.text.toString().matchAll(/[\r\n]/g)].map(({ index }) => index + 1);
-          for (const end of lines) {
-            const before = decoded.text.toString().slice(0, end);
-            const source = decoded.offsets.sourceOf(Buffer.byteLength(before));
-            expect(decodeAll(bytes.subarray(0, source))).toBe(before);
-          }
-        },
-      ),
-      casesFor('the decoders', 200),
-    );
-  },
-  fuzzTimeout,
-);
+        const expected = decodeAtOnce(bytes, decodeAll);
+        expect({ encoding, text: decoded?.text.toString() }).toEqual({ encoding, text: expected });
+        if (!decoded || expected === undefined) return;
+        const lines = [...decoded.text.toString().matchAll(/[\r\n]/g)].map(({ index }) => index + 1);
+        for (const end of lines) {
+          const before = decoded.text.toString().slice(0, end);
+          const source = decoded.offsets.sourceOf(Buffer.byteLength(before));
+          expect(decodeAll(bytes.subarray(0, source))).toBe(before);
+        }
+      },
+    ),
+    casesFor('the decoders', 200),
+  );
+});
 
-it(
-  'a text that an encoding can hold is read back as it was written, and no other one is written',
-  () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...references), anyText, sizes, ([encoding], text, chunks) => {
-        fc.pre(text.isWellFormed());
-        const bytes = encodeText(text, encoding);
+it('a text that an encoding can hold is read back as it was written, and no other one is written', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...references), anyText, sizes, ([encoding], text, chunks) => {
+      fc.pre(text.isWellFormed());
+      const bytes = encodeText(text, encoding);
 
-        const readBack = decodeChunks(bytes, chunks, encoding)?.text.toString();
+      const readBack = decodeChunks(bytes, chunks, encoding)?.text.toString();
 
-        expect({ encoding, text, isHeld: canEncode(text, encoding) }).toEqual({
-          encoding,
-          text,
-          isHeld: readBack === text,
-        });
-      }),
-      casesFor('the encoders', 200),
-    );
-  },
-  fuzzTimeout,
-);
+      expect({ encoding, text, isHeld: canEncode(text, encoding) }).toEqual({
+        encoding,
+        text,
+        isHeld: readBack === text,
+      });
+    }),
+    casesFor('the encoders', 200),
+  );
+});
 
 async function unpackChunks(bytes: Buffer, chunks: number[]): Promise<Buffer | undefined> {
   async function* source(): AsyncGenerator<Buffer> {
@@ -175,34 +167,27 @@ function unpackAtOnce(bytes: Buffer): Buffer | undefined {
   }
 }
 
-it(
-  'gzip files of any members, damaged or not, in chunks of any size, are unpacked as by the platform at once, or refused',
-  async () => {
-    const member = fc.tuple(fc.string({ maxLength: 60 }), fc.integer({ min: 0, max: 9 }));
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(member, { minLength: 1, maxLength: 4 }),
-        damage,
-        fc.option(fc.nat(80), { freq: 2 }),
-        sizes,
-        async (members, how, cut, chunks) => {
-          const whole = Buffer.concat(members.map(([text, level]) => gzipSync(text, { level })));
-          const bytes = damaged(
-            cut === null ? whole : whole.subarray(0, Math.max(1, whole.length - cut)),
-            how,
-          );
+it('gzip files of any members, damaged or not, in chunks of any size, are unpacked as by the platform at once, or refused', async () => {
+  const member = fc.tuple(fc.string({ maxLength: 60 }), fc.integer({ min: 0, max: 9 }));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(member, { minLength: 1, maxLength: 4 }),
+      damage,
+      fc.option(fc.nat(80), { freq: 2 }),
+      sizes,
+      async (members, how, cut, chunks) => {
+        const whole = Buffer.concat(members.map(([text, level]) => gzipSync(text, { level })));
+        const bytes = damaged(cut === null ? whole : whole.subarray(0, Math.max(1, whole.length - cut)), how);
 
-          const unpacked = await unpackChunks(bytes, chunks);
+        const unpacked = await unpackChunks(bytes, chunks);
 
-          const isWhole = bytes.equals(whole);
-          if (isWhole) expect(unpacked?.toString()).toBe(members.map(([text]) => text).join(''));
-          // The platform ignores what follows the last member: what is refused here may be unpacked there.
-          if (unpacked) expect(unpackAtOnce(bytes)?.equals(unpacked)).toBe(true);
-          if (!unpackAtOnce(bytes)) expect(unpacked).toBeUndefined();
-        },
-      ),
-      casesFor('the unpacker', 200),
-    );
-  },
-  fuzzTimeout,
-);
+        const isWhole = bytes.equals(whole);
+        if (isWhole) expect(unpacked?.toString()).toBe(members.map(([text]) => text).join(''));
+        // The platform ignores what follows the last member: what is refused here may be unpacked there.
+        if (unpacked) expect(unpackAtOnce(bytes)?.equals(unpacked)).toBe(true);
+        if (!unpackAtOnce(bytes)) expect(unpacked).toBeUndefined();
+      },
+    ),
+    casesFor('the unpacker', 200),
+  );
+});

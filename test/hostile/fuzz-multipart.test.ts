@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
-import { forgetAll, casesFor, fuzzTimeout } from '../support/fuzz';
+import { forgetAll, casesFor } from '../support/fuzz';
 import { sendRaw } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { rawFilePath, stored, type Stored } from '../support/stored-uploads';
@@ -163,55 +163,51 @@ function inPieces(bytes: Buffer, sizes: number[]): Buffer[] {
   return pieces;
 }
 
-it(
-  'any form is answered as documented; what is refused leaves nothing, what is accepted is kept to the byte',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        form,
-        damage,
-        fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 4 }),
-        fc.boolean(),
-        async ({ boundary, parts }, damages, sizes, isChunked) => {
-          const whole = Buffer.from(
-            parts.map((each) => `--${boundary}\r\n${head(each)}\r\n\r\n${each.content}\r\n`).join('') +
-              `--${boundary}--\r\n`,
-          );
-          const body = damagedBody(whole, damages);
-          const { status, text } = await sendRaw(service.url, {
-            method: 'POST',
-            path: '/feeds/upload',
-            headers: {
-              'x-api-key': testKey,
-              'content-type': `multipart/form-data; boundary="${boundary}"`,
-              ...(isChunked ? {} : { 'content-length': body.length }),
-            },
-            chunks: inPieces(body, sizes),
-          });
+it('any form is answered as documented; what is refused leaves nothing, what is accepted is kept to the byte', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      form,
+      damage,
+      fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      async ({ boundary, parts }, damages, sizes, isChunked) => {
+        const whole = Buffer.from(
+          parts.map((each) => `--${boundary}\r\n${head(each)}\r\n\r\n${each.content}\r\n`).join('') +
+            `--${boundary}--\r\n`,
+        );
+        const body = damagedBody(whole, damages);
+        const { status, text } = await sendRaw(service.url, {
+          method: 'POST',
+          path: '/feeds/upload',
+          headers: {
+            'x-api-key': testKey,
+            'content-type': `multipart/form-data; boundary="${boundary}"`,
+            ...(isChunked ? {} : { 'content-length': body.length }),
+          },
+          chunks: inPieces(body, sizes),
+        });
 
-          expect([201, 400, 413, 422]).toContain(status);
-          if (status !== 201) {
-            expect(await stored(service)).toEqual(nothing);
-            return;
-          }
-          const { feed_id: feedId } = JSON.parse(text) as { feed_id: string };
-          const kept = await readFile(await rawFilePath(service, feedId));
-          const after = await stored(service);
-          await forgetAll(service);
-          expect([after.feeds.length, after.files.length]).toEqual([1, nothing.files.length + 1]);
-          // From the end of a head to the next delimiter, and no delimiter in between.
-          const delimiter = `\r\n--${boundary}`;
-          expect(body.includes(Buffer.concat([Buffer.from('\r\n\r\n'), kept, Buffer.from(delimiter)]))).toBe(
-            true,
-          );
-          expect(kept.includes(delimiter)).toBe(false);
-          const sent = parts.find(({ name }) => name === 'file');
-          const isWhole = damages.length === 0 && !`\r\n${sent?.content}`.includes(delimiter);
-          if (isWhole) expect(kept.toString()).toBe(sent?.content);
-        },
-      ),
-      casesFor('multipart forms', 200),
-    );
-  },
-  fuzzTimeout,
-);
+        expect([201, 400, 413, 422]).toContain(status);
+        if (status !== 201) {
+          expect(await stored(service)).toEqual(nothing);
+          return;
+        }
+        const { feed_id: feedId } = JSON.parse(text) as { feed_id: string };
+        const kept = await readFile(await rawFilePath(service, feedId));
+        const after = await stored(service);
+        await forgetAll(service);
+        expect([after.feeds.length, after.files.length]).toEqual([1, nothing.files.length + 1]);
+        // From the end of a head to the next delimiter, and no delimiter in between.
+        const delimiter = `\r\n--${boundary}`;
+        expect(body.includes(Buffer.concat([Buffer.from('\r\n\r\n'), kept, Buffer.from(delimiter)]))).toBe(
+          true,
+        );
+        expect(kept.includes(delimiter)).toBe(false);
+        const sent = parts.find(({ name }) => name === 'file');
+        const isWhole = damages.length === 0 && !`\r\n${sent?.content}`.includes(delimiter);
+        if (isWhole) expect(kept.toString()).toBe(sent?.content);
+      },
+    ),
+    casesFor('multipart forms', 200),
+  );
+});

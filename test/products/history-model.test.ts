@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { casesFor, forgetAll, fuzzTimeout } from '../support/fuzz';
+import { casesFor, forgetAll } from '../support/fuzz';
 import { toCsv } from '../support/catalog';
 import { pendingRunId } from '../../src/products/versions.repository';
 import { findBrokenHistory } from '../support/history-invariants';
@@ -122,48 +122,44 @@ function valuesOf({
 }
 
 describe('the history of a catalog', () => {
-  it(
-    'shows the catalog of every moment as it was, and every change of a product once, for any loads, withdrawals and changes by hand',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(action, { minLength: 2, maxLength: 7 }), async (actions) => {
-          await forgetAll(service);
-          runs = [];
-          await service.db('product_versions').delete();
-          await service.db('catalog_versions').where('run_id', '>', 0).delete();
-          const seen: { at: string; catalog: Catalog }[] = [];
-          for (const next of actions) {
-            const isInHistory = await apply(next);
-            if (isInHistory && next.kind !== 'withdraw') {
-              seen.push({ catalog: await list('&sort_by=product_id&order=asc'), at: await timeOfDatabase() });
-            }
+  it('shows the catalog of every moment as it was, and every change of a product once, for any loads, withdrawals and changes by hand', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 2, maxLength: 7 }), async (actions) => {
+        await forgetAll(service);
+        runs = [];
+        await service.db('product_versions').delete();
+        await service.db('catalog_versions').where('run_id', '>', 0).delete();
+        const seen: { at: string; catalog: Catalog }[] = [];
+        for (const next of actions) {
+          const isInHistory = await apply(next);
+          if (isInHistory && next.kind !== 'withdraw') {
+            seen.push({ catalog: await list('&sort_by=product_id&order=asc'), at: await timeOfDatabase() });
           }
+        }
 
-          for (const { at, catalog } of seen) expect(await list(`&as_of=${at}`)).toEqual(catalog);
-          const ids = new Set(seen.flatMap(({ catalog }) => catalog.map(({ product_id: id }) => id)));
-          for (const id of ids) {
-            const { body } = await service.api.get(`/products/${id}/history?limit=100`);
-            const states = replayed(body.items);
-            for (const { at, catalog } of seen) {
-              const product = catalog.find((each) => each.product_id === id);
-              const inForce = body.items.findIndex(
-                ({ valid_from: from, valid_to: to }: { valid_from: string; valid_to: string | null }) =>
-                  from <= at && (to === null || at < to),
-              ) as number;
-              const shown = inForce < 0 ? undefined : states.toReversed()[inForce];
-              expect(shown).toEqual(product && valuesOf(product));
-              const { status, body: then } = await service.api.get(`/products/${id}?as_of=${at}`);
-              expect(status).toBe(product ? 200 : 404);
-              if (product) expect(then).toMatchObject(product);
-            }
+        for (const { at, catalog } of seen) expect(await list(`&as_of=${at}`)).toEqual(catalog);
+        const ids = new Set(seen.flatMap(({ catalog }) => catalog.map(({ product_id: id }) => id)));
+        for (const id of ids) {
+          const { body } = await service.api.get(`/products/${id}/history?limit=100`);
+          const states = replayed(body.items);
+          for (const { at, catalog } of seen) {
+            const product = catalog.find((each) => each.product_id === id);
+            const inForce = body.items.findIndex(
+              ({ valid_from: from, valid_to: to }: { valid_from: string; valid_to: string | null }) =>
+                from <= at && (to === null || at < to),
+            ) as number;
+            const shown = inForce < 0 ? undefined : states.toReversed()[inForce];
+            expect(shown).toEqual(product && valuesOf(product));
+            const { status, body: then } = await service.api.get(`/products/${id}?as_of=${at}`);
+            expect(status).toBe(product ? 200 : 404);
+            if (product) expect(then).toMatchObject(product);
           }
-          expect(await findBrokenHistory(service.db)).toEqual([]);
-        }),
-        casesFor('histories of a catalog', 4),
-      );
-    },
-    fuzzTimeout,
-  );
+        }
+        expect(await findBrokenHistory(service.db)).toEqual([]);
+      }),
+      casesFor('histories of a catalog', 4),
+    );
+  });
 
   it('begins a version at one instant for all products of a run, named by job and number of the run', async () => {
     const first = await service.api.loadFeed('sku,product_name\nA,A\nB,B\n', 'Instants');

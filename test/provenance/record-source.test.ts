@@ -9,7 +9,7 @@ import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';
 import { anyBytes, anyFeed } from '../support/arbitrary';
-import { casesFor, fuzzTimeout } from '../support/fuzz';
+import { casesFor } from '../support/fuzz';
 import { copyRecord } from '../support/reference-extractor';
 
 /** A record that a run reads. */
@@ -101,41 +101,37 @@ const anyFile = fc.oneof(
   anyBytes,
 );
 
-it(
-  'the bytes at the offset of a record are the record, and parse to its row, in any file and any chunks',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(anyFile, fc.integer({ min: 1, max: 40 }), async (bytes, chunkBytes) => {
-        const read = await readFile(bytes, chunkBytes);
-        if (!read) return;
-        const { header, records, isWhole } = read;
-        const { delimiter } = header;
-        const { ranges, store } = storeOf(bytes);
-        const parsed: string[][] = [];
-        for (const record of records) {
-          const sku = trimText(record.fields.at(-1)!);
-          const source = await readSource(store, locationIn(bytes, header, record.offset, sku));
-          expect(source).toEqual({
-            feed_id: 'FD00001',
-            file_sha256: sha256(bytes).toString('hex'),
-            record_sha256: sha256(record.bytes).toString('hex'),
-            record_base64: record.bytes.toString('base64'),
-            record_text: record.bytes.toString(),
-            encoding: 'utf-8',
-          });
-          const found = Buffer.from(source.record_base64!, 'base64');
-          const rows: string[][] = parse(found, { ...recordOptions, bom: false, delimiter });
-          parsed.push(...rows);
-        }
-        expect(ranges).toHaveLength(records.length);
-        expect(parsed).toEqual(records.map(({ fields }) => fields));
-        if (isWhole) expect(parsed).toEqual(rowsOf(bytes, delimiter));
-      }),
-      casesFor('offsets of records', 200),
-    );
-  },
-  fuzzTimeout,
-);
+it('the bytes at the offset of a record are the record, and parse to its row, in any file and any chunks', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyFile, fc.integer({ min: 1, max: 40 }), async (bytes, chunkBytes) => {
+      const read = await readFile(bytes, chunkBytes);
+      if (!read) return;
+      const { header, records, isWhole } = read;
+      const { delimiter } = header;
+      const { ranges, store } = storeOf(bytes);
+      const parsed: string[][] = [];
+      for (const record of records) {
+        const sku = trimText(record.fields.at(-1)!);
+        const source = await readSource(store, locationIn(bytes, header, record.offset, sku));
+        expect(source).toEqual({
+          feed_id: 'FD00001',
+          file_sha256: sha256(bytes).toString('hex'),
+          record_sha256: sha256(record.bytes).toString('hex'),
+          record_base64: record.bytes.toString('base64'),
+          record_text: record.bytes.toString(),
+          encoding: 'utf-8',
+        });
+        const found = Buffer.from(source.record_base64!, 'base64');
+        const rows: string[][] = parse(found, { ...recordOptions, bom: false, delimiter });
+        parsed.push(...rows);
+      }
+      expect(ranges).toHaveLength(records.length);
+      expect(parsed).toEqual(records.map(({ fields }) => fields));
+      if (isWhole) expect(parsed).toEqual(rowsOf(bytes, delimiter));
+    }),
+    casesFor('offsets of records', 200),
+  );
+});
 
 const head = 'sku,product_name\n';
 

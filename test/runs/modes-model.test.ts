@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { formatId } from '../../src/shared/ids';
-import { casesFor, forgetAll, fuzzTimeout } from '../support/fuzz';
+import { casesFor, forgetAll } from '../support/fuzz';
 import { findBrokenHistory } from '../support/history-invariants';
 import { startTestService, type TestService } from '../support/service';
 
@@ -275,62 +275,58 @@ const queryOf = ({ maxWithdrawn, allowsOlder }: Confirmation) =>
   `?allow_older=${allowsOlder}${maxWithdrawn === undefined ? '' : `&max_withdrawn=${maxWithdrawn}`}`;
 
 describe('feeds of all modes and collections, and reverts of their runs', () => {
-  it(
-    'leave the catalog of a simple model with its counters, and fail where it says so',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), async (steps) => {
-          await forgetAll(service);
-          const model = new Model();
-          const uploaded: { jobId: string; feed: Feed }[] = [];
-          const runs: { jobId: string; run: number }[] = [];
-          for (const each of steps) {
-            if ('withdraw' in each) {
-              if (!(await withdraw(each.withdraw))) continue;
-              model.withdraw(each.withdraw);
-            } else if ('revert' in each) {
-              if (runs.length === 0) continue;
-              const at = each.revert % runs.length;
-              const { jobId, run } = runs[at]!;
-              const expected = model.revert(model.runs[at]!, each.skips);
-              const query = `?run=${run}${each.skips ? '&on_conflict=skip' : ''}`;
-              const { status, body } = await service.api.post(`/jobs/${jobId}/revert${query}`);
-              expect(outcomeOf(status, body)).toEqual(expected);
-              if (status === 200) runs.push({ jobId, run: body.run });
-            } else {
-              if ('feed' in each) {
-                const { mode, collection } = each.feed;
-                const { jobId } = await service.api.uploadFeed(toCsv(each.feed), 'Acme', {
-                  mode,
-                  collection,
-                });
-                uploaded.push({ jobId, feed: each.feed });
-              } else if (uploaded.length === 0) continue;
-              const position = 'feed' in each ? uploaded.length - 1 : each.repeat % uploaded.length;
-              const { jobId, feed } = uploaded[position]!;
-              const expected = model.run(feed, position, each.confirmation);
-              const query = feed.mode === 'replace' ? queryOf(each.confirmation) : '';
-              const { body: job } = await service.api.post(`/jobs/${jobId}/run${query}`);
-              expect(job.status).toBe(expected.isCompleted ? 'completed' : 'failed');
-              const { body: listed } = await service.api.get(`/jobs/${jobId}/runs?limit=1`);
-              if (expected.isCompleted) runs.push({ jobId, run: listed.items[0].run });
-              if (expected.isCompleted) expect(job.summary).toEqual(expected.summary);
-              else expect(job.summary).toMatchObject(expected.summary);
-            }
-            const { catalog } = model;
-            expect(await catalogNow()).toEqual(
-              Object.fromEntries([...catalog].map(([sku, product]) => [sku, shown(product)])),
-            );
-            const active = [...catalog].filter(([, { isActive }]) => isActive).map(([sku]) => sku);
-            const { body: listed } = await service.api.get('/products?limit=100');
-            expect(listed.items.map(({ sku }: { sku: string }) => sku).sort()).toEqual(active.sort());
-            expect((await service.api.get('/partners/Acme')).body.products).toBe(active.length);
-            expect(await findBrokenHistory(service.db)).toEqual([]);
+  it('leave the catalog of a simple model with its counters, and fail where it says so', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), async (steps) => {
+        await forgetAll(service);
+        const model = new Model();
+        const uploaded: { jobId: string; feed: Feed }[] = [];
+        const runs: { jobId: string; run: number }[] = [];
+        for (const each of steps) {
+          if ('withdraw' in each) {
+            if (!(await withdraw(each.withdraw))) continue;
+            model.withdraw(each.withdraw);
+          } else if ('revert' in each) {
+            if (runs.length === 0) continue;
+            const at = each.revert % runs.length;
+            const { jobId, run } = runs[at]!;
+            const expected = model.revert(model.runs[at]!, each.skips);
+            const query = `?run=${run}${each.skips ? '&on_conflict=skip' : ''}`;
+            const { status, body } = await service.api.post(`/jobs/${jobId}/revert${query}`);
+            expect(outcomeOf(status, body)).toEqual(expected);
+            if (status === 200) runs.push({ jobId, run: body.run });
+          } else {
+            if ('feed' in each) {
+              const { mode, collection } = each.feed;
+              const { jobId } = await service.api.uploadFeed(toCsv(each.feed), 'Acme', {
+                mode,
+                collection,
+              });
+              uploaded.push({ jobId, feed: each.feed });
+            } else if (uploaded.length === 0) continue;
+            const position = 'feed' in each ? uploaded.length - 1 : each.repeat % uploaded.length;
+            const { jobId, feed } = uploaded[position]!;
+            const expected = model.run(feed, position, each.confirmation);
+            const query = feed.mode === 'replace' ? queryOf(each.confirmation) : '';
+            const { body: job } = await service.api.post(`/jobs/${jobId}/run${query}`);
+            expect(job.status).toBe(expected.isCompleted ? 'completed' : 'failed');
+            const { body: listed } = await service.api.get(`/jobs/${jobId}/runs?limit=1`);
+            if (expected.isCompleted) runs.push({ jobId, run: listed.items[0].run });
+            if (expected.isCompleted) expect(job.summary).toEqual(expected.summary);
+            else expect(job.summary).toMatchObject(expected.summary);
           }
-        }),
-        casesFor('feeds of all modes and collections', 6),
-      );
-    },
-    fuzzTimeout,
-  );
+          const { catalog } = model;
+          expect(await catalogNow()).toEqual(
+            Object.fromEntries([...catalog].map(([sku, product]) => [sku, shown(product)])),
+          );
+          const active = [...catalog].filter(([, { isActive }]) => isActive).map(([sku]) => sku);
+          const { body: listed } = await service.api.get('/products?limit=100');
+          expect(listed.items.map(({ sku }: { sku: string }) => sku).sort()).toEqual(active.sort());
+          expect((await service.api.get('/partners/Acme')).body.products).toBe(active.length);
+          expect(await findBrokenHistory(service.db)).toEqual([]);
+        }
+      }),
+      casesFor('feeds of all modes and collections', 6),
+    );
+  });
 });

@@ -16,9 +16,6 @@ const seconds = Number(process.env.FUZZ_SECONDS ?? 0);
 /** What the parameters of a property of any type have. */
 type Tries = Omit<fc.Parameters<unknown>, 'reporter' | 'asyncReporter' | 'examples'>;
 
-/** How long a test of one property may take. */
-export const fuzzTimeout = seconds * 1000 + 240_000;
-
 /** The parameters of a property: how often it is tried, unless FUZZ_SECONDS says for how long. */
 export function casesFor(what: string, numRuns: number): Tries {
   const { FUZZ_SEED, FUZZ_PATH } = process.env;

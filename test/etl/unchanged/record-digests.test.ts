@@ -10,7 +10,7 @@ import type { UploadedFeed } from '../../support/api-client';
 import { withProducts } from '../../support/history-invariants';
 import { eventually } from '../../support/harness';
 import { anyBytes, anyFeed } from '../../support/arbitrary';
-import { casesFor, fuzzTimeout } from '../../support/fuzz';
+import { casesFor } from '../../support/fuzz';
 import { startTestService, type TestService } from '../../support/service';
 
 let service: TestService;
@@ -63,47 +63,43 @@ async function resultOf(jobId: string): Promise<unknown> {
 }
 
 describe('a partner with stored digests', () => {
-  it(
-    'gets the same products, counters and issues as one whose feeds are read anew each time, whatever the bytes',
-    async () => {
-      const anyCsv = fc.oneof(
-        anyFeed.map((csv) => Buffer.from(csv)),
-        anyBytes,
-      );
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(anyCsv, { minLength: 1, maxLength: 3 }),
-          fc.array(fc.nat(), { minLength: 2, maxLength: 5 }),
-          async (feeds, turns) => {
-            const [known, anew] = [newPartner(), newPartner()];
-            const pairs: [UploadedFeed, UploadedFeed][] = [];
-            for (const csv of feeds) {
-              const uploads = [];
-              for (const partnerName of [known, anew])
-                uploads.push(await service.api.upload({ csv, partnerName }));
-              const [first, second] = uploads.map(({ status, body }) =>
-                status === 201
-                  ? { feedId: body.feed_id, submissionJobId: body.job_id, jobId: body.validation_job_id }
-                  : undefined,
-              );
-              if (first && second) pairs.push([first, second]);
-            }
-            if (pairs.length === 0) return;
-            for (const turn of turns) {
-              const [first, second] = pairs[turn % pairs.length]!;
-              await run(first);
-              await forget(anew);
-              await run(second);
-              expect(await resultOf(first.jobId)).toEqual(await resultOf(second.jobId));
-              expect(await productsOf(known)).toEqual(await productsOf(anew));
-            }
-          },
-        ),
-        casesFor('runs with and without digests', 4),
-      );
-    },
-    fuzzTimeout,
-  );
+  it('gets the same products, counters and issues as one whose feeds are read anew each time, whatever the bytes', async () => {
+    const anyCsv = fc.oneof(
+      anyFeed.map((csv) => Buffer.from(csv)),
+      anyBytes,
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyCsv, { minLength: 1, maxLength: 3 }),
+        fc.array(fc.nat(), { minLength: 2, maxLength: 5 }),
+        async (feeds, turns) => {
+          const [known, anew] = [newPartner(), newPartner()];
+          const pairs: [UploadedFeed, UploadedFeed][] = [];
+          for (const csv of feeds) {
+            const uploads = [];
+            for (const partnerName of [known, anew])
+              uploads.push(await service.api.upload({ csv, partnerName }));
+            const [first, second] = uploads.map(({ status, body }) =>
+              status === 201
+                ? { feedId: body.feed_id, submissionJobId: body.job_id, jobId: body.validation_job_id }
+                : undefined,
+            );
+            if (first && second) pairs.push([first, second]);
+          }
+          if (pairs.length === 0) return;
+          for (const turn of turns) {
+            const [first, second] = pairs[turn % pairs.length]!;
+            await run(first);
+            await forget(anew);
+            await run(second);
+            expect(await resultOf(first.jobId)).toEqual(await resultOf(second.jobId));
+            expect(await productsOf(known)).toEqual(await productsOf(anew));
+          }
+        },
+      ),
+      casesFor('runs with and without digests', 4),
+    );
+  });
 
   const head = 'sku,product_name,price\n';
 
@@ -230,47 +226,42 @@ describe('a partner with stored digests', () => {
 });
 
 describe('a first load straight into products', () => {
-  it(
-    'has the same result as a staged load, for any bytes',
-    async () => {
-      const { db, objectStore } = service;
-      await fc.assert(
-        fc.asyncProperty(
-          fc.oneof(
-            anyFeed.map((csv) => Buffer.from(csv)),
-            anyBytes,
-          ),
-          async (csv) => {
-            const [direct, staged] = [newPartner(), newPartner()];
-            const upload = await service.api.upload({ csv, partnerName: direct });
-            if (upload.status !== 201) return;
-            const jobId = upload.body.validation_job_id as string;
-            const other = await service.api.uploadFeed(csv, staged);
-
-            await requestRun(db, (await findRunTarget(db, Number(jobId.slice(2)), null))!, 1);
-            await runFeed(
-              { jobId: Number(jobId.slice(2)) },
-              {
-                db,
-                objectStore,
-                log: createLog('silent'),
-                firstLoadBytes: 0,
-              },
-            );
-            await run(other);
-
-            expect(await resultOf(jobId)).toEqual(await resultOf(other.jobId));
-            expect(await productsOf(direct)).toEqual(await productsOf(staged));
-            const again = await run({ jobId });
-            if (again.status === 'completed')
-              expect(again.summary).toMatchObject({ inserted: 0, updated: 0 });
-          },
+  it('has the same result as a staged load, for any bytes', async () => {
+    const { db, objectStore } = service;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          anyFeed.map((csv) => Buffer.from(csv)),
+          anyBytes,
         ),
-        casesFor('first loads', 4),
-      );
-    },
-    fuzzTimeout,
-  );
+        async (csv) => {
+          const [direct, staged] = [newPartner(), newPartner()];
+          const upload = await service.api.upload({ csv, partnerName: direct });
+          if (upload.status !== 201) return;
+          const jobId = upload.body.validation_job_id as string;
+          const other = await service.api.uploadFeed(csv, staged);
+
+          await requestRun(db, (await findRunTarget(db, Number(jobId.slice(2)), null))!, 1);
+          await runFeed(
+            { jobId: Number(jobId.slice(2)) },
+            {
+              db,
+              objectStore,
+              log: createLog('silent'),
+              firstLoadBytes: 0,
+            },
+          );
+          await run(other);
+
+          expect(await resultOf(jobId)).toEqual(await resultOf(other.jobId));
+          expect(await productsOf(direct)).toEqual(await productsOf(staged));
+          const again = await run({ jobId });
+          if (again.status === 'completed') expect(again.summary).toMatchObject({ inserted: 0, updated: 0 });
+        },
+      ),
+      casesFor('first loads', 4),
+    );
+  });
 });
 
 describe('digests beyond the memory budget', () => {

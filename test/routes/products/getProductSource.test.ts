@@ -5,7 +5,7 @@ import { findRunTarget, requestRun } from '../../../src/runs/queue.repository';
 import { runFeed } from '../../../src/runs/run-feed';
 import { createLog } from '../../../src/shared/log';
 import { anyFeed } from '../../support/arbitrary';
-import { casesFor, forgetAll, fuzzTimeout } from '../../support/fuzz';
+import { casesFor, forgetAll } from '../../support/fuzz';
 import { S3Front } from '../../support/s3';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 import { pruneFiles, sourceIn, sourceWithoutFile } from '../../support/provenance';
@@ -180,30 +180,26 @@ describe('GET /products/{product_id}/source', () => {
     service = await startTestService();
   });
 
-  it(
-    'leads every product of any sequence of feeds to a record that names it',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(anyFeed, { minLength: 1, maxLength: 3 }), async (feeds) => {
-          const files = new Map<string, string>();
-          for (const csv of feeds) files.set((await service.api.loadFeed(csv)).feedId, csv);
-          const sources = await sourcesOf(service, 'Acme Outdoor');
-          for (const [sku, source] of Object.entries(sources)) {
-            const { feed_id, record_text } = source as { feed_id: string; record_text: string };
-            const csv = files.get(feed_id)!;
-            expect(source).toEqual(sourceIn(feed_id, csv, record_text));
-            const delimiter = /[,;\t]/.exec(csv)![0];
-            const [columns]: string[][] = parse(csv, { delimiter, to: 1 });
-            const [fields]: string[][] = parse(record_text, { delimiter, relax_quotes: true });
-            expect(fields![columns!.indexOf('sku')]!.trim()).toBe(sku);
-          }
-          await forgetAll(service);
-        }),
-        casesFor('sources of products', 5),
-      );
-    },
-    fuzzTimeout,
-  );
+  it('leads every product of any sequence of feeds to a record that names it', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyFeed, { minLength: 1, maxLength: 3 }), async (feeds) => {
+        const files = new Map<string, string>();
+        for (const csv of feeds) files.set((await service.api.loadFeed(csv)).feedId, csv);
+        const sources = await sourcesOf(service, 'Acme Outdoor');
+        for (const [sku, source] of Object.entries(sources)) {
+          const { feed_id, record_text } = source as { feed_id: string; record_text: string };
+          const csv = files.get(feed_id)!;
+          expect(source).toEqual(sourceIn(feed_id, csv, record_text));
+          const delimiter = /[,;\t]/.exec(csv)![0];
+          const [columns]: string[][] = parse(csv, { delimiter, to: 1 });
+          const [fields]: string[][] = parse(record_text, { delimiter, relax_quotes: true });
+          expect(fields![columns!.indexOf('sku')]!.trim()).toBe(sku);
+        }
+        await forgetAll(service);
+      }),
+      casesFor('sources of products', 5),
+    );
+  });
 
   it('reads the object store once', async () => {
     const front = await S3Front.open();
