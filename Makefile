@@ -13,7 +13,7 @@ last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 fuzzed = $(filter-out test/contract/any-request.test.ts,$(shell grep -rlw casesFor test --include=*.test.ts))
 
 # The tests of a matrix of which `make test` tries some cases.
-matrices = $(shell grep -rlw ofMatrix test --include=*.test.ts)
+matrices = $(shell grep -rlwE 'ofMatrix|inTurn' test --include=*.test.ts)
 
 # The supported versions of Node.js, the newest LTS last; package.json has the oldest.
 node_versions := 20 22 24

@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /** A program of this machine: the one that the variable names, or the first on the search path. */
@@ -103,8 +104,8 @@ export default {
   ],
   reporters: ['default', ...(process.env.TEST_TIMES ? ['<rootDir>/test/support/jest/times.cjs'] : [])],
   testSequencer: '<rootDir>/test/support/jest/tier-order.cjs',
-  // Tests wait for processes and connections more than they compute; jest would leave a core free.
-  maxWorkers: '100%',
+  // Tests also wait, for processes, connections and times: another file works meanwhile.
+  maxWorkers: Math.ceil(1.5 * availableParallelism()),
   // A test that hangs is to be found out; how long one that works takes depends on what else the machine does.
   // A property may be tried for long (`make fuzz`).
   testTimeout: 240_000 + 1000 * Number(process.env.FUZZ_SECONDS ?? 0),

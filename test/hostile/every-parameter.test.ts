@@ -12,9 +12,10 @@ import {
   type RawResponse,
 } from '../support/requests';
 import { operations, withQuery, type Operation } from '../support/contract';
+import { inTurn } from '../support/matrix';
 import { startTestService, testKey, type TestService } from '../support/service';
 
-/** Every parameter and body field of every operation gets every one of these: a new one is among them. */
+/** Every parameter and body field of every operation, a new one too, gets some of each kind; `make test-more` tries all. */
 const hostile = {
   SQL: [
     `'; drop table products cascade; --`,
@@ -115,21 +116,23 @@ async function send(
 }
 
 const reading = operations.filter(({ hasBody }) => !hasBody);
-const places = (place: string, among: Operation[] = reading) =>
-  among.flatMap((operation) =>
-    parametersOf(operation)
-      .filter((parameter) => parameter.in === place)
-      .flatMap(({ name, schema }) =>
-        kinds.map(({ kind, values }) => ({
-          title: operation.title,
-          name,
-          schema: resolve<Schema>(schema!),
-          kind,
-          values,
-          operation,
-        })),
-      ),
-  );
+const places = (place: string) =>
+  reading
+    .flatMap((operation) =>
+      parametersOf(operation)
+        .filter((parameter) => parameter.in === place)
+        .map((parameter) => ({ operation, parameter })),
+    )
+    .flatMap(({ operation, parameter: { name, schema } }, at) =>
+      kinds.map(({ kind, values }) => ({
+        title: operation.title,
+        name,
+        schema: resolve<Schema>(schema!),
+        kind,
+        values: inTurn(values, at, 2),
+        operation,
+      })),
+    );
 
 describe('in a path', () => {
   it.each(places('path'))(

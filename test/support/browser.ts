@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { launchChromium } from '../../scripts/chromium';
 import { afterFile } from './harness';
 
-/** Starts Chromium, until the file ends. */
-export async function startBrowser(): Promise<Browser> {
+/** Starts Chromium, until the file ends. Its pages share what it has loaded. */
+export async function startBrowser(): Promise<BrowserContext> {
   const browser = await launchChromium();
   afterFile(() => browser.close());
-  return browser;
+  return browser.newContext();
 }
 
 /** A page, and all that it has asked for and complained about. */
@@ -17,8 +17,35 @@ export interface OpenPage {
   complaints: string[];
 }
 
-export async function openPage(browser: Browser, options?: BrowserContextOptions): Promise<OpenPage> {
-  const page = await browser.newPage(options);
+/** How a page is looked at. */
+export interface Look {
+  colorScheme?: 'light' | 'dark';
+  viewport?: { width: number; height: number };
+}
+
+const ofThisTest: Page[] = [];
+
+// A page that is left open keeps asking the service.
+afterEach(async () => {
+  for (const page of ofThisTest.splice(0)) await page.close();
+});
+
+/** Opens an empty page, which is closed after the test. */
+export async function openPage(browser: BrowserContext, look?: Look): Promise<OpenPage> {
+  const page = await browser.newPage();
+  ofThisTest.push(page);
+  return watchPage(page, look);
+}
+
+const ordinary: Look = { colorScheme: 'light', viewport: { width: 1280, height: 720 } };
+
+/** Sets how the page is looked at, and forgets what earlier tests have made of it. */
+export async function watchPage(page: Page, look: Look = {}): Promise<OpenPage> {
+  const { colorScheme, viewport } = { ...ordinary, ...look };
+  page.removeAllListeners();
+  await page.unrouteAll();
+  await page.emulateMedia({ colorScheme });
+  await page.setViewportSize(viewport!);
   const [requested, complaints]: [string[], string[]] = [[], []];
   page.on('request', (request) => requested.push(request.url()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -32,18 +59,21 @@ export async function openPage(browser: Browser, options?: BrowserContextOptions
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Checks the page as it is. @returns each violation of the accessibility rules, with the elements */
-export function accessibilityViolations(page: Page): Promise<string[]> {
-  return page.evaluate(`${axe};
-    axe.run(document).then(({ violations }) =>
-      violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`);
+/** Rules that depend on nothing but colors. */
+const colorRules = ['color-contrast', 'link-in-text-block'];
+
+/** Checks the page as it is. @returns each violation of the accessibility rules, or of these, with the elements */
+export async function accessibilityViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(axe);
+  return page.evaluate(`axe.run(document, ${JSON.stringify(rules ? { runOnly: rules } : {})}).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`);
 }
 
-/** How a page is looked at: colors, and the width of a screen in pixels. */
+/** How a page is looked at: colors, the width of a screen in pixels, and the rules that this look has a say in. */
 const looks = [
-  { colorScheme: 'light', width: 1280 },
-  { colorScheme: 'dark', width: 1280 },
-  { colorScheme: 'light', width: 390 },
+  { colorScheme: 'light', width: 1280, rules: undefined },
+  { colorScheme: 'dark', width: 1280, rules: colorRules },
+  { colorScheme: 'light', width: 390, rules: undefined },
 ] as const;
 
 /**
@@ -52,14 +82,14 @@ const looks = [
  */
 export async function findUnreadable(page: Page): Promise<string[]> {
   const found: string[] = [];
-  for (const { colorScheme, width } of looks) {
+  for (const { colorScheme, width, rules } of looks) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 900 });
     // Colors change over a moment.
     await page.evaluate(
       'document.getAnimations().forEach((each) => each instanceof CSSTransition && each.finish())',
     );
-    const violations = await accessibilityViolations(page);
+    const violations = await accessibilityViolations(page, rules);
     if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width)
       violations.push('wider than the screen');
     found.push(...violations.map((violation) => `${colorScheme}, ${width} pixels: ${violation}`));

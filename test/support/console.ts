@@ -1,18 +1,36 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { openPage, type OpenPage } from './browser';
+import type { BrowserContext, Page } from 'playwright-core';
+import { openPage, watchPage, type Look, type OpenPage } from './browser';
 
-/** Opens a view of the console, and enters the key there. */
+/** Tabs that are signed in, by service and key. */
+const tabs = new Map<string, Page>();
+
+/**
+ * Opens a view of the console in the tab that has this key, where it is entered once. To be looked at in another way, the
+ * console is opened in a tab of the test's own.
+ */
 export async function openConsole(
-  browser: Browser,
+  browser: BrowserContext,
   { url, key }: { url: string; key: string },
   path: string,
-  options?: BrowserContextOptions,
+  look?: Look,
 ): Promise<OpenPage> {
-  const opened = await openPage(browser, options);
-  await opened.page.goto(`${url}/console${path}`);
-  await opened.page.getByLabel('API key').fill(key);
-  await opened.page.getByRole('button', { name: 'Sign in' }).click();
+  const name = `${url} ${key}`;
+  const known = look ? undefined : tabs.get(name);
+  const opened = look ? await openPage(browser, look) : await watchPage(known ?? (await browser.newPage()));
+  const { page } = opened;
+  await page.goto(`${url}/console${path}`);
+  if (known) return opened;
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  if (!look) tabs.set(name, page);
   return opened;
+}
+
+/** Goes to a view as a link of the console does, without loading the page again. */
+export async function goToView(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(`/console${path}`)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
 }
 
 /** Chooses a file for a partner, and waits until it has been inspected. */

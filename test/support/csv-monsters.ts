@@ -103,10 +103,10 @@ export const monsters: Monster[] = [
     skipped: 0,
   },
   {
-    what: 'a hundred thousand lines of a comma',
-    csv: () => `${head}${',\n'.repeat(100_000)}`,
-    processed: 100_000,
-    skipped: 100_000,
+    what: 'twenty thousand lines of a comma',
+    csv: () => `${head}${',\n'.repeat(20_000)}`,
+    processed: 20_000,
+    skipped: 20_000,
   },
   {
     what: 'NUL bytes',

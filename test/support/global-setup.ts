@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded-postgres/server';
 import { migrateToLatest } from '../../src/db/migrate';
 import { takeCitus } from './citus';
 import { templateDatabase, type Shared } from './databases';
+import { makeFolder } from './harness';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { startS3Server, type S3Server } from './s3';
 
@@ -20,9 +20,7 @@ export interface Global {
 
 export default async function setUp(): Promise<void> {
   buildOnce();
-  const folder = mkdtempSync(join(tmpdir(), 'catalog-test-'));
-  // As root, PostgreSQL runs under another account, which must be able to get here.
-  chmodSync(folder, 0o755);
+  const folder = makeFolder();
   const { CITUS_URL } = process.env;
   const citus = CITUS_URL ? await takeCitus(CITUS_URL, templateDatabase) : undefined;
   const postgres =

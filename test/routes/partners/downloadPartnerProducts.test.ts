@@ -145,7 +145,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
 
     it('is cut off when the partner is merged into another one meanwhile', async () => {
       const long = 'x'.repeat(20_000);
-      const rows = Array.from({ length: 3_000 }, (_, at) => ({ sku: `S${at}`, description: long }));
+      const rows = Array.from({ length: 900 }, (_, at) => ({ sku: `S${at}`, description: long }));
       await service.api.loadFeed(toCsv(rows));
       await service.api.uploadFeed('sku,product_name\nA,A\n', 'Zebra');
       const url = `${service.url}/partners/Acme%20Outdoor/products.csv`;
@@ -179,7 +179,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
   describe('503', () => {
     it('is the response while the caller has all its places for downloads', async () => {
       const own = await startTestService({ concurrentDownloads: 1 });
-      const rows = Array.from({ length: 2_000 }, (_, at) => ({
+      const rows = Array.from({ length: 900 }, (_, at) => ({
         sku: `S${at}`,
         description: 'x'.repeat(20_000),
       }));

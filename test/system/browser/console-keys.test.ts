@@ -1,10 +1,11 @@
-import type { Browser, Page } from 'playwright-core';
-import { openPage, startBrowser } from '../../support/browser';
+import type { BrowserContext } from 'playwright-core';
+import { startBrowser } from '../../support/browser';
+import { openConsole } from '../../support/console';
 import { putSource } from '../../support/source-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 let service: TestService;
-let browser: Browser;
+let browser: BrowserContext;
 beforeAll(async () => {
   browser = await startBrowser();
   service = await startTestService();
@@ -14,13 +15,8 @@ beforeAll(async () => {
     await putSource(service.api, partner, 'export', { url: 'https://feeds.example/a.csv', enabled: false });
 });
 
-async function openWith(key: string, path: string): Promise<Page> {
-  const { page } = await openPage(browser);
-  await page.goto(`${service.url}/console${path}`);
-  await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  return page;
-}
+const openWith = async (key: string, path: string) =>
+  (await openConsole(browser, { url: service.url, key }, path)).page;
 
 describe('the console with the key of a partner', () => {
   it('shows this partner only, and enters its name', async () => {

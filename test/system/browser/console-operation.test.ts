@@ -1,12 +1,12 @@
-import type { Browser } from 'playwright-core';
+import type { BrowserContext } from 'playwright-core';
 import { findUnreadable, startBrowser } from '../../support/browser';
-import { openConsole } from '../../support/console';
+import { goToView, openConsole } from '../../support/console';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
 import { sendTo } from '../../support/webhooks';
 
 let service: TestService;
 let empty: TestService;
-let browser: Browser;
+let browser: BrowserContext;
 let webhookId: number;
 let failingId: number;
 beforeAll(async () => {
@@ -67,7 +67,7 @@ describe('queue and webhooks, in light and dark colors and on a phone', () => {
       const { page } = await open('/', {}, entered);
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       for (const path of ['/queue', '/webhooks', `/webhooks/${webhookId}`, `/webhooks/${failingId}`]) {
-        await page.goto(`${entered.url}/console${path}`);
+        await goToView(page, path);
         await page.locator('main .card p, main [role=alert]').last().waitFor();
         await page.getByText('Loading…').waitFor({ state: 'detached' });
         const unreadable = await findUnreadable(page);

@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { accessibilityViolations, startBrowser } from '../../support/browser';
 import { chooseFile, openConsole } from '../../support/console';
 import { lineTo } from '../../support/network';
@@ -7,7 +7,7 @@ import { startTestService, testKey, type TestService } from '../../support/servi
 const mebibyte = 1024 * 1024;
 
 let service: TestService;
-let browser: Browser;
+let browser: BrowserContext;
 beforeAll(async () => {
   browser = await startBrowser();
   service = await startTestService({ uploadBytesMax: 3 * mebibyte });
@@ -24,11 +24,12 @@ function feedOf(bytes: number): string {
   return `sku,product_name\n${Array.from({ length: rows }, (_, at) => row(at)).join('')}`;
 }
 
-/** Limits what the page sends, so that there is time to look. */
-async function sendSlowly(page: Page): Promise<void> {
+/** Limits what the page sends, so that there is time to look. @returns ends that */
+async function sendSlowly(page: Page): Promise<() => Promise<void>> {
   const session = await page.context().newCDPSession(page);
   const unlimited = { offline: false, latency: 0, downloadThroughput: -1 };
   await session.send('Network.emulateNetworkConditions', { ...unlimited, uploadThroughput: 256 * 1024 });
+  return () => session.detach();
 }
 
 const feedsOf = async (partner: string) =>
@@ -69,7 +70,7 @@ describe('a file that takes its time', () => {
     page.on('request', (request) => {
       if (request.url().endsWith('/feeds/upload')) keys.push(request.headers()['idempotency-key']);
     });
-    await sendSlowly(page);
+    const sendFast = await sendSlowly(page);
     await button(page, 'Store the file and preview').click();
     await page.getByText(/^[\d.]+ MB of/).waitFor();
     line.cut();
@@ -78,6 +79,7 @@ describe('a file that takes its time', () => {
     await alert.getByText(/^The connection was lost after [\d.]+ MB of 2\.\d MB/).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     line.mend();
+    await sendFast();
     await button(page, 'Try again').click();
 
     await page.getByRole('region', { name: 'What a run would change' }).waitFor();

@@ -1,5 +1,6 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { accessibilityViolations, openPage, startBrowser, type OpenPage } from '../../support/browser';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityViolations, startBrowser } from '../../support/browser';
+import { openConsole as openConsoleAt } from '../../support/console';
 import { putSource, startFeedServer, type FeedServer } from '../../support/source-requests';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
@@ -17,7 +18,7 @@ const format = {
 };
 
 let service: ServiceProcess;
-let browser: Browser;
+let browser: BrowserContext;
 let server: FeedServer;
 beforeAll(async () => {
   browser = await startBrowser();
@@ -29,14 +30,7 @@ beforeEach(async () => {
   server = await startFeedServer((_, response) => response.end(feed));
 });
 
-/** Opens a view of the console, and enters the key there. */
-async function openConsole(path: string, options?: BrowserContextOptions): Promise<OpenPage> {
-  const opened = await openPage(browser, options);
-  await opened.page.goto(`${service.url!}/console${path}`);
-  await opened.page.getByLabel('API key').fill(service.key!);
-  await button(opened.page, 'Sign in').click();
-  return opened;
-}
+const openConsole = (path: string) => openConsoleAt(browser, { url: service.url!, key: service.key! }, path);
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });

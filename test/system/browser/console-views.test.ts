@@ -1,11 +1,12 @@
-import type { Browser, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { findUnreadable, openPage, startBrowser } from '../../support/browser';
+import { goToView, openConsole } from '../../support/console';
 import { fetchNow, putSource, startFeedServer } from '../../support/source-requests';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 const header = 'sku,product_name,brand,category,price,currency,availability\n';
 let service: ServiceProcess;
-let browser: Browser;
+let browser: BrowserContext;
 let feedId: string;
 let productId: string;
 beforeAll(async () => {
@@ -47,13 +48,8 @@ async function fetchSources(): Promise<void> {
   for (let attempts = 0; attempts < 5; attempts++) await fetchNow(service.api, 'Views', 'failing');
 }
 
-async function openViews(): Promise<Page> {
-  const { page } = await openPage(browser, { viewport: { width: 1280, height: 900 } });
-  await page.goto(`${service.url!}/console`);
-  await page.getByLabel('API key').fill(service.key!);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  return page;
+async function openView(path: string): Promise<Page> {
+  return (await openConsole(browser, { url: service.url!, key: service.key! }, path)).page;
 }
 
 /** The views, and what each shows once its data have come. */
@@ -89,11 +85,11 @@ const views = (): [path: string, shown: string][] => [
 
 describe('each view, in light and dark colors and on a phone', () => {
   it('follows the rules of accessibility, and is no wider than the screen', async () => {
-    const page = await openViews();
+    const page = await openView('/');
     const found: Record<string, unknown> = {};
     for (const [path, shown] of views()) {
       await page.setViewportSize({ width: 1280, height: 900 });
-      await page.goto(`${service.url!}/console${path}`);
+      await goToView(page, path);
       await page.locator(shown).first().waitFor();
       const unreadable = await findUnreadable(page);
       if (unreadable.length > 0) found[path] = unreadable;
@@ -102,8 +98,7 @@ describe('each view, in light and dark colors and on a phone', () => {
   });
 
   it('has dialogs that follow them too, open by the keyboard, and close', async () => {
-    const page = await openViews();
-    await page.goto(`${service.url!}/console/feeds/${feedId}/runs/1`);
+    const page = await openView(`/feeds/${feedId}/runs/1`);
     await page.getByRole('button', { name: 'Undo this run' }).focus();
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Undo run 1?' });
@@ -120,8 +115,7 @@ describe('each view, in light and dark colors and on a phone', () => {
 describe('what a run changed', () => {
   it('can be undone after a preview', async () => {
     const { feedId: undone } = await service.api.loadFeed(`${header}U-1,Stove,,,49,EUR,\n`, 'Undone');
-    const page = await openViews();
-    await page.goto(`${service.url!}/console/feeds/${undone}/runs/1`);
+    const page = await openView(`/feeds/${undone}/runs/1`);
     await page.getByRole('button', { name: 'Undo this run' }).click();
     await page.getByRole('dialog').getByText('U-1').waitFor();
     await page.getByRole('button', { name: 'Undo the run' }).click();
@@ -134,8 +128,7 @@ describe('what a run changed', () => {
 
 describe('the catalog', () => {
   it('is narrowed by search and facets, which its address keeps', async () => {
-    const page = await openViews();
-    await page.goto(`${service.url!}/console/catalog?partner=Views`);
+    const page = await openView('/catalog?partner=Views');
     await page.getByRole('button', { name: /^South/ }).click();
     await page.getByRole('link', { name: 'Tent', exact: true }).waitFor({ state: 'detached' });
     expect(new URL(page.url()).searchParams.get('brand')).toBe('South');
@@ -146,8 +139,7 @@ describe('the catalog', () => {
   });
 
   it('searches while a word is begun, and says what it leaves out', async () => {
-    const page = await openViews();
-    await page.goto(`${service.url!}/console/catalog?partner=Views`);
+    const page = await openView('/catalog?partner=Views');
     await page.getByRole('link', { name: 'Mat', exact: true }).waitFor();
     await page.getByLabel('Name, brand or SKU').fill('Tent n');
     await page.getByRole('link', { name: 'Mat', exact: true }).waitFor({ state: 'detached' });
@@ -158,9 +150,9 @@ describe('the catalog', () => {
   });
 
   it('asks for the products of a partner at the end of a day, and says where history begins', async () => {
-    const page = await openViews();
+    const page = await openView('/');
     const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
-    await page.goto(`${service.url!}/console/catalog?partner=Views&day=2020-01-01`);
+    await goToView(page, '/catalog?partner=Views&day=2020-01-01');
 
     await page.getByText('The history of Views begins at').waitFor();
     expect(new URL((await asked).url()).searchParams.get('partner_name')).toBe('Views');

@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { accessibilityViolations, openPage, startBrowser, type OpenPage } from '../../support/browser';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityViolations, openPage, startBrowser } from '../../support/browser';
+import { chooseFile, openConsole as openConsoleAt } from '../../support/console';
 import { createTestFolder } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 let service: ServiceProcess;
-let browser: Browser;
+let browser: BrowserContext;
 beforeAll(async () => {
   browser = await startBrowser();
   service = await startUsedService();
@@ -14,24 +15,9 @@ beforeAll(async () => {
 
 const address = (path: string) => `${service.url!}/console${path}`;
 
-/** Opens a view of the console, and enters the key there. */
-async function openConsole(path: string, options?: BrowserContextOptions): Promise<OpenPage> {
-  const opened = await openPage(browser, options);
-  await opened.page.goto(address(path));
-  await opened.page.getByLabel('API key').fill(service.key!);
-  await opened.page.getByRole('button', { name: 'Sign in' }).click();
-  return opened;
-}
+const openConsole = (path: string) => openConsoleAt(browser, { url: service.url!, key: service.key! }, path);
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-
-/** Chooses a file as a person does who works with a file dialog. */
-async function chooseFile(page: Page, partner: string, name: string, content: string): Promise<void> {
-  await page.getByLabel('Partner', { exact: true }).fill(partner);
-  const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };
-  await page.setInputFiles('input[type=file]', file);
-  await page.getByRole('heading', { name: 'What this file is' }).waitFor();
-}
 
 /** Drops a file on the zone, as from a desktop. */
 async function dropFile(page: Page, partner: string, name: string, content: string): Promise<void> {

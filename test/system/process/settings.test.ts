@@ -60,16 +60,16 @@ const closed = async (host: string) => `postgresql://user:secret@${host}:${await
 
 describe('a wrong setting stops the start with one line that names it, and leaves no process', () => {
   it.concurrent.each<[string, string, () => Env | Promise<Env>]>([
-    ['PORT', 'that is taken', async () => ({ PORT: await busyPort() })],
+    ['PORT', 'that is taken', async () => ({ DATA_DIR: await usedDataDir(), PORT: await busyPort() })],
     [
       'METRICS_PORT',
       'that is taken',
-      async () => ({ DATA_DIR: await usedDataDir(), METRICS_PORT: await busyPort() }),
+      async () => ({ ...(await on(migratedDatabase())), METRICS_PORT: await busyPort() }),
     ],
     [
       'METRICS_HOST',
       'that is not an address of this machine',
-      () => ({ METRICS_PORT: '0', METRICS_HOST: '203.0.113.1' }),
+      async () => ({ ...(await on(migratedDatabase())), METRICS_PORT: '0', METRICS_HOST: '203.0.113.1' }),
     ],
     [
       'HOST',
