@@ -1,7 +1,18 @@
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
 
 const jestState = new Set(['EVENT_HANDLERS', 'JEST_STATE_SYMBOL']);
+
+/** Those in use. Each makes every promise of the process slower until it is disabled; Jest has one for each file. */
+const storages = new Set();
+for (const name of ['run', 'enterWith']) {
+  const method = AsyncLocalStorage.prototype[name];
+  AsyncLocalStorage.prototype[name] = function (...given) {
+    storages.add(this);
+    return method.apply(this, given);
+  };
+}
 
 /**
  * The environment of a test file: the globals of Node.js itself, as the service has them. Packages that are loaded
@@ -32,6 +43,8 @@ class NodeGlobals {
     for (const name of Object.keys(process.env))
       if (!(name in this.env)) Reflect.deleteProperty(process.env, name);
     Object.assign(process.env, this.env);
+    for (const storage of storages) storage.disable();
+    storages.clear();
     // Jest has one of its own for each file, on top of the last.
     process.exit = this.exit;
     // Jest keeps its state there: it would call the handlers of this file for the next ones too, and let nothing go.

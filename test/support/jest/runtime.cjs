@@ -9,6 +9,9 @@ const ofJest = new Set(['@jest/globals', '@jest/expect', 'expect']);
 /** Whether a module is installed: neither a file of the project nor a part of Node.js. */
 const isPackage = (name) => /^[a-z@]/i.test(name) && !isBuiltin(name) && !ofJest.has(name);
 
+/** The functions of modules, by file and content: a file that is loaded anew is not compiled anew. */
+const compiled = new Map();
+
 /**
  * Loads packages once for all test files of a process, by Node.js; code of the project anew for each file, as Jest
  * does. Loading the AWS SDK, knex, Ajv and express for each file took longer than most tests.
@@ -17,8 +20,13 @@ class SharedPackages extends Runtime {
   constructor(...options) {
     super(...options);
     const { executor } = this;
-    executor.compile = (source, filename) =>
-      compileFunction(source, executor.injectedModuleParameters, { filename });
+    executor.compile = (source, filename) => {
+      const known = compiled.get(filename);
+      if (known?.source === source) return known.module;
+      const module = compileFunction(source, executor.injectedModuleParameters, { filename });
+      compiled.set(filename, { source, module });
+      return module;
+    };
   }
 
   requireModuleOrMock(from, name) {
