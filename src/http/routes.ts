@@ -81,10 +81,12 @@ export async function openRoutes(document: Document, handlers: Handlers): Promis
       addFormats(ajv);
       return ajv;
     },
-    handlers: handlers as Record<string, (call: unknown) => Promise<Reply>>,
   });
   await api.init();
   const operations = api.getOperations();
+  // It would make the list anew for each handler and each match.
+  api.router.getOperations = () => operations;
+  api.register(handlers as Record<string, (call: unknown) => Promise<Reply>>);
   const routes = new Map(operations.map((operation) => [operation.operationId, openRoute(api, operation)]));
   const literals = new Set(operations.flatMap(({ path }) => path.split('/').filter(isLiteral)));
   const matches = new LRUCache<string, Route | 'not_found' | 'method_not_allowed'>({ max: matchesKept });
