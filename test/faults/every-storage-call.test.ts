@@ -3,6 +3,7 @@ import { FileStore } from '../../src/storage/file-store';
 import { StorageError, type ObjectStore } from '../../src/storage/object-store';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { createTestFolder } from '../support/harness';
+import { ofMatrix } from '../support/matrix';
 import { findBroken } from '../support/service-invariants';
 import { filePart, partnerPart, uploadParts } from '../support/requests';
 import { S3Front, type S3Fate } from '../support/s3';
@@ -205,13 +206,20 @@ describe('the Nth request to S3', () => {
   });
   beforeEach(() => void jest.spyOn(console, 'warn').mockReturnValue());
 
-  describe.each([
-    'is rejected (403)',
-    'is rejected (503), and all that follow',
-    'is cut off in its middle, and all that follow',
-    'is cut off',
-    'loses its response',
-  ])('%s, for every N', (fate) => {
+  describe.each(
+    ofMatrix<[string]>(
+      [
+        ['is rejected (403)'],
+        ['is rejected (503), and all that follow'],
+        ['is cut off in its middle, and all that follow'],
+        ['is cut off'],
+        ['loses its response'],
+      ],
+      'is rejected (403)',
+      'is cut off in its middle, and all that follow',
+      'loses its response',
+    ),
+  )('%s, for every N', (fate) => {
     it.each<[string, Work, number]>([
       // Put, head, copy, delete.
       ['an upload', upload(csv), 4],

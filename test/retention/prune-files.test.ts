@@ -97,17 +97,22 @@ describe('prune', () => {
     expect((await files()).files).toBe(0);
   });
 
-  it('keeps the last one loaded of each collection', async () => {
+  it('keeps the newest and the last one loaded of each collection', async () => {
     const feeds: { feedId: string }[] = [];
-    for (const collection of ['summer', 'summer', 'winter']) {
+    for (const collection of ['summer', 'summer', 'summer', 'winter']) {
       const csv = `${goodCsv}ROW-${feeds.length},Product,\n`;
       feeds.push(await service.api.loadFeed(csv, 'Acme Outdoor', { collection }));
     }
     await age(31, ...feeds.map(({ feedId }) => feedId));
+    // The second has run again, before the last one ran.
+    await service.db.raw(
+      "update validation_jobs set finished_at = finished_at + interval '1.5 seconds' where feed_id = ?",
+      [numberOf(feeds[1]!.feedId)],
+    );
 
     await files();
 
-    expect(await areThere(feeds)).toEqual([false, true, true]);
+    expect(await areThere(feeds)).toEqual([false, true, true, true]);
   });
 
   it.each<[string, (service: TestService, feed: { feedId: string; jobId: string }) => unknown]>([

@@ -96,8 +96,8 @@ export class Load {
   private async repeat(client: () => Promise<unknown>): Promise<void> {
     while (!this.stopping) {
       await client();
-      // A service that is gone refuses at once.
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      // A service that is gone refuses at once; one that starts needs the processor, too.
+      await new Promise((resolve) => setTimeout(resolve, 40));
     }
   }
 

@@ -17,7 +17,7 @@ function hogMemory(): string {
        const kept = [];
        transform.transformRecord = (record, header) => {
          if (record.field(header.positions.sku) === 'HOG')
-           for (let at = 0; at < 100_000_000; at++) kept.push([at]);
+           for (let at = 0; at < 1_000; at++) kept.push(new Array(1_000_000).fill(at));
          return transformRecord(record, header);
        };
      }`,
