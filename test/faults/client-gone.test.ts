@@ -64,14 +64,14 @@ async function goAway(times: number, from: number): Promise<void> {
   await Promise.all(Array.from({ length: atOnce }, sendInTurn));
 }
 
-it('a client that disconnects during its upload, at a thousand different bytes, leaves nothing', async () => {
+it('a client that disconnects during its upload, at four hundred different bytes, leaves nothing', async () => {
   const before = await stored(service);
   const [quiet, quietTimers] = [openFiles(), timers()];
-  await goAway(200, 0);
+  await goAway(100, 0);
   await eventually('nothing is left', async () => expect(await stored(service)).toEqual(before));
   const megabytes = liveMegabytes();
 
-  await goAway(800, 200);
+  await goAway(300, 100);
 
   await eventually('nothing is left', async () => expect(await stored(service)).toEqual(before));
   // The pool has opened a few.

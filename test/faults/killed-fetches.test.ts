@@ -129,7 +129,6 @@ describe('the process is killed during a fetch', () => {
         ],
       ],
       'during the download',
-      'when the run is requested, before the commit',
       'after the commit, before its answer',
     ),
   )('%s', async (_what, { hold: holdPhase, feedsThen, attempts }) => {

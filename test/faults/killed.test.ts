@@ -86,9 +86,7 @@ describe('the process is killed during an upload', () => {
   }
 
   describe('to the local store', () => {
-    it.each(
-      ofMatrix(phases, 'when its rows are written, before the commit', 'after the commit, before the answer'),
-    )('%s', async (_what, phase) => {
+    it.each(ofMatrix(phases, 'after the commit, before the answer'))('%s', async (_what, phase) => {
       await expectSafe(local, phase);
     });
 
@@ -148,7 +146,6 @@ describe('the process is killed during a run', () => {
         ['before its commit', holdCommit('call'), 'failed'],
         ['after its commit, before the answer', holdCommit('answer'), 'completed'],
       ],
-      'after its claim',
       'while it copies',
       'after its commit, before the answer',
     ),

@@ -6,7 +6,7 @@ import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded
 import { migrateToLatest } from '../../src/db/migrate';
 import { takeCitus } from './citus';
 import { templateDatabase, type Shared } from './databases';
-import { makeFolder } from './harness';
+import { makeFolder, removeLeftFolders } from './harness';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { startS3Server, type S3Server } from './s3';
 
@@ -20,6 +20,7 @@ export interface Global {
 
 export default async function setUp(): Promise<void> {
   buildOnce();
+  removeLeftFolders();
   const folder = makeFolder();
   const { CITUS_URL } = process.env;
   const citus = CITUS_URL ? await takeCitus(CITUS_URL, templateDatabase) : undefined;

@@ -1,5 +1,5 @@
 import { resolve, join } from 'node:path';
-import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createHash, randomBytes } from 'node:crypto';
@@ -43,9 +43,26 @@ function temporaryRoot(): string {
 
 /** Makes a folder that other accounts, such as that of PostgreSQL, may enter. The caller removes it. */
 export function makeFolder(): string {
-  const folder = mkdtempSync(join(temporaryRoot(), 'catalog-test-'));
+  const folder = mkdtempSync(join(temporaryRoot(), `catalog-test-${process.pid}-`));
   chmodSync(folder, 0o755);
   return folder;
+}
+
+/** Removes the folders of runs that were killed: in memory they would stay until the machine is restarted. */
+export function removeLeftFolders(): void {
+  const root = temporaryRoot();
+  for (const name of readdirSync(root)) {
+    const [, pid] = /^catalog-test-(\d+)-/.exec(name) ?? [];
+    if (pid && !isRunning(Number(pid))) rmSync(join(root, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 /** A folder that is gone after the file. */

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DatabaseAddress } from '../../src/db/database';
 import { serverAccount, superuser } from '../../src/embedded-postgres/files';
-import { eventually } from './harness';
+import { eventually, makeFolder } from './harness';
 
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */
 export interface PgBouncer {
@@ -32,10 +31,9 @@ export async function startPgBouncer(
 ): Promise<PgBouncer> {
   const program = process.env.PGBOUNCER;
   if (!program) throw new Error('There is no PgBouncer: install it, or name it in PGBOUNCER.');
-  const folder = mkdtempSync(join(tmpdir(), 'catalog-pooler-'));
+  const folder = makeFolder();
   // It refuses to run as root, as PostgreSQL does.
   const account = await serverAccount(folder);
-  chmodSync(folder, 0o755);
   if (account) chownSync(folder, account.uid, account.gid);
   const [settings, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'users')];
   const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];

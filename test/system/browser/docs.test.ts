@@ -41,8 +41,8 @@ async function execute(page: Page, id: string): Promise<{ url: string; status: s
 }
 
 describe('GET /docs in a browser', () => {
-  it('shows every operation of the document, and what a request without a key is answered', async () => {
-    const { page, complaints } = await openDocs();
+  it('shows every operation, and sends requests with the key that it is given, to this service only', async () => {
+    const { page, requested, complaints } = await openDocs();
 
     const shown = await page.locator('.opblock-summary').evaluateAll((rows) =>
       rows.map((row) => {
@@ -51,15 +51,12 @@ describe('GET /docs in a browser', () => {
       }),
     );
     expect(shown.sort()).toEqual(operations.map(({ title }) => title).sort());
-    expect(complaints).toEqual([]);
-    expect(await execute(page, 'Products-listProducts')).toMatchObject({
+    // Each operation is executed once: its response stays.
+    expect(await execute(page, 'Partners-listPartners')).toMatchObject({
       status: '401',
       body: expect.stringContaining('Invalid or missing API key'),
     });
-  });
-
-  it('sends requests with the key that it is given, to this service only', async () => {
-    const { page, requested, complaints } = await openDocs();
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('401')]);
     await authorize(page, service.key!);
 
     const health = await execute(page, 'Health-getHealth');
