@@ -26,12 +26,17 @@ export async function openConsole(
   return opened;
 }
 
-/** Goes to a view as a link of the console does, without loading the page again. */
+/** Goes to a view as a link of the console does, by way of one that does not exist: nothing of the last view remains. */
 export async function goToView(page: Page, path: string): Promise<void> {
-  await page.evaluate(
+  await followLink(page, '/nowhere');
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await followLink(page, path);
+}
+
+const followLink = (page: Page, path: string) =>
+  page.evaluate(
     `history.pushState(null, '', ${JSON.stringify(`/console${path}`)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
-}
 
 /** Chooses a file for a partner, and waits until it has been inspected. */
 export async function chooseFile(page: Page, partner: string, name: string, content: string): Promise<void> {
