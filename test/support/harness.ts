@@ -27,33 +27,34 @@ export async function closeAll(): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-const gibibyte = 1024 ** 3;
+const memory = '/dev/shm';
+const roomNeeded = 8 * 1024 ** 3;
 
-/** Where tests keep files: in memory if there is room, where databases are created and dropped in a third of the time. */
-function temporaryRoot(): string {
-  const memory = '/dev/shm';
+/** Where tests keep files: in memory if there is room, as a database of its own for each file is many small files. */
+const temporaryRoot = hasRoom(memory) ? memory : tmpdir();
+
+function hasRoom(folder: string): boolean {
   try {
-    accessSync(memory, constants.W_OK);
-    const { bavail, bsize } = statfsSync(memory);
-    return Math.min(bavail * bsize, freemem()) > 8 * gibibyte ? memory : tmpdir();
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
+    return Math.min(bavail * bsize, freemem()) > roomNeeded;
   } catch {
-    return tmpdir();
+    return false;
   }
 }
 
 /** Makes a folder that other accounts, such as that of PostgreSQL, may enter. The caller removes it. */
 export function makeFolder(): string {
-  const folder = mkdtempSync(join(temporaryRoot(), `catalog-test-${process.pid}-`));
+  const folder = mkdtempSync(join(temporaryRoot, `catalog-test-${process.pid}-`));
   chmodSync(folder, 0o755);
   return folder;
 }
 
 /** Removes the folders of runs that were killed: in memory they would stay until the machine is restarted. */
 export function removeLeftFolders(): void {
-  const root = temporaryRoot();
-  for (const name of readdirSync(root)) {
+  for (const name of readdirSync(temporaryRoot)) {
     const [, pid] = /^catalog-test-(\d+)-/.exec(name) ?? [];
-    if (pid && !isRunning(Number(pid))) rmSync(join(root, name), { recursive: true, force: true });
+    if (pid && !isRunning(Number(pid))) rmSync(join(temporaryRoot, name), { recursive: true, force: true });
   }
 }
 
