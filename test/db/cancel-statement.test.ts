@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isDatabaseUnavailable, openDatabase } from '../../src/db/database';
 import { afterFile, eventually, createTestFolder } from '../support/harness';
 import { closedPort, localhostCertificate } from '../support/network';
-import { startPgBouncer } from '../support/pgbouncer';
+import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer';
 import { TestServer } from '../support/replicas';
 
 /** The codes of PostgreSQL's protocol in the first packet of a connection. */
@@ -108,8 +108,7 @@ describe('a statement that times out', () => {
   });
 
   // jest.config.mjs says so when it is left out.
-  const itPooled = process.env.PGBOUNCER || process.env.PGBOUNCER_REQUIRED === '1' ? it : it.skip;
-  itPooled('is cancelled through a PgBouncer that requires TLS', async () => {
+  (hasPgBouncer ? it : it.skip)('is cancelled through a PgBouncer that requires TLS', async () => {
     const pooler = await startPgBouncer(server.address, 2, {
       port: await closedPort(),
       ...localhostCertificate,

@@ -10,7 +10,8 @@ import { itDirectly } from '../support/expectations';
 import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../support/idempotency-keys';
 import { filePart, formBody, formType, goodCsv, OpenUpload, partnerPart } from '../support/requests';
 import { withStoredKey } from '../support/service';
-import { hasPgBouncer, pooledConnections, SeveralProcesses } from '../support/faults';
+import { pooledConnections, SeveralProcesses } from '../support/faults';
+import { hasPgBouncer } from '../support/pgbouncer';
 
 const skus = Array.from({ length: 50 }, (_, at) => `S${at}`);
 const feedOf = (price: number, rows = skus) =>

@@ -20,9 +20,6 @@ import type { AddressInfo } from 'node:net';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Whether PgBouncer stands before PostgreSQL where a test asks for it: it is here (jest.config.mjs says so), or required. */
-export const hasPgBouncer = process.env.PGBOUNCER !== undefined || process.env.PGBOUNCER_REQUIRED === '1';
-
 /** Connections that the processes share: fewer than they open, more than their open transactions. */
 export const pooledConnections = 12;
 

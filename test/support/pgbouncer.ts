@@ -6,6 +6,9 @@ import type { DatabaseAddress } from '../../src/db/database';
 import { serverAccount, superuser } from '../../src/embedded-postgres/files';
 import { eventually, makeFolder } from './harness';
 
+/** Whether PgBouncer stands before PostgreSQL where a test asks for it: it is here (jest.config.mjs says so), or required. */
+export const hasPgBouncer = process.env.PGBOUNCER !== undefined || process.env.PGBOUNCER_REQUIRED === '1';
+
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */
 export interface PgBouncer {
   /** Where it takes the place of the server. */
