@@ -64,11 +64,19 @@ const colorRules = ['color-contrast', 'link-in-text-block'];
 /** Those that a narrow screen can break. */
 const layoutRules = ['color-contrast', 'target-size', 'scrollable-region-focusable'];
 
-/** Checks the page as it is. @returns each violation of the accessibility rules, or of these, with the elements */
-export async function accessibilityViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
+/**
+ * Checks the page as it is.
+ * @returns each violation of the accessibility rules, or of these, with the elements; and whether it is wider than the screen
+ */
+export async function findFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(axe);
-  return page.evaluate(`axe.run(document, ${JSON.stringify(rules ? { runOnly: rules } : {})}).then(({ violations }) =>
+  const faults = await page.evaluate<
+    string[]
+  >(`axe.run(document, ${JSON.stringify(rules ? { runOnly: rules } : {})}).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`);
+  if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > page.viewportSize()!.width)
+    faults.push('wider than the screen');
+  return faults;
 }
 
 /** How a page is looked at: colors, the width of a screen in pixels, and the rules that this look has a say in. */
@@ -80,7 +88,7 @@ const looks = [
 
 /**
  * Checks the page as it is in light and dark colors and on a phone.
- * @returns what each look violates of the accessibility rules, and whether it is wider than the screen
+ * @returns the faults in each look
  */
 export async function findUnreadable(page: Page): Promise<string[]> {
   const found: string[] = [];
@@ -91,10 +99,8 @@ export async function findUnreadable(page: Page): Promise<string[]> {
     await page.evaluate(
       'document.getAnimations().forEach((each) => each instanceof CSSTransition && each.finish())',
     );
-    const violations = await accessibilityViolations(page, rules);
-    if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width)
-      violations.push('wider than the screen');
-    found.push(...violations.map((violation) => `${colorScheme}, ${width} pixels: ${violation}`));
+    const faults = await findFaults(page, rules);
+    found.push(...faults.map((fault) => `${colorScheme}, ${width} pixels: ${fault}`));
   }
   return found;
 }

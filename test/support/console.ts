@@ -15,11 +15,11 @@ export async function openConsole(
   look?: Look,
 ): Promise<OpenPage> {
   const name = `${url} ${key}`;
-  const known = look ? undefined : tabs.get(name);
-  const opened = look ? await openPage(browser, look) : await watchPage(known ?? (await browser.newPage()));
+  const tab = look ? undefined : tabs.get(name);
+  const opened = look ? await openPage(browser, look) : await watchPage(tab ?? (await browser.newPage()));
   const { page } = opened;
   await page.goto(`${url}/console${path}`);
-  if (known) return opened;
+  if (tab) return opened;
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   if (!look) tabs.set(name, page);

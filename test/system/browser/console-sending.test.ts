@@ -1,5 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { accessibilityViolations, startBrowser } from '../../support/browser';
+import { findFaults, startBrowser } from '../../support/browser';
 import { chooseFile, openConsole } from '../../support/console';
 import { lineTo } from '../../support/network';
 import { startTestService, testKey, type TestService } from '../../support/service';
@@ -51,7 +51,7 @@ describe('a file that takes its time', () => {
       const bar = page.getByRole('progressbar', { name: 'Sending' });
       await bar.waitFor();
       await page.getByText(/^[\d.]+ MB of 2\.\d MB$/).waitFor();
-      expect(await accessibilityViolations(page)).toEqual([]);
+      expect(await findFaults(page)).toEqual([]);
       expect(Number(await bar.getAttribute('aria-valuenow'))).toBeLessThan(100);
       await button(page, 'Cancel').click();
 
@@ -77,7 +77,7 @@ describe('a file that takes its time', () => {
 
     const alert = page.getByRole('alert');
     await alert.getByText(/^The connection was lost after [\d.]+ MB of 2\.\d MB/).waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     line.mend();
     await sendFast();
     await button(page, 'Try again').click();
@@ -150,6 +150,6 @@ describe('a mapping that is changed and not saved', () => {
 
     const raw = sample(page, 'First rows by your choice, before cleaning');
     await raw.getByText('1.189,90').waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { accessibilityViolations, startBrowser } from '../../support/browser';
-import { openConsole as openConsoleAt } from '../../support/console';
+import { findFaults, startBrowser } from '../../support/browser';
+import { openConsole } from '../../support/console';
 import { putSource, startFeedServer, type FeedServer } from '../../support/source-requests';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
   server = await startFeedServer((_, response) => response.end(feed));
 });
 
-const openConsole = (path: string) => openConsoleAt(browser, { url: service.url!, key: service.key! }, path);
+const open = (path: string) => openConsole(browser, { url: service.url!, key: service.key! }, path);
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
@@ -38,13 +38,6 @@ const field = (page: Page, name: string) => page.getByLabel(name, { exact: true 
 const choice = (page: Page, name: string) => page.getByRole('combobox', { name, exact: true });
 const historyOf = (page: Page) =>
   page.getByRole('region', { name: 'History of fetches' }).locator('tbody tr');
-
-/** Looks at the page as it is: rules of accessibility, and nothing wider than the screen. */
-async function faultsOf(page: Page): Promise<unknown[]> {
-  const width = page.viewportSize()!.width;
-  const isTooWide = (await page.evaluate<number>('document.documentElement.scrollWidth')) > width;
-  return [...(await accessibilityViolations(page)), ...(isTooWide ? ['too wide'] : [])];
-}
 
 /** Fills in the form of a source, but for its secrets. */
 async function describeSource(page: Page, name: string, url: string): Promise<void> {
@@ -57,7 +50,7 @@ async function describeSource(page: Page, name: string, url: string): Promise<vo
 
 describe('a source', () => {
   it('is added, tested without loading, switched on, fetched, and fails in words', async () => {
-    const { page, complaints } = await openConsole('/sources');
+    const { page, complaints } = await open('/sources');
     await page.getByText('A source is an address from which').waitFor();
     await page.getByRole('link', { name: 'Add a source' }).first().click();
 
@@ -74,7 +67,7 @@ describe('a source', () => {
     await button(page, 'Add a header').click();
     await field(page, 'Header 1').fill('x-feed-token');
     await field(page, 'Value of header 1').fill('3a7bd3e2360a');
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     await button(page, 'Save and test').click();
 
     // What came, before anything is loaded.
@@ -87,7 +80,7 @@ describe('a source', () => {
     });
     const products = `/products?partner_name=${encodeURIComponent(partner)}`;
     expect((await service.api.get(products)).body.count).toBe(0);
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     await page.reload();
     await button(page, 'Switch on').click();
 
@@ -112,7 +105,7 @@ describe('a source', () => {
     await historyOf(page).first().getByText('The server responded with 404.').waitFor();
     await historyOf(page).first().getByText('no more attempts').waitFor();
     expect(await historyOf(page).first().getByRole('cell', { name: '404', exact: true }).count()).toBe(1);
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
 
     await page.getByRole('link', { name: 'Sources' }).click();
     const row = page.getByRole('region', { name: 'Sources' }).locator('tbody tr');
@@ -123,13 +116,13 @@ describe('a source', () => {
 
   it('that cannot be fetched in its test names the ways out, and keeps what its form said', async () => {
     server.respond = (_, response) => response.end('<!doctype html><title>Sign in</title>');
-    const { page } = await openConsole(`/sources/new?partner=${encodeURIComponent(partner)}`);
+    const { page } = await open(`/sources/new?partner=${encodeURIComponent(partner)}`);
     await describeSource(page, 'behind-a-login', `${server.url}/export.csv`);
     await button(page, 'Save and test').click();
 
     const alert = page.getByRole('alert');
     await alert.getByText('not_a_table (html)').waitFor();
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     server.respond = (_, response) => response.end(feed);
     await alert.getByRole('link', { name: 'Change the source' }).click();
     expect(await field(page, 'Address of the file').inputValue()).toBe(`${server.url}/export.csv`);
@@ -148,7 +141,7 @@ describe('a source', () => {
       headers,
     });
     const address = `/partners/${encodeURIComponent(partner)}/sources/secret/edit`;
-    const { page } = await openConsole(address);
+    const { page } = await open(address);
     await page.getByText('Stored. It stays unless you enter another.').waitFor();
     expect(await field(page, 'Value of header 1').inputValue()).toBe('********');
     await field(page, 'Address of the file').fill('https://feeds.example/b.csv');
@@ -164,7 +157,7 @@ describe('a source', () => {
   });
 
   it('shows each fault at its field', async () => {
-    const { page } = await openConsole('/sources/new');
+    const { page } = await open('/sources/new');
     await describeSource(page, 'wrong', 'ftp://feeds.example/a.csv');
     await field(page, 'Time zone of these times').fill('Europe/Nowhere');
     await button(page, 'Save').click();
@@ -173,12 +166,12 @@ describe('a source', () => {
     const address = field(page, 'Address of the file');
     expect(await address.getAttribute('aria-invalid')).toBe('true');
     expect(await field(page, 'Time zone of these times').getAttribute('aria-invalid')).toBe('true');
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
   });
 
   it('is not replaced by a new one of its name, and has a limit that is a number', async () => {
     await putSource(service.api, partner, 'taken', { url: `${server.url}/a.csv` });
-    const { page } = await openConsole('/sources/new');
+    const { page } = await open('/sources/new');
     await describeSource(page, 'taken', `${server.url}/b.csv`);
     await page.getByText('This partner has a source of this name.').waitFor();
     expect(await button(page, 'Save').isDisabled()).toBe(true);
@@ -187,7 +180,7 @@ describe('a source', () => {
     await choice(page, 'What to do with it').selectOption('replace');
     await field(page, 'Products that a run may withdraw, in percent').fill('many');
     await page.getByText('Enter a number from 0 to 100.').waitFor();
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     expect(await button(page, 'Save').isDisabled()).toBe(true);
     await field(page, 'Products that a run may withdraw, in percent').fill('35');
     await button(page, 'Save').click();
@@ -196,12 +189,12 @@ describe('a source', () => {
 
   it('is deleted after a question, by the keyboard', async () => {
     await putSource(service.api, partner, 'unused', { url: `${server.url}/a.csv` });
-    const { page } = await openConsole(`/partners/${encodeURIComponent(partner)}/sources/unused`);
+    const { page } = await open(`/partners/${encodeURIComponent(partner)}/sources/unused`);
     await button(page, 'Delete').focus();
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Delete the source unused?' });
     await dialog.waitFor();
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     await page.keyboard.press('Enter');
@@ -220,7 +213,7 @@ describe("a partner's formats", () => {
   it('are listed, changed without a file, and deleted unless a source names them', async () => {
     await service.api.put(`${ofPartner}/formats/default`, { ...format, null_values: ['-'] });
     await putSource(service.api, partner, 'formatted', { url: `${server.url}/a.csv`, format: 'artikel' });
-    const { page, complaints } = await openConsole(ofPartner);
+    const { page, complaints } = await open(ofPartner);
     const rows = page.getByRole('region', { name: 'Formats' }).locator('tbody tr');
     await rows.nth(1).waitFor();
     expect(await rows.nth(0).innerText()).toMatch(/artikel\s+Semicolon\s+utf-8\s+Comma\s+4/);
@@ -231,7 +224,7 @@ describe("a partner's formats", () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('alert').getByText('source').first().waitFor();
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Close' }).click();
 
     await rows.nth(1).getByRole('link', { name: 'default' }).click();
@@ -244,7 +237,7 @@ describe("a partner's formats", () => {
     await field(page, 'Put between them: Brand').fill(' / ');
     await button(page, 'Save the format').click();
     await page.getByText('The format is saved.').waitFor();
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     expect((await service.api.get(`${ofPartner}/formats/default`)).body.definition).toEqual({
       ...format,
       encoding: 'windows-1252',

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
-import { accessibilityViolations, openPage, startBrowser } from '../../support/browser';
-import { chooseFile, openConsole as openConsoleAt } from '../../support/console';
+import { findFaults, openPage, startBrowser } from '../../support/browser';
+import { chooseFile, openConsole } from '../../support/console';
 import { createTestFolder } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const address = (path: string) => `${service.url!}/console${path}`;
 
-const openConsole = (path: string) => openConsoleAt(browser, { url: service.url!, key: service.key! }, path);
+const open = (path: string) => openConsole(browser, { url: service.url!, key: service.key! }, path);
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
@@ -45,7 +45,7 @@ const germanFeed = [
 
 describe("the partner's walk", () => {
   it('leads from a dropped file to zero issues, and survives a reload at each step', async () => {
-    const { page, requested, complaints } = await openConsole('/send');
+    const { page, requested, complaints } = await open('/send');
     await dropFile(page, 'Nordwind', 'artikel.csv', germanFeed);
 
     // What it is.
@@ -106,7 +106,7 @@ describe("the partner's walk", () => {
   });
 
   it('takes pasted rows, and says what is missing first', async () => {
-    const { page, complaints } = await openConsole('/send');
+    const { page, complaints } = await open('/send');
     await button(page, 'Check the rows').click();
     await page.getByText('Paste some rows first').waitFor();
     await page.getByLabel('Or paste rows').fill('sku,product_name\nA-1,Tent\n');
@@ -119,12 +119,12 @@ describe("the partner's walk", () => {
   });
 
   it('names the way out of a file that is no table', async () => {
-    const { page } = await openConsole('/send');
+    const { page } = await open('/send');
     await chooseFile(page, 'Nordwind', 'book.csv', 'PK\u0003\u0004 xl/workbook.xml [Content_Types].xml');
 
     const alert = page.getByRole('alert');
     await alert.getByText('This file cannot be read as a table').waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     await alert.getByRole('link', { name: 'Choose a file' }).click();
     await page.getByRole('heading', { name: 'Send a feed' }).waitFor();
   });
@@ -138,7 +138,7 @@ describe("the partner's walk", () => {
       fields,
     });
     await service.api.post(`/jobs/${upload.body.validation_job_id}/run`);
-    const { page } = await openConsole(`/feeds/${upload.body.feed_id}/issues`);
+    const { page } = await open(`/feeds/${upload.body.feed_id}/issues`);
     const price = page.getByRole('textbox', { name: 'price, line 2' });
     expect(await price.inputValue()).toBe('1.299,5x');
     const description = page.getByRole('textbox', { name: 'description, line 2' });
@@ -193,13 +193,13 @@ describe("the partner's walk", () => {
       'Withdrawing',
       fields,
     );
-    const { page } = await openConsole(`/feeds/${feedId}/run`);
+    const { page } = await open(`/feeds/${feedId}/run`);
 
     await button(page, 'Run now').click();
     await button(page, 'Withdraw 11 products').click();
     const dialog = page.getByRole('dialog', { name: 'Withdraw 11 products?' });
     await dialog.waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     await button(dialog as unknown as Page, 'Withdraw 11 products').click();
 
     await page.getByText('The run is complete').waitFor();
@@ -216,7 +216,7 @@ describe('the API key', () => {
 
     await page.getByText('This key is missing or unknown').waitFor();
     expect(await page.evaluate('sessionStorage.length + localStorage.length')).toBe(0);
-    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await findFaults(page)).toEqual([]);
     expect(page.url()).toBe(address('/catalog'));
 
     await page.getByLabel('API key').fill(service.key!);
@@ -236,7 +236,7 @@ describe('a hostile feed', () => {
   it('is shown as it is, with its invisible characters named', async () => {
     const { jobId, feedId } = await service.api.loadFeed(csv, partner);
     expect(jobId).toBeDefined();
-    const { page, complaints } = await openConsole(`/feeds/${feedId}/issues`);
+    const { page, complaints } = await open(`/feeds/${feedId}/issues`);
     await page.getByRole('textbox', { name: 'price, line 3' }).waitFor();
 
     await page.goto(address(`/catalog?partner=${encodeURIComponent(partner)}`));
