@@ -2,8 +2,7 @@
 export interface ApiResponse {
   status: number;
   headers: Headers;
-  // The tests state what the body must be; a type would only repeat it.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a type would only repeat what the tests state
   body: any;
 }
 

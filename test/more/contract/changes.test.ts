@@ -6,8 +6,7 @@ import { judge } from '../../../scripts/contract-verdict';
 const document = json as unknown as OpenAPIV3.Document;
 
 /** Compares once for all these changes: a comparison takes a second. */
-// The document as a tree of anything, to be changed anywhere.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a tree of anything, to be changed anywhere
 function changesOf(...edits: ((document: any) => void)[]): string[] {
   const copy = structuredClone(document);
   for (const edit of edits) edit(copy);

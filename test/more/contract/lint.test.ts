@@ -20,8 +20,7 @@ interface Break {
   /** Where the finding is. */
   at: (string | number)[];
   message: string;
-  // The document as a tree of anything, to be broken anywhere.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a tree of anything, to be broken anywhere
   apply: (document: any) => void;
 }
 
