@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import document from '../../generated/openapi.json';
 import { migrations, type MarkedMigration, type Version } from '../../migrations';
 import { ConfigError } from '../shared/settings';
+import { lockKinds } from './advisory-locks';
 import type { Database } from './database';
 import { localProducts } from './layout';
 
@@ -15,8 +16,8 @@ const lockPollMilliseconds = 200;
 /** Pause between checks by a process that may not migrate. */
 const schemaPollMilliseconds = 1_000;
 
-/** Key of the advisory lock of a migration. */
-export const migrationLock = 0x70636174;
+/** Key of the advisory lock of a migration: that of release 1.2.0. */
+export const migrationLock = (0x706361 << 8) | lockKinds.migration;
 
 export interface KnownSchema {
   version: Version;

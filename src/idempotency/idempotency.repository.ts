@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
+import { lockKinds } from '../db/advisory-locks';
 import { queryRows, type Database } from '../db/database';
 import { databaseTimeouts } from '../db/transaction';
 import { keepJson, parseJson } from '../shared/exact-json';
@@ -93,10 +94,10 @@ export async function isUnclaimed(db: Database, key: IdempotencyKey): Promise<bo
   return rows[0]!.unclaimed;
 }
 
-/** Returns the advisory lock of a key. The low byte is its kind (see `claimRun`); a collision has probability 2^-56. */
+/** Returns the advisory lock of a key; a collision has probability 2^-56. */
 function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
   const hash = createHash('sha256').update(apiKeyDigest).update(text).digest();
-  return (hash.readBigInt64BE() & ~0xffn) | 2n;
+  return (hash.readBigInt64BE() & ~0xffn) | BigInt(lockKinds.idempotencyKey);
 }
 
 /** Finds the response to the request with the key; null where there is none, or it has expired. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { lockKey } from '../db/advisory-locks';
 import { lockWithdrawals } from './partner-lock';
 
 /*
@@ -17,7 +18,7 @@ export interface CatalogChange {
 
 /** Locks the history of a partner until the transaction ends; its holder waits for orders only. */
 async function lockHistory(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw('select pg_advisory_xact_lock((cast(? as bigint) << 8) | 5)', [partnerId]);
+  await trx.raw(`select pg_advisory_xact_lock(${lockKey('history', 'cast(? as bigint)')})`, [partnerId]);
 }
 
 /**

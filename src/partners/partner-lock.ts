@@ -1,14 +1,14 @@
 import type { Knex } from 'knex';
+import { lockKey } from '../db/advisory-locks';
 
 /*
  * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
- * transaction: it writes nothing, and uploads never wait for it. The low byte of the key separates it from other locks (see
- * `claimRun`).
+ * transaction: it writes nothing, and uploads never wait for it.
  *
  * Release 1.2.0 locks the row of the partner instead, and its processes run during an upgrade: so every holder locks the row
  * too, after the advisory lock. The next release does not.
  */
-const advisoryKey = '(cast(? as bigint) << 8) | 3';
+const advisoryKey = lockKey('partner', 'cast(? as bigint)');
 
 /**
  * Locks the partner's products against other runs until the transaction ends.
@@ -36,7 +36,7 @@ export async function waitForPartner(trx: Knex.Transaction, partnerId: number): 
  * Orders lock by the function `products_to_order`.
  */
 export async function lockWithdrawals(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw('select pg_advisory_xact_lock((cast(? as bigint) << 8) | 4)', [partnerId]);
+  await trx.raw(`select pg_advisory_xact_lock(${lockKey('withdrawals', 'cast(? as bigint)')})`, [partnerId]);
 }
 
 /** Locks the partner unless it is locked already. @returns whether it is locked now, and exists */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { lockKey } from '../db/advisory-locks';
 import { isDistributed } from '../db/layout';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { inTransaction } from '../db/transaction';
@@ -96,7 +97,7 @@ async function listPartners(db: Database): Promise<number[]> {
 function indexBatch(db: Database, partnerId: number): Promise<boolean> {
   return inTransaction(db, 'bulk', async (trx) => {
     const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
-      `select pg_try_advisory_xact_lock(hashtextextended('index products of partner ' || ?, 0)) as "isLocked"`,
+      `select pg_try_advisory_xact_lock(${lockKey('searchIndex', 'cast(? as bigint)')}) as "isLocked"`,
       [partnerId],
     );
     if (!locks[0].isLocked) return false;

@@ -1,3 +1,4 @@
+import { lockKey } from '../db/advisory-locks';
 import type { Database } from '../db/database';
 import type { Encoding } from '../feed-format/decode-text';
 import type { LoadMode } from '../feed-format/load-options';
@@ -8,13 +9,13 @@ import type { PartnerScope } from '../shared/caller';
  * `run_requested_at`; its `status` is `queued` or `running`. Reverts, which are few, are in the queue as rows of `runs`.
  *
  * A claim is an advisory lock of the transaction that loads the products. The lock ends with the transaction, also when the
- * process or the connection dies: there is no lease to renew, and a running job without lock is orphaned. The low byte
- * of the key separates it from other locks; release 1.2.0 uses the same key.
+ * process or the connection dies: there is no lease to renew, and a running job without lock is orphaned. Release 1.2.0 uses
+ * the same key.
  *
  * A second lock reserves a job for the process that repeats its run; all others need both locks, in this order.
  */
-export const runKey = '(job.job_id << 8) | 1';
-export const reservationKey = '(job.job_id << 8) | 2';
+export const runKey = lockKey('run', 'job.job_id');
+export const reservationKey = lockKey('reservation', 'job.job_id');
 export const reservedLockSql = `pg_try_advisory_xact_lock(${runKey})`;
 export const lockSql = `case when pg_try_advisory_xact_lock(${reservationKey}) then ${reservedLockSql} else false end`;
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { lockKey } from '../db/advisory-locks';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
@@ -75,7 +76,7 @@ export async function noticeStalePartners(db: Database, days: number | undefined
 
 async function noticeBatch(trx: Knex.Transaction, days: number | null): Promise<number> {
   const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
-    `select pg_try_advisory_xact_lock(hashtextextended('notice stale partners', 0)) as "isLocked"`,
+    `select pg_try_advisory_xact_lock(${lockKey('stalePartners', 'cast(0 as bigint)')}) as "isLocked"`,
   );
   if (!locks[0].isLocked) return 0;
   await trx.raw(updateKnownSql, { days } as never);

@@ -1,3 +1,4 @@
+import { lockKey } from '../../src/db/advisory-locks';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 import { ManualSession, SteppedRun } from '../support/stepped-run';
@@ -26,7 +27,7 @@ async function uploadSecondFeed() {
 const lockRow = (partnerId: number) =>
   `begin; select from partners where partner_id = ${partnerId} for no key update`;
 const lockAdvisory = (partnerId: number) =>
-  `begin; select pg_advisory_xact_lock((cast(${partnerId} as bigint) << 8) | 3)`;
+  `begin; select pg_advisory_xact_lock(${lockKey('partner', `cast(${partnerId} as bigint)`)})`;
 
 describe("the partner's lock", () => {
   it.each([

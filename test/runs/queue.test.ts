@@ -1,5 +1,6 @@
 import { failedCounters } from '../../src/etl/run-result';
 import type { Knex } from 'knex';
+import { lockKey } from '../../src/db/advisory-locks';
 import {
   claimRun,
   listClaimable,
@@ -140,6 +141,15 @@ describe('queued runs', () => {
       .update('run_requested_at', service.db.raw("run_requested_at - interval '10 s'"));
     expect(await claimable()).toEqual([waitedFor]);
     expect((await begin())!.jobId).toBe(waitedFor);
+  });
+
+  it('are claimed while a request holds the idempotency key whose lock has the same number', async () => {
+    const jobId = await request('Same number');
+    const holder = await service.db.transaction();
+    open.push(holder);
+    await holder.raw(`select pg_advisory_xact_lock(${lockKey('idempotencyKey', String(jobId))})`);
+
+    expect((await begin())?.jobId).toBe(jobId);
   });
 
   it('do not start when their request is withdrawn after the claim', async () => {

@@ -1,3 +1,4 @@
+import { lockKinds } from '../../src/db/advisory-locks';
 import type { Database } from '../../src/db/database';
 import type { ApiResponse } from './api-client';
 import { eventually } from './harness';
@@ -14,7 +15,7 @@ export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string
 export async function keysAreHeld({ db }: { db: Database }, count: number): Promise<void> {
   await eventually(`${count} keys are held`, async () => {
     const { rowCount } = await db.raw<{ rowCount: number }>(
-      `select from pg_locks where locktype = 'advisory' and granted and cast(objid as bigint) & 255 = 2
+      `select from pg_locks where locktype = 'advisory' and granted and cast(objid as bigint) & 255 = ${lockKinds.idempotencyKey}
          and database = (select oid from pg_database where datname = current_database())`,
     );
     return rowCount === count;

@@ -1,3 +1,4 @@
+import { lockKey } from '../advisory-locks';
 import { orderedColumns, productsToOrderSql } from '../../../migrations/20261124090000_order_by_statement';
 
 /**
@@ -67,7 +68,7 @@ export const createObjectsSql = `
       select partner_id, partner_name, array_agg(asked_id) as asked_ids from partners_of_products(among)
       where partner_id is not null group by partner_id, partner_name order by partner_id
     loop
-      perform pg_advisory_xact_lock_shared((supplier.partner_id << 8) | 4);
+      perform pg_advisory_xact_lock_shared(${lockKey('withdrawals', 'supplier.partner_id')});
       for attempt in 1..50 loop
         execute format(
           'select json_agg(products) from (
