@@ -261,9 +261,9 @@ export interface paths {
          *       `pre_order` and `back_order` become `in_stock`, `out_of_stock`, `preorder` and `backorder`.
          *     - `price`: optionally one currency sign (`$ € £ ¥`) or three-letter ISO 4217 code, before or after, with or
          *       without a space; digits, or thousands in groups of three separated by commas; optionally a point and 1 to 4
-         *       decimals; at most 999,999,999,999.9999. `19.99`, `1,280`, `$8,395.00`, `USD 5` and `5 €` are prices; `4,20`,
-         *       `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is dropped; a code is the currency if
-         *       the row has none.
+         *       decimals, and zeros behind them; at most 999,999,999,999.9999. `19.99`, `19.990000`, `1,280`, `$8,395.00`,
+         *       `USD 5` and `5 €` are prices; `4,20`, `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is
+         *       dropped; a code is the currency if the row has none.
          *
          *     `KnownRowIssueCode` lists the reasons for skipping a row.
          *

@@ -183,6 +183,8 @@ function checkAvailability({ availability }: ProductValues, faults: FieldFault[]
 const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
 const priceGrammar = new RegExp(columnFormat('price').grammar!);
 const wholeDigitsMax = 12;
+/** Only zeros may follow. */
+const decimalsMax = 4;
 
 /**
  * Parses a price by the published grammar.
@@ -198,5 +200,5 @@ export function parsePrice(text: string): { amount: string; currency?: string } 
   const [whole, decimals] = text.replace(/[^\d.]/g, '').split('.') as [string, string?];
   const digits = whole.replace(/^0+(?=\d)/, '');
   if (digits.length > wholeDigitsMax) return undefined;
-  return { amount: decimals ? `${digits}.${decimals}` : digits, currency };
+  return { amount: decimals ? `${digits}.${decimals.slice(0, decimalsMax)}` : digits, currency };
 }

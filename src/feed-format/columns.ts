@@ -40,7 +40,7 @@ export interface ColumnFormat {
 
 const text = ['trim', 'empty_to_null'] as const;
 
-const amount = String.raw`(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d{1,4})?`;
+const amount = String.raw`(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d{1,4}0*)?`;
 const unit = String.raw`(?:[$€£¥]|[A-Za-z]{3})`;
 
 /** At most one unit, before or after the amount. */
@@ -123,7 +123,7 @@ export const feedColumns = [
     grammar: priceGrammar,
     cleaning: [...text, 'plain_decimal'],
     description:
-      'The price of one unit: optionally one currency sign or ISO 4217 code before or after; digits, or thousands in groups of three split by commas (`0,500` is none); optionally a point and 1 to 4 decimals; at most 999,999,999,999.9999. A sign is only dropped; a code gives the currency where the row has none.',
+      'The price of one unit: optionally one currency sign or ISO 4217 code before or after; digits, or thousands in groups of three split by commas (`0,500` is none); optionally a point and 1 to 4 decimals, and zeros behind them; at most 999,999,999,999.9999. A sign is only dropped; a code gives the currency where the row has none.',
     aliases: ['unitprice', 'listprice', 'saleprice', 'retailprice', 'msrp', 'amount', 'cost'],
     example: '189.90',
   },

@@ -1,9 +1,9 @@
 /** Thousands are separated by points, apostrophes or blanks; those of one kind may be mixed. */
 const commaPrice =
-  /^(?:(?<before>[$€£¥]|[A-Za-z]{3})[ \u00a0\u202f]?)?(?<whole>[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:['\u2019]\d{3})+|(?:[ \u00a0\u202f]\d{3})+)|\d+)(?:,(?<decimals>\d{1,4}))?(?:[ \u00a0\u202f]?(?<after>[$€£¥]|[A-Za-z]{3}))?$/;
+  /^(?:(?<before>[$€£¥]|[A-Za-z]{3})[ \u00a0\u202f]?)?(?<whole>[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:['\u2019]\d{3})+|(?:[ \u00a0\u202f]\d{3})+)|\d+)(?:,(?<decimals>\d{1,4}0*))?(?:[ \u00a0\u202f]?(?<after>[$€£¥]|[A-Za-z]{3}))?$/;
 
 /** Most prices have neither thousands separators nor a unit. */
-const plainCommaPrice = /^\d+(?:,\d{1,4})?$/;
+const plainCommaPrice = /^\d+(?:,\d{1,4}0*)?$/;
 
 /** No price in any notation. */
 const noNumber = 'NaN';

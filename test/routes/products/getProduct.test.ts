@@ -75,6 +75,7 @@ describe('GET /products/{product_id}', () => {
       ['0.0001', 0.0001],
       ['5.0000', 5],
       ['19.9999', 19.9999],
+      ['19.990000', 19.99],
       ['999,999,999,999.9999', 999999999999.9999],
     ])('shows the price %s as the JSON number %d', async (price, expected) => {
       const { productIds } = await loadProducts(service, [{ sku: `PRICE ${price}`, price }]);

@@ -327,6 +327,8 @@ describe('values', () => {
       ['€ 5', '5'],
       ['1,299', '1.299'],
       ['0,9999', '0.9999'],
+      ['19,990000', '19.9900'],
+      ['1.299,500000 €', '1299.5000'],
       ['0', '0'],
     ];
     expect(
@@ -392,7 +394,7 @@ describe('values', () => {
           kinds.size <= 1 &&
           isGrouped &&
           (groups.length === 1 ? whole !== '' : /^[1-9]\d{0,2}$/.test(groups[0]!)) &&
-          decimals.every((digits) => /^\d{1,4}$/.test(digits)) &&
+          decimals.every((digits) => /^\d{1,4}0*$/.test(digits)) &&
           groups.join('').replace(/^0+(?=\d)/, '').length <= 12;
         if (isRight) expect(Number(read)).toBe(Number(`${groups.join('')}.${decimals[0] ?? '0'}`));
         else expect(read).toBe('invalid_price');

@@ -298,8 +298,14 @@ describe('parsePrice', () => {
     ['1,000,000', '1000000'],
     ['1,000', '1000'],
     ['0.0000', '0.0000'],
+    ['19.990000', '19.9900'],
+    ['$1,280.123400', '1280.1234'],
   ])('parses %j as %s', (text, amount) => {
     expect(parsePrice(text)).toEqual({ amount, currency: undefined });
+  });
+
+  it('shortens as many zeros as a cell can have, more than PostgreSQL reads', () => {
+    expect(parsePrice(`0.${'0'.repeat(50_000)}`)).toEqual({ amount: '0.0000', currency: undefined });
   });
 
   it.each([
@@ -307,6 +313,7 @@ describe('parsePrice', () => {
     ['usd5', '5', 'USD'],
     ['5.00 eur', '5.00', 'EUR'],
     ['1,000EUR', '1000', 'EUR'],
+    ['5.000000 EUR', '5.0000', 'EUR'],
   ])('parses %j as %s %s', (text, amount, currency) => {
     expect(parsePrice(text)).toEqual({ amount, currency });
   });
@@ -333,6 +340,8 @@ describe('parsePrice', () => {
     '012,345',
     '1,,000',
     '1.23456',
+    '1.2345001',
+    '1,280000',
     '1.',
     '$',
     'USD',
