@@ -2653,8 +2653,9 @@ export interface components {
          *
          *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
          *       `,Two-person tent`
-         *     - `invalid_price` (error): The price does not follow the price grammar. Write it with a decimal point and
-         *       without a thousands point. An empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
+         *     - `invalid_price` (error): The price does not follow the price grammar. The message says what is wrong: a
+         *       decimal comma, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored
+         *       price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
          *     - `currency_conflict` (error): The price names another currency than the row's `currency`. Make both the same,
@@ -2769,7 +2770,7 @@ export interface components {
             severity: components["schemas"]["IssueSeverity"];
             /**
              * @description What is wrong and what is expected, for people.
-             * @example price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.
+             * @example price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.
              */
             message: string;
             /**
@@ -2797,7 +2798,7 @@ export interface components {
              *         "column_number": 6,
              *         "code": "invalid_price",
              *         "severity": "error",
-             *         "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
+             *         "message": "price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.",
              *         "value": "1.299,00"
              *       }
              *     ]
@@ -3793,7 +3794,7 @@ export interface components {
              *         "column_number": 6,
              *         "code": "invalid_price",
              *         "severity": "error",
-             *         "message": "price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",
+             *         "message": "price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.",
              *         "value": "1.299,00"
              *       }
              *     ]
@@ -7359,7 +7360,7 @@ export interface operations {
                 content: {
                     /**
                      * @example _line,_codes,_messages,sku,product_name,description,brand,category,price,currency,availability
-                     *     4,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",MAT-7,Sleeping mat,,,Camping/Mats,"1.299,00",EUR,in stock
+                     *     4,invalid_price,"price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.",MAT-7,Sleeping mat,,,Camping/Mats,"1.299,00",EUR,in stock
                      */
                     "text/csv": components["schemas"]["CsvText"];
                 };

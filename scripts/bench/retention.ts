@@ -31,7 +31,7 @@ const fillSql = (jobs: number, issues: number) => `
 
   insert into row_issues (job_id, issue_number, line, last_line, row_number, sku, field, column_number, code, severity, message, value)
   select job_id, n, n + 1, n + 1, n, 'SKU-' || n, 'price', 6, 'invalid_price', 'error',
-    'price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.', 'ask us'
+    'price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.', 'ask us'
   from loads join validation_jobs using (feed_id), generate_series(1, ${issues}) as n
   order by job_id, n;
   commit;

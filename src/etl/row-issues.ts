@@ -40,15 +40,15 @@ export interface Fault {
   field?: ProductColumn | null;
   columnNumber?: number | null;
   value?: string | null;
-  /** Whether prices of the feed have a decimal comma. */
-  hasDecimalComma?: boolean;
+  /** A message for this value; absent: that of the code. */
+  message?: string;
 }
 
 /** Messages for people: what is wrong, and what is expected. */
 const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = {
   missing_required: (field) => `${field} is required and must not be empty.`,
-  invalid_price: () =>
-    'price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.',
+  // The reason of each is in parse-price.ts.
+  invalid_price: () => 'price is not a number in the accepted form.',
   invalid_currency: () => 'currency is not an active ISO 4217 code, for example USD.',
   currency_conflict: () => 'price names another currency than the currency column.',
   too_many_fields: () =>
@@ -68,10 +68,6 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
     'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',
 };
 
-/** The message of `invalid_price` in a feed with a decimal comma. */
-const invalidCommaPrice =
-  'price is not a number in the accepted form, for example 1299,00, 1.299,00, $5 or 5 EUR, and at most 999.999.999.999,9999.';
-
 /** All issues of a code and field share one text: many are kept. */
 const messageTexts = new Map(
   rowIssueCodes.map((code) => [
@@ -84,9 +80,8 @@ const messageTexts = new Map(
 export function rowIssue(
   { line, lastLine, row }: RecordPlace,
   sku: string | null,
-  { code, field = null, columnNumber = null, value = null, hasDecimalComma = false }: Fault,
+  { code, field = null, columnNumber = null, value = null, message }: Fault,
 ): RowIssue {
-  const isCommaPrice = hasDecimalComma && code === 'invalid_price';
   return {
     line,
     lastLine,
@@ -96,7 +91,7 @@ export function rowIssue(
     columnNumber,
     code,
     severity: issueCodes[code].severity,
-    message: isCommaPrice ? invalidCommaPrice : messageTexts.get(code)!.get(field)!,
+    message: message ?? messageTexts.get(code)!.get(field)!,
     value: value === null ? null : shorten(value, issueValueCharacters),
   };
 }

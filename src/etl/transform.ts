@@ -1,8 +1,9 @@
 import { isKnownAvailability } from '../feed-format/availability';
 import { isActiveCurrency } from '../feed-format/currency';
 import { clean } from '../feed-format/clean-cell';
-import { columnFormat, feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
+import { feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/header';
+import { parsePrice, priceMessage } from './parse-price';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
 import type { LoadMode } from '../feed-format/load-options';
 import { isLongerThan, trimText } from '../feed-format/text';
@@ -56,14 +57,13 @@ export function transformRecord(
   }
 
   const values = cleanValues(record, header);
-  const { sku } = values;
   const faults: FieldFault[] = [];
   checkTexts(values, faults, mode);
   checkMoney(values, faults);
   checkAvailability(values, faults);
   if (faults.length === 0) return { values: values as LoadableValues };
 
-  const issues = faults.map((fault) => cellIssue(record, header, sku, fault));
+  const issues = faults.map((fault) => cellIssue(record, header, values, fault));
   const isLoadable = issues.every(({ severity }) => severity === 'warning');
   return isLoadable ? { values: values as LoadableValues, issues } : { issues };
 }
@@ -72,14 +72,17 @@ export function transformRecord(
 function cellIssue(
   record: FeedRecord,
   { positions, reading }: FeedHeader,
-  sku: string | null,
-  { code, field }: FieldFault,
+  values: ProductValues,
+  fault: FieldFault,
 ): RowIssue {
-  const position = positions[field];
-  const fault = { code, field, hasDecimalComma: reading?.hasDecimalComma ?? false };
-  if (position === undefined) return rowIssue(record, sku, fault);
-  const value = trimText(record.field(position) ?? '') || null;
-  return rowIssue(record, sku, { ...fault, columnNumber: position + 1, value });
+  const position = positions[fault.field];
+  const value = position === undefined ? null : trimText(record.field(position) ?? '') || null;
+  const columnNumber = position === undefined ? null : position + 1;
+  const message =
+    fault.code === 'invalid_price'
+      ? priceMessage(value ?? values.price!, reading?.hasDecimalComma ?? false)
+      : undefined;
+  return rowIssue(record, values.sku, { ...fault, columnNumber, value, message });
 }
 
 /**
@@ -178,27 +181,4 @@ function checkAvailability({ availability }: ProductValues, faults: FieldFault[]
   if (availability !== null && !isKnownAvailability(availability)) {
     faults.push({ code: 'unknown_availability', field: 'availability' });
   }
-}
-
-const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
-const priceGrammar = new RegExp(columnFormat('price').grammar!);
-const wholeDigitsMax = 12;
-/** Only zeros may follow. */
-const decimalsMax = 4;
-
-/**
- * Parses a price by the published grammar.
- * @returns the amount as a decimal text that PostgreSQL reads exactly, and the currency of an ISO code; undefined for
- * anything else
- */
-export function parsePrice(text: string): { amount: string; currency?: string } | undefined {
-  if (plainPrice.test(text)) return { amount: text };
-  if (!priceGrammar.test(text)) return undefined;
-
-  const currency = /[A-Za-z]{3}/.exec(text)?.[0].toUpperCase();
-  if (currency && !isActiveCurrency(currency)) return undefined;
-  const [whole, decimals] = text.replace(/[^\d.]/g, '').split('.') as [string, string?];
-  const digits = whole.replace(/^0+(?=\d)/, '');
-  if (digits.length > wholeDigitsMax) return undefined;
-  return { amount: decimals ? `${digits}.${decimals.slice(0, decimalsMax)}` : digits, currency };
 }

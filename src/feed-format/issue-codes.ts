@@ -25,7 +25,7 @@ export const issueCodes = {
     severity: 'error',
     description: 'The price does not follow the price grammar.',
     remedy:
-      'Write it with a decimal point and without a thousands point. An empty cell removes the stored price.',
+      'The message says what is wrong: a decimal comma, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,"1.299,00"',
   },
   invalid_currency: {

@@ -104,7 +104,7 @@ describe('a regular expression takes time in proportion to the text', () => {
     );
 
     expect(made.sort()).toEqual([
-      "etl/transform.ts: new RegExp(columnFormat('price').grammar!)",
+      "etl/parse-price.ts: new RegExp(columnFormat('price').grammar!)",
       expect.stringContaining('http/multipart.ts: new RegExp(`^content-disposition:'),
       "partners/partner-name.ts: new RegExp(pattern, 'u')",
       'shared/key-format.ts: new RegExp(`^${key}$`)',

@@ -31,8 +31,8 @@ const submissionTag = process.env.DREDD_SUBMISSION_TAG;
 
 /** The rows that it has rejected. */
 const rejects = `_line,_codes,_messages,sku,product_name,price,currency,availability
-5,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",A,A,NA,,
-6,invalid_price,"price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.",B,B,NA,,
+5,invalid_price,"price has no digits. Leave the cell empty if there is no price, or name the word in null_values of a format.",A,A,NA,,
+6,invalid_price,"price has no digits. Leave the cell empty if there is no price, or name the word in null_values of a format.",B,B,NA,,
 `;
 
 function form({ partnerName = 'Dredd', content = csv } = {}) {

@@ -55,8 +55,8 @@ skipped                1
 Issues: 1 invalid_price
 
 line  sku     field  code           value     message
-3     LAMP-1  price  invalid_price  1.299,00  price is not a number in the accepted form, for example 1299.00, 1,299.00,
-                                              $5 or 5 EUR, and at most 999,999,999,999.9999.
+3     LAMP-1  price  invalid_price  1.299,00  price has a decimal comma. Write it with a decimal point, for example 1299.00, or use
+                                              a format that has a decimal comma.
 
 All issues:   GET ${service.url!}/jobs/${jobId!}/issues
 Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv

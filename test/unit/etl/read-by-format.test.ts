@@ -357,8 +357,11 @@ describe('values', () => {
   });
 
   test.each([
-    [',', '12.50', ['1299,00', '1.299,00', '$5', '5 EUR', '999.999.999.999,9999']],
-    ['.', '12,50', ['1299.00', '1,299.00', '$5', '5 EUR', '999,999,999,999.9999']],
+    [',', '12,5,0', ['1299,00', '1.299,00', '$5', '5 EUR', '999.999.999.999,9999']],
+    ['.', '12.5.0', ['1299.00', '1,299.00', '$5', '5 EUR', '999,999,999,999.9999']],
+    [',', '12.50', ['1299,00', '1.299,00']],
+    ['.', '12,50', ['1299.00']],
+    [',', '9,99999', []],
   ])(
     'with %j that are refused have a message with numbers that are not',
     async (decimal, refused, examples) => {
@@ -366,9 +369,25 @@ describe('values', () => {
       const [row] = await readFormatted(`Art;Bezeichnung;Preis\nA;x;${refused}`, definition);
       for (const example of examples) expect(row!.messages.join()).toContain(example);
       const prices = await pricesOf(decimal, examples);
-      expect(prices).toEqual(['1299.00', '1299.00', '5', '5', '999999999999.9999']);
+      for (const price of prices) expect(['1299.00', '5', '999999999999.9999']).toContain(price);
     },
   );
+
+  test.each([
+    ['has a decimal point', ['12.50', '1,299.00', '1.2999', '$ 9.5']],
+    ['is negative', ['-5,00', '-1.299,00']],
+    ['has more than four decimals', ['9,99999']],
+    ['is larger than 999.999.999.999,9999', ['1.000.000.000.000,00']],
+    ['names a currency', ['5,00 kr']],
+    ['has no digits', ['#N/A']],
+    ['is not a number in the accepted form', ['12,5,0', '1 29,00', ',50']],
+  ])('with decimal comma have a message that says that the price %s', async (wrong, prices) => {
+    const definition = format({ delimiter: ';', decimal_separator: ',' }, withPrice);
+    for (const price of prices) {
+      const [row] = await readFormatted(`Art;Bezeichnung;Preis\nA;x;${price}`, definition);
+      expect([price, row!.messages]).toEqual([price, [expect.stringContaining(`price ${wrong}`)]]);
+    }
+  });
 
   test('with a decimal point are those of the specification', async () => {
     expect(await pricesOf('.', ['1,299.00', '12.50', '1.299,00', '9,90'])).toEqual([

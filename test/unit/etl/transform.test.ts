@@ -1,6 +1,7 @@
 import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
 import { recordOf } from '../../support/reference-extractor';
-import { parsePrice, transformRecord, type RowOutcome } from '../../../src/etl/transform';
+import { parsePrice } from '../../../src/etl/parse-price';
+import { transformRecord, type RowOutcome } from '../../../src/etl/transform';
 
 const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';
 
@@ -216,6 +217,45 @@ describe('a skipped row', () => {
       { code: 'invalid_currency', severity: 'error', columnNumber: 3, sku: 'a', value: 'euro' },
       { code: 'invalid_price', severity: 'error', columnNumber: 1, sku: 'a', value: '1e3' },
     ]);
+  });
+
+  it.each([
+    ['has a decimal comma', ['4,20', '1.299,00', "1'299,5 EUR", '1 299,00', '0,500', '1280,000', '1,280000']],
+    [
+      'is negative',
+      ['-5.00', '- 5', '-$5', '$-5', 'EUR -1,299.00', '\u22125', '5.00-', '(5.00)', '-1.299,00'],
+    ],
+    [
+      'has no digits',
+      ['#N/A', '-', 'NA', 'POA', 'auf Anfrage', '#REF!', '$', 'USD', '\u2014', '-'.repeat(999)],
+    ],
+    ['has more than four decimals', ['1.23456', '$1,280.123451', '0.00001']],
+    [
+      'names a currency',
+      ['ABC 5', 'DEM 5', '5 kr', 'US 5', 'USDX 5', '\u20b95.00', 'Rs. 1,280', '$$5', 'US$5', '5 pcs'],
+    ],
+    ['is larger than', ['1000000000000', '1,000,000,000,000.00', '$1000000000000']],
+    [
+      'is not a number in the accepted form',
+      [
+        '12.',
+        '.5',
+        '1e3',
+        '+1',
+        '12,34,567',
+        '19.99.99',
+        '$5 USD',
+        '$  5',
+        '5-10',
+        '5,-',
+        '0x10',
+        '5'.repeat(999),
+      ],
+    ],
+  ])('says of a price that it %s', (wrong, prices) => {
+    const messagesOf = (price: string) => transform({ price }).issues?.map(({ message }) => message);
+    for (const price of prices)
+      expect([price, messagesOf(price)]).toEqual([price, [expect.stringContaining(`price ${wrong}`)]]);
   });
 
   it('reports column_number for a missing cell', () => {
