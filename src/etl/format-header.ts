@@ -3,13 +3,11 @@ import type { ColumnSource, FormatDefinition } from '../feed-format/format-defin
 import { comparable, FormatReading, resolveFormat, type Preamble } from '../feed-format/format-reading';
 import type { TableRecord } from '../feed-format/detect-table';
 import { delimiters, type Delimiter } from '../feed-format/delimiter';
+import { delimiterLineMax, findDelimiterLine } from '../feed-format/delimiter-line';
 import { headerRowBytes, isBlankRecord, type NamedHeader } from '../feed-format/header';
 import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
 import { LooseScanner, looseLineEndLength } from './scan-loosely';
-
-/** Line by which Excel is told the delimiter, with its end. */
-const delimiterLine = /^"?sep=[^\r\n]"?[ \t]*[\r\n]*$/i;
 
 /**
  * Reads the header row of a feed with a format, and finds its columns.
@@ -46,19 +44,14 @@ export function readFormatHeader(
 
 /** Measures the line with the delimiter, and the lines to be skipped. CRLF, LF and CR end a line. */
 function measurePreamble(text: Buffer, skippedLines: number): Preamble {
-  let bytes = 0;
-  let lines = 0;
-  const skipLine = () => {
+  let bytes = findDelimiterLine(text.toString('latin1', 0, delimiterLineMax))?.length ?? 0;
+  let lines = bytes > 0 ? 1 : 0;
+  for (let left = skippedLines; left > 0 && bytes < text.length; left--) {
     bytes = lineEndOf(text, bytes);
     lines++;
-  };
-  const firstLine = text.toString('latin1', 0, Math.min(lineEndOf(text, 0), maxDelimiterLineBytes));
-  if (delimiterLine.test(firstLine)) skipLine();
-  for (let left = skippedLines; left > 0 && bytes < text.length; left--) skipLine();
+  }
   return { bytes, lines };
 }
-
-const maxDelimiterLineBytes = 64;
 
 /** Returns where the line after the one at `at` begins. */
 function lineEndOf(text: Buffer, at: number): number {

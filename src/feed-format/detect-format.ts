@@ -2,6 +2,7 @@ import { findBuiltInFormat } from './built-in-formats';
 import { columnFormat, type ProductColumn } from './columns';
 import type { Encoding } from './decode-text';
 import type { Delimiter } from './delimiter';
+import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
 import { detectDecimal } from './detect-decimal';
 import { decodeBeginning, detectEncoding } from './detect-encoding';
@@ -53,17 +54,11 @@ export function detectFormat(bytes: Buffer, split: SplitText): FormatDetection {
   const decoded = decodeBeginning(bytes, encoding ?? 'utf-8') ?? (encoding === null ? bytes : undefined);
   if (!decoded || decoded.includes(0)) return nothing;
   const found = { ...nothing, encoding: { value: encoding, confidence }, text: decoded };
-  const { stated, text } = withoutStatedDelimiter(decoded);
-  const start = text.subarray(0, tableBytes);
-  const table = detectTable((delimiter) => split(start, delimiter), stated);
+  const line = findDelimiterLine(decoded.toString('latin1', 0, delimiterLineMax));
+  const start = decoded.subarray(line?.length ?? 0).subarray(0, tableBytes);
+  const table = detectTable((delimiter) => split(start, delimiter), line?.stated);
   if (!table) return found;
   return { ...found, ...detectInTable(table, encoding) };
-}
-
-/** Takes off the line by which Excel is told the delimiter. */
-function withoutStatedDelimiter(text: Buffer): { stated?: Delimiter; text: Buffer } {
-  const line = /^"?sep=([,;\t|])"?[ \t]*(?:\r\n|\n|\r)/i.exec(text.toString('latin1', 0, 64));
-  return line ? { stated: line[1] as Delimiter, text: text.subarray(line[0].length) } : { text };
 }
 
 function detectInTable(table: Table, encoding: Encoding | null) {

@@ -32,10 +32,11 @@ const matchedMin = 0.6;
 
 /**
  * Finds delimiter and header row: records behind the header have as many fields as it has, and its cells are names of columns.
- * @param stated - the delimiter of a line `sep=`
+ * @param stated - the character of a line `sep=`; one that no format has as delimiter says nothing
  */
-export function detectTable(split: SplitRecords, stated?: Delimiter): Table | undefined {
-  const candidates = (stated ? [stated] : everyDelimiter)
+export function detectTable(split: SplitRecords, stated?: string): Table | undefined {
+  const meant = everyDelimiter.filter((delimiter) => delimiter === stated);
+  const candidates = (meant.length > 0 ? meant : everyDelimiter)
     .map((delimiter) => bestOf(split(delimiter), delimiter))
     .filter((found) => found !== undefined)
     .sort((a, b) => b.score - a.score);
@@ -43,7 +44,7 @@ export function detectTable(split: SplitRecords, stated?: Delimiter): Table | un
   if (!best) return undefined;
   const { score, evenness, matches, ...table } = best;
   const margin = score - (second?.score ?? 0);
-  const isSure = stated !== undefined || (margin > 0.5 && (evenness > 0.9 || matches >= 3));
+  const isSure = meant.length > 0 || (margin > 0.5 && (evenness > 0.9 || matches >= 3));
   return { ...table, confidence: isSure ? 0.95 : margin > 0.2 ? 0.75 : 0.5 };
 }
 

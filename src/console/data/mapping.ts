@@ -1,4 +1,5 @@
 import { parse } from 'csv-parse/browser/esm/sync';
+import { findDelimiterLine } from '../../feed-format/delimiter-line';
 import type { Schemas } from '../api';
 
 export type Definition = Schemas['FormatDefinition'];
@@ -49,7 +50,7 @@ export type Row = Partial<Record<Column, string>>;
 export async function rowsOf(file: File, definition: Definition, rowsMax: number): Promise<Row[]> {
   const head = await file.slice(0, sampledBytes).arrayBuffer();
   const text = new TextDecoder(definition.encoding).decode(head);
-  const records = parse(text, {
+  const records = parse(text.slice(findDelimiterLine(text)?.length ?? 0), {
     bom: true,
     delimiter: definition.delimiter ?? ',',
     from_line: (definition.skip_lines ?? 0) + 1,

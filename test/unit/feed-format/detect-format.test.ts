@@ -1,9 +1,11 @@
+import fc from 'fast-check';
 import { encode } from 'iconv-lite';
-import { firstRecords } from '../../../src/etl/format-header';
+import { firstRecords, readFormatHeader } from '../../../src/etl/format-header';
 import { detectDecimal } from '../../../src/feed-format/detect-decimal';
 import { detectEncoding } from '../../../src/feed-format/detect-encoding';
 import { detectFormat } from '../../../src/feed-format/detect-format';
 import { columnsNamed } from '../../../src/feed-format/header-synonyms';
+import { casesFor } from '../../support/fuzz';
 import { filesOfOtherFormats } from '../../support/other-file-formats';
 
 const detect = (content: string | Buffer) => detectFormat(Buffer.from(content), firstRecords);
@@ -44,6 +46,8 @@ describe('detectEncoding', () => {
   });
 });
 
+const lineEnds = fc.constantFrom('\n', '\r\n', '\r');
+
 describe('detectFormat', () => {
   it.each([
     [',', 0, 'sku,product_name\n1,"a;b;c"\n'],
@@ -51,6 +55,7 @@ describe('detectFormat', () => {
     ['\t', 0, 'id\ttitle\tprice\n1\tTent, large\t5\n'],
     ['|', 0, 'SKU|Name|Price\n1|Tent, large; new|5\n'],
     [';', 0, 'sep=;\r\nSKU;Name\r\n1;a,b\r\n'],
+    [';', 0, 'sep=:\r\nSKU;Name\r\n1;a,b\r\n'],
     [';', 1, 'sep=;\r\nList\r\nSKU;Name\r\n1;a,b\r\n'],
     [';', 3, 'Price list; spring\n\nwww.example.com\nSKU;Name;Price\n1;Tent;5\n'],
     [';', 1, 'Price list;;\nSKU;Name;Price\n1;Tent;5\n'],
@@ -64,6 +69,27 @@ describe('detectFormat', () => {
     expect(found.definition).toMatchObject({
       columns: { sku: { from: [expect.any(String)] }, product_name: { from: [expect.any(String)] } },
     });
+  });
+
+  it('takes a line with a delimiter off as an upload does, so that both find the same header row', () => {
+    const stated = fc.constantFrom(',', ';', '\t', '|', ':', ' ', '"', '^', '§', '');
+    const line = fc
+      .record({ before: fc.constantFrom('', '"'), word: fc.constantFrom('sep=', 'SEP='), stated })
+      .chain(({ before, word, stated: character }) =>
+        fc
+          .constantFrom('', '"', ' ', '"\t', ' '.repeat(70), ' '.repeat(300), ';;')
+          .map((after) => before + word + character + after),
+      );
+    const lines = fc.record({ line, title: fc.constantFrom([], ['List'], ['List', '']), end: lineEnds });
+    fc.assert(
+      fc.property(lines, ({ line: first, title, end }) => {
+        const text = [first, ...title, 'Art.-Nr.;Bezeichnung;Preis', '1;Zelt;1,50', ''].join(end);
+        const { definition, headers } = detect(text);
+        const names = headers.map((each) => each.header);
+        if (definition) expect(readFormatHeader(Buffer.from(text), definition)).toMatchObject({ names });
+      }),
+      casesFor('lines with a delimiter', 200),
+    );
   });
 
   it('takes the column whose cells fit', () => {
