@@ -11,10 +11,10 @@ const rooms = {
   'embedded-postgres': ['shared', 'db'],
   http: ['shared', 'db', 'storage'],
   partners: ['shared', 'db', 'feed-format', 'http'],
-  formats: ['shared', 'db', 'feed-format', 'http', 'partners'],
   idempotency: ['shared', 'db'],
   keys: ['shared', 'db'],
   etl: ['shared', 'db', 'storage', 'feed-format', 'partners'],
+  formats: ['shared', 'db', 'feed-format', 'http', 'partners', 'etl'],
   jobs: ['shared', 'db', 'events', 'feed-format', 'http', 'etl'],
   runs: ['shared', 'db', 'storage', 'feed-format', 'partners', 'http', 'etl', 'jobs'],
   feeds: [

@@ -1704,7 +1704,7 @@ export interface components {
          */
         FormatName: string;
         /**
-         * @description How to read a file. With a format, a first line `sep=;` is taken off before anything else, lines may end in CR alone, and a delimiter at the end of every record is no field.
+         * @description How to read a file. With a format, a first line `sep=;`, with any character, is taken off before anything else, lines may end in CR alone, and a delimiter at the end of every record is no field.
          * @example {
          *       "delimiter": ";",
          *       "encoding": "windows-1252",
@@ -2308,7 +2308,7 @@ export interface components {
              */
             first_with?: string;
             /**
-             * @description The same value for all rows.
+             * @description The same value for all rows. One with which no row could be loaded is 422.
              * @example EUR
              */
             value?: string;

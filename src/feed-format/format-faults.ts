@@ -27,7 +27,7 @@ export function definitionFaults(body: unknown): ShapeError[] {
   ].map(({ at, type, msg, input, ...rest }) => ({ type, loc: ['body', ...at], msg, input, ...rest }));
 }
 
-function objectOf(value: unknown): Record<string, unknown> {
+export function objectOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : {};
@@ -82,7 +82,7 @@ function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: 
 
 const absentWithoutHeader = 'Input should be absent without a header row';
 
-/** Finds constants that would skip every row. */
+/** Finds constants that no row can have, whatever a run makes of them. */
 function constantFaults(name: string, value: unknown, at: Step[]): Fault[] {
   if (typeof value !== 'string') return [];
   if (name === 'sku') {

@@ -10,6 +10,7 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { formatInUse, formatNotFound, tooManyFormats, type ShapeError } from '../shared/errors';
 import { requireNameCursor, toPage } from '../shared/pagination';
+import { constantFaults } from './constant-faults';
 import {
   deleteFormat,
   findFormat,
@@ -87,7 +88,7 @@ export const formatRules = {
       const msg = 'Input should not be the name of a built-in format';
       faults.push({ type: 'reserved_name', loc: ['path', 'format_name'], msg, input: formatName });
     }
-    return [...faults, ...definitionFaults(body)];
+    return [...faults, ...definitionFaults(body), ...constantFaults(body)];
   },
 } satisfies Rules;
 

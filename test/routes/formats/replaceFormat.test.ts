@@ -255,6 +255,58 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       expect(body.detail).toMatchObject([{ pointer, type }]);
     });
 
+    const withConstants = (constants: Record<string, string>, more: object = {}) => ({
+      ...more,
+      columns: {
+        ...minimal.columns,
+        ...Object.fromEntries(Object.entries(constants).map(([column, value]) => [column, { value }])),
+      },
+    });
+
+    it.each([
+      ['a price', withConstants({ price: 'on request' }), '/columns/price/value', 'invalid_price'],
+      ['a price with a comma', withConstants({ price: '12,50' }), '/columns/price/value', 'invalid_price'],
+      [
+        'a price with a point',
+        withConstants({ price: '12.50' }, { decimal_separator: ',' }),
+        '/columns/price/value',
+        'invalid_price',
+      ],
+      [
+        'a price in another currency',
+        withConstants({ price: '5 USD', currency: 'EUR' }),
+        '/columns/price/value',
+        'currency_conflict',
+      ],
+      [
+        'an empty name',
+        withConstants({ product_name: ' \u00a0' }),
+        '/columns/product_name/value',
+        'missing_required',
+      ],
+      ['a long brand', withConstants({ brand: 'x'.repeat(256) }), '/columns/brand/value', 'value_too_long'],
+      [
+        'a long availability',
+        withConstants({ availability: 'x'.repeat(101) }),
+        '/columns/availability/value',
+        'value_too_long',
+      ],
+    ])('rejects %s that no row could load with', async (_what, definition, pointer, code) => {
+      const { status, body } = await put(definition);
+
+      expect(status).toBe(422);
+      expect(body.detail).toMatchObject([{ pointer, type: 'constant_not_loadable', ctx: { code } }]);
+    });
+
+    it.each([
+      ['a price', withConstants({ price: '12.50 eur' })],
+      ['a price with a comma', withConstants({ price: '1.299,00' }, { decimal_separator: ',' })],
+      ['no price', withConstants({ price: '' })],
+      ['an availability that cannot be ordered', withConstants({ availability: 'ask us' })],
+    ])('accepts %s that loads', async (_what, definition) => {
+      expect((await put(definition, 'constant')).status).toBe(200);
+    });
+
     it('needs a body', async () => {
       expect(await service.api.send('PUT', formatPath('Acme', 'a'))).toMatchObject({
         status: 422,
