@@ -278,9 +278,9 @@ export interface paths {
          *     **Queue**
          *
          *     A run waits in a queue for a slot; a run with a waiting request precedes the others. Meanwhile the job is
-         *     `queued`, its `message` says so, and `POST /jobs/{job_id}/cancel` removes it. A second request that would wait
-         *     for the same run is 409; one that another process serves gets the result of that run. 503: all waiting places
-         *     are taken. Runs and plans of one partner get at most half of them.
+         *     `queued` and has `queued_at`, its `message` says so, and `POST /jobs/{job_id}/cancel` removes it: then clients that wait
+         *     for the run get 409. A second request that would wait for the same run is 409 too; one that another process serves gets
+         *     the result of that run. 503: all waiting places are taken. Runs and plans of one partner get at most half of them.
          *
          *     **Asynchronous runs**
          *
@@ -334,9 +334,15 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Cancels a queued or running run, whether or not a client waits for it. Nothing of it is applied: the job is
-         *     failed, with the reason `The run was cancelled.`, and can be run again. A client that waits for the run gets
-         *     the same result.
+         * @description Cancels a queued or running run, whether or not a client waits for it. Nothing of it is applied, and the job can be run
+         *     again.
+         *
+         *     A run that has not started is taken out of the queue. Job, feed and issues are as the last run left them; before the
+         *     first run the job is `queued`, without `queued_at`. `GET /jobs/{job_id}/runs` lists the run as `cancelled`, no event is
+         *     sent, and a client that waits for the run gets 409.
+         *
+         *     A run that has started fails with the reason `The run was cancelled.`, and so does the job. A client that waits for the
+         *     run gets the same result.
          *
          *     The response is sent when the run has ended, usually after a second or two. If it does not stop within ten
          *     seconds, the response is 202; it stops as soon as possible and is not applied. A run that has ended already is
@@ -2458,7 +2464,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When its last run started, UTC; null before the first run, while a run is queued, and if it was cancelled before its start.
+             * @description When its last run started, UTC; null before the first run, and while a run is queued. Runs that were cancelled before their start do not count.
              * @example 2026-03-01T09:31:00.000Z
              */
             started_at: string | null;
@@ -2468,6 +2474,12 @@ export interface components {
              * @example 2026-03-01T09:31:01.250Z
              */
             finished_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the queued run was requested, UTC; absent unless a run is queued. If the job is not running later, and its `started_at` is earlier or null, that run was cancelled.
+             * @example 2026-03-01T09:30:59.900Z
+             */
+            queued_at?: string;
             summary: components["schemas"]["LastRunSummary"];
             /**
              * @description Exact number of occurrences per code in the last run that ended, and the first rows; errors before warnings, the most frequent first.
@@ -2518,7 +2530,7 @@ export interface components {
             requested_at: string | null;
             /**
              * Format: date-time
-             * @description When the run started, UTC; null while it is queued.
+             * @description When the run started, UTC; null while it is queued, and if it was cancelled before.
              * @example 2026-03-01T09:31:00.000Z
              */
             started_at: string | null;
@@ -2551,10 +2563,11 @@ export interface components {
          *     - `running`: in progress
          *     - `completed`: its changes are in the catalog
          *     - `failed`: it has changed nothing
+         *     - `cancelled`: it was cancelled before it started
          * @example completed
          * @enum {string}
          */
-        RunStatus: "queued" | "running" | "completed" | "failed";
+        RunStatus: "queued" | "running" | "completed" | "failed" | "cancelled";
         /** @description One page of the runs of a job. */
         RunList: {
             /**
@@ -2930,7 +2943,7 @@ export interface components {
              */
             withdrawals_withheld?: boolean;
         } | null;
-        /** @description Counters of the run; null until it has ended. */
+        /** @description Counters of the run; null until it has ended, and if it was cancelled before it started. */
         EndedRunSummary: {
             /**
              * @description Rows evaluated.
@@ -6653,6 +6666,7 @@ export interface operations {
                      *       "created_at": "2026-03-02T09:30:00.000Z",
                      *       "started_at": null,
                      *       "finished_at": null,
+                     *       "queued_at": "2026-03-02T09:30:59.900Z",
                      *       "summary": null,
                      *       "issue_counts": []
                      *     }
@@ -6673,7 +6687,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ReadOnlyKey"];
             404: components["responses"]["ValidationJobNotFound"];
-            /** @description The job is running already, or another client waits for its run to start. */
+            /** @description The job is running already, another client waits for its run to start, or the run was cancelled before it started. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -6827,22 +6841,13 @@ export interface operations {
                      * @example {
                      *       "job_id": "JV00002",
                      *       "feed_id": "FD00002",
-                     *       "status": "failed",
+                     *       "status": "queued",
                      *       "job_type": "validation",
-                     *       "message": "ETL processing failed: The run was cancelled. Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.",
-                     *       "result": "Products processed: 0. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 0.",
+                     *       "message": "Validation job queued. Start it with POST /jobs/JV00002/run.",
                      *       "created_at": "2026-03-02T09:30:00.000Z",
                      *       "started_at": null,
-                     *       "finished_at": "2026-03-02T09:31:00.000Z",
-                     *       "summary": {
-                     *         "processed": 0,
-                     *         "inserted": 0,
-                     *         "updated": 0,
-                     *         "unchanged": 0,
-                     *         "skipped": 0,
-                     *         "withdrawn": 0,
-                     *         "restored": 0
-                     *       },
+                     *       "finished_at": null,
+                     *       "summary": null,
                      *       "issue_counts": []
                      *     }
                      */

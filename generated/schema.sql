@@ -1,4 +1,4 @@
--- Made from migrations/ (842fd94457757215) by "make generate". Do not edit.
+-- Made from migrations/ (207393cc3c0e83c2) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -292,7 +292,7 @@ create table runs (
   constraint runs_kind_known CHECK ((kind = ANY (ARRAY['load'::text, 'revert'::text]))),
   constraint runs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
   constraint runs_reverts_a_run CHECK (((kind = 'revert'::text) = (reverts_run IS NOT NULL))),
-  constraint runs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
+  constraint runs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
   constraint runs_job_id_fkey FOREIGN KEY (job_id) REFERENCES validation_jobs(job_id) ON DELETE CASCADE,
   constraint runs_pkey PRIMARY KEY (job_id, run)
 );

@@ -35,12 +35,16 @@ export async function runJob(
     // The run has started since.
     doneStatus: 409,
   });
-  const job = response && jobOf(response);
-  return job && hasEnded(job) ? job : followJob(service, jobId, view);
+  if (!response) return followRun({ service, view }, jobId);
+  const job = jobOf(response);
+  return hasEnded(job) ? job : followJob(service, jobId, view, job.queued_at);
 }
 
 /** Follows a run to its end, or returns the ended job. @throws Failure, also when no run was requested */
-export async function followRun({ service, view }: Session, jobId: string): Promise<Job> {
+export async function followRun(
+  { service, view }: Pick<Session, 'service' | 'view'>,
+  jobId: string,
+): Promise<Job> {
   if (await hasNoRun(service, jobId)) {
     throw new Failure(exitCodes.refused, printable(`No run of job ${jobId} was requested.`));
   }
@@ -57,15 +61,29 @@ async function hasNoRun(service: Service, jobId: string): Promise<boolean> {
   return check();
 }
 
-/** Shows the progress of a job until its run ends. @returns the ended job. @throws Failure */
-async function followJob(service: Service, jobId: string, view: ProgressView): Promise<Job> {
+/**
+ * Shows the progress of a job until its run ends.
+ * @param queuedAt - when the run was requested, if that is known
+ * @returns the ended job
+ * @throws Failure, also when the run is cancelled before it starts
+ */
+async function followJob(
+  service: Service,
+  jobId: string,
+  view: ProgressView,
+  queuedAt?: string,
+): Promise<Job> {
   let etag: string | undefined;
   for (;;) {
     const headers = etag === undefined ? undefined : { prefer: `wait=${waitSeconds}`, 'if-none-match': etag };
     const response = (await askForJob(service, jobId, headers))!;
     if (response.status !== 304) {
       const job = jobOf(response);
+      if (queuedAt !== undefined && isCancelled(job, queuedAt)) {
+        throw new Failure(exitCodes.refused, cancelledText(jobId));
+      }
       if (hasEnded(job)) return job;
+      queuedAt = job.queued_at;
       showJob(job, view);
     }
     // An overloaded service responds at once.
@@ -74,8 +92,23 @@ async function followJob(service: Service, jobId: string, view: ProgressView): P
   }
 }
 
-/** Cancels the run and waits for its end. @throws Failure, also when there is no run */
-export async function cancelJob({ service, view }: Session, jobId: string): Promise<Job> {
+/** Tells whether the run that was requested at `queuedAt` was cancelled before it started. */
+function isCancelled({ status, queued_at, started_at }: Job, queuedAt: string): boolean {
+  return status !== 'running' && queued_at === undefined && (started_at === null || started_at < queuedAt);
+}
+
+export const cancelledText = (jobId: string) =>
+  printable(`The run of job ${jobId} was cancelled before it started.`);
+
+/**
+ * Cancels the run and waits for its end.
+ * @returns the job, and when the run was cancelled; null if it had ended before
+ * @throws Failure, also when there is no run
+ */
+export async function cancelJob(
+  { service, view }: Session,
+  jobId: string,
+): Promise<{ job: Job; cancelled: 'before its start' | 'in progress' | null }> {
   const response = await service.ask('the cancellation', {
     method: 'POST',
     path: `${pathOf(jobId)}/cancel`,
@@ -83,9 +116,18 @@ export async function cancelJob({ service, view }: Session, jobId: string): Prom
     doneStatus: 409,
   });
   const job = response ? jobOf(response) : await getJob(service, jobId);
+  if (job.status === 'running') {
+    const ended = await followJob(service, jobId, view);
+    return { job: ended, cancelled: ended.status === 'failed' ? 'in progress' : null };
+  }
+  const { items } = await service.getList('the request for runs', '/jobs/{job_id}/runs', {
+    path: { job_id: jobId },
+    query: { limit: 1 },
+  });
+  if (items[0]?.status === 'cancelled') return { job, cancelled: 'before its start' };
   if (!response && isWaiting(job))
     throw new Failure(exitCodes.refused, printable(`Job ${jobId} has no run to cancel.`));
-  return hasEnded(job) ? job : followJob(service, jobId, view);
+  return { job, cancelled: job.status === 'failed' ? 'in progress' : null };
 }
 
 /** Gets the first issues of the last run, in the order of the file. @throws Failure */

@@ -1,7 +1,7 @@
 import { exitCodes, Failure } from './failures';
 import { openFeedFile } from './feed-file';
 import { inspectRefused } from './inspect';
-import { cancelJob, firstIssues, followRun, runJob, type Job } from './jobs';
+import { cancelJob, cancelledText, firstIssues, followRun, runJob, type Job } from './jobs';
 import { printable, printableJson } from './printable';
 import { issuesReport, jobReport } from './report';
 import type { Session, Work } from './session';
@@ -50,10 +50,12 @@ export function follow(jobId: string, options: ResultOptions): Work {
 
 export function cancel(jobId: string): Work {
   return async (session) => {
-    const job = await withRunHint(session, jobId, cancelJob(session, jobId));
+    const { job, cancelled } = await withRunHint(session, jobId, cancelJob(session, jobId));
     session.view.clear();
-    process.stdout.write(session.json ? `${printableJson(job)}\n` : jobReport(job));
-    return job.status === 'failed' ? exitCodes.done : exitCodes.refused;
+    const isUnchanged = cancelled === 'before its start';
+    const text = `${isUnchanged ? `${cancelledText(jobId)}\n` : ''}${jobReport(job)}`;
+    process.stdout.write(session.json ? `${printableJson(job)}\n` : text);
+    return cancelled ? exitCodes.done : exitCodes.refused;
   };
 }
 

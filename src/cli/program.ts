@@ -29,7 +29,7 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
   [
     `${exitCodes.refused}`,
     'the service refused the request, the run failed or would fail, or an upload would be refused; of follow: no run was' +
-      ' requested; of cancel: the run had ended before',
+      ' requested, or it was cancelled before its start; of cancel: the run had ended before',
   ],
   [`${exitCodes.usage}`, 'wrong command line or setting, or FILE cannot be read'],
   [`${exitCodes.rowsSkipped}`, 'with --strict: loaded, but rows were skipped'],

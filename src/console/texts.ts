@@ -62,6 +62,7 @@ export const texts = {
     running: 'Running',
     completed: 'Completed',
     failed: 'Failed',
+    cancelled: 'Cancelled',
     uploaded: 'Uploaded',
     processing: 'Stored',
     validating: 'Running',

@@ -34,6 +34,7 @@ const statusOf: Record<ErrorCode, number> = {
   too_many_sources: 409,
   job_already_running: 409,
   job_already_waiting: 409,
+  run_cancelled: 409,
   no_run: 409,
   no_finished_run: 409,
   run_not_completed: 409,

@@ -5,19 +5,19 @@ import { publishEventsSql } from '../events/outbox';
 import type { CounterColumns } from './jobs.repository';
 import type { RunNumber } from './run-progress.repository';
 
-/** Row of `runs`; the counters are null until it has ended. */
+/** Row of `runs`; the counters are null unless it is completed or failed. */
 export interface RunRow extends CounterColumns {
   run: number;
   kind: 'load' | 'revert';
   /** The run that a revert undoes; null for a load. */
   reverts_run: number | null;
-  status: 'queued' | 'running' | 'completed' | 'failed';
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
   /** Null for a revert. */
   mode: LoadMode | null;
   /** The name of the key that requested it, as far as the reader may know it; null: not known. */
   requested_by: string | null;
   requested_at: Date | null;
-  /** Null while a revert is queued. */
+  /** Null while a revert is queued, and if the run was cancelled before its start. */
   started_at: Date | null;
   finished_at: Date | null;
   failure_reason: string | null;

@@ -3,6 +3,7 @@ import type { FieldValue, ProductEffect } from '../etl/change-effects';
 import { summaryText, type RunCounters } from '../etl/run-result';
 import { formatId } from '../shared/ids';
 import type { JobRunRow, RunRow } from './job-runs.repository';
+import { cancelledReason } from './run-progress.repository';
 import { countersOf, endText, type Job } from './jobs.service';
 
 /** Maps a job to its representation. */
@@ -17,6 +18,7 @@ export function jobBody(job: Job): components['schemas']['Job'] {
     created_at: job.createdAt.toISOString(),
     started_at: job.startedAt?.toISOString() ?? null,
     finished_at: job.finishedAt?.toISOString() ?? null,
+    queued_at: job.queuedAt?.toISOString(),
     summary: job.summary,
     issue_counts: job.issueCounts,
     progress: job.progress,
@@ -40,7 +42,7 @@ export function runBody(run: RunRow): components['schemas']['Run'] {
   };
 }
 
-/** The counters of a run; null until it has ended. */
+/** The counters of a run; null until it has ended, and if it was cancelled before its start. */
 function summaryOf(run: RunRow): RunCounters | null {
   return run.status === 'completed' || run.status === 'failed' ? countersOf(run) : null;
 }
@@ -49,8 +51,10 @@ function summaryOf(run: RunRow): RunCounters | null {
 function runMessage(run: RunRow): string {
   const what = run.kind === 'revert' ? 'Revert' : 'ETL';
   const summary = summaryOf(run);
-  if (!summary)
+  if (!summary) {
+    if (run.status === 'cancelled') return cancelledReason;
     return run.status === 'queued' ? 'The revert is queued. It starts automatically.' : `${what} is running.`;
+  }
   return run.kind === 'revert'
     ? revertText(run.failure_reason, summary)
     : endText(run.failure_reason, summary);

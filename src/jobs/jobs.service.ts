@@ -32,6 +32,8 @@ export interface Job {
   issueCounts: RowIssueCount[];
   /** When the issues of the last finished run were removed by retention; null while they are there. */
   issuesRemovedAt: Date | null;
+  /** When the queued run was requested; absent when none is queued. */
+  queuedAt?: Date;
   /** Whether a run is queued or in progress. */
   hasRun: boolean;
   /** Absent until the run in progress has reported. */
@@ -91,6 +93,7 @@ export function describeValidationJob(row: ValidationJobRow & { version: string 
     summary,
     issueCounts: row.issue_counts,
     issuesRemovedAt: row.issues_removed_at,
+    queuedAt: isQueued(row) ? row.run_requested_at! : undefined,
     hasRun: row.status === 'running' || isQueued(row),
     progress: row.progress ?? undefined,
     version: row.version,
@@ -141,7 +144,8 @@ export function validationMessage(row: RunColumns): string {
 export const lastRunSummary = (row: RunColumns): RunCounters | null => describeRun(row).summary;
 
 /** Tells whether a run has ended; of a job, its last one. */
-export const hasEnded = ({ status }: Pick<Job, 'status'>) => status === 'completed' || status === 'failed';
+export const hasEnded = ({ status }: { status: JobStatus | 'cancelled' }) =>
+  status !== 'queued' && status !== 'running';
 
 /** Formats the message of a finished run. */
 export function endText(failureReason: string | null, counters: RunCounters): string {

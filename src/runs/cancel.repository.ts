@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { lockJob } from './claims.repository';
+import { cancelQueuedRun } from './queue.repository';
 import { failLockedRun } from './recovery';
 import { findPendingRevert } from './reverts.repository';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
@@ -9,13 +10,14 @@ import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository
 /** Result of a cancellation request: a number is that of a run in progress, which was requested to stop. */
 type Cancellation = 'ended' | 'none' | { run: number } | 'changing';
 
-/** Ends a queued or orphaned run; requests a run in progress to stop. Idempotent, and safe to call concurrently. */
+/** Dequeues a queued run, fails an orphaned one, requests a run in progress to stop. Idempotent, and safe to call concurrently. */
 export async function requestCancel(trx: Knex.Transaction, jobId: number): Promise<Cancellation> {
   if (await lockJob(trx, jobId)) {
     const job = await trx<ValidationJobRow>('validation_jobs').where('job_id', jobId).forUpdate().first();
     const isQueued = job?.status === 'queued' && job.run_requested_at !== null;
-    if (job?.status !== 'running' && !isQueued) return 'none';
-    await failLockedRun(trx, jobId, cancelledReason);
+    if (isQueued) await cancelQueuedRun(trx, jobId);
+    else if (job?.status === 'running') await failLockedRun(trx, jobId, cancelledReason);
+    else return 'none';
     return 'ended';
   }
   const { rows } = await trx.raw<{ rows: { run: number }[] }>(

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { lockKey } from '../db/advisory-locks';
 import type { Database } from '../db/database';
 import type { Encoding } from '../feed-format/decode-text';
@@ -83,19 +84,25 @@ export const withoutResult = `
 
 const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is not null)";
 
+/** A requested run: whether one was queued already, and how many the job had had then. */
+export interface RequestedRun {
+  waited: boolean;
+  runs: number;
+}
+
 /**
  * Enqueues a run of the job. A queued run keeps its position, its requester, and what it may do unless the request says
  * otherwise; an orphaned run is replaced.
  * @param attempts - maximum number of attempts
- * @returns whether a run was queued already; undefined when the job is running or to be reverted, or its raw file has just
+ * @returns whether a run was queued already, and how many the job had before; undefined when the job is running or to be reverted, or its raw file has just
  *   been removed
  */
 export async function requestRun(
   db: Database,
   { jobId, partnerId, maxWithdrawn, maxWithdrawnPercent, allowOlder, requestedBy, requestId }: RunTarget,
   attempts: number,
-): Promise<{ waited: boolean } | undefined> {
-  const { rows } = await db.raw<{ rows: { waited: boolean }[] }>(
+): Promise<RequestedRun | undefined> {
+  const { rows } = await db.raw<{ rows: RequestedRun[] }>(
     `with before as materialized (
        select job_id, status, ${waits} as waited
        from validation_jobs join (select feed_id from feeds where raw_file_removed_at is null) as feed using (feed_id)
@@ -119,13 +126,13 @@ export async function requestRun(
          attempts_left = case when waited then greatest(attempts_left, :attempts) else :attempts end
        from before
        where job.job_id = before.job_id and case when before.status = 'running' then ${lockSql} else true end
-       returning feed_id, waited
+       returning feed_id, waited, run_count as runs
      ), feed as (
        -- Only an orphaned run leaves such a state.
        update feeds set status = 'processing' from job
        where feeds.feed_id = job.feed_id and feeds.status in ('validating', 'validated')
      )
-     select waited from job`,
+     select waited, runs from job`,
     {
       jobId,
       partnerId,
@@ -157,24 +164,57 @@ const resultColumns = [
 ];
 
 /**
- * Dequeues a run that has not started, unless a request without a waiting client has joined it. The job is again as its last
- * run left it.
+ * The runs of `:jobId` that have ended, without attempts that another one was to follow: the results and issues of a job are
+ * never theirs (see the trigger of `validation_jobs`).
  */
+const endedRunsSql = `
+  select * from runs
+  where job_id = :jobId and kind = 'load' and status in ('completed', 'failed', 'cancelled')
+    and failure_reason is distinct from 'The run was interrupted.'`;
+
+/** Dequeues a run that has not started. The job is again as its last run left it. */
+const dequeueSql = `
+  with last as materialized (
+    select * from (${endedRunsSql}) as ended where status <> 'cancelled' order by run desc limit 1
+  ), job as (
+    update validation_jobs as job
+    set run_requested_at = null, queued_at = null, status = coalesce(last.status, job.status),
+      ${resultColumns.map((column) => `${column} = last.${column}`).join(', ')}
+    from (select cast(:jobId as bigint) as job_id) as dequeued left join last using (job_id)
+    where job.job_id = dequeued.job_id and job.status = 'queued' and run_requested_at is not null
+      and job.attempts_left <= :attemptsMax
+    returning feed_id, job.status
+  )
+  update feeds set status = case job.status when 'completed' then 'processed' when 'failed' then 'failed' else feeds.status end
+  from job where feeds.feed_id = job.feed_id`;
+
+/** Dequeues a run that has not started, unless a request without a waiting client has joined it. */
 export async function withdrawRun(db: Database, { jobId }: Pick<RunTarget, 'jobId'>): Promise<void> {
-  await db.raw(
-    `with last as materialized (
-       select * from runs where job_id = :jobId and kind = 'load' and status in ('completed', 'failed')
-       order by run desc limit 1
-     ), job as (
-       update validation_jobs as job
-       set run_requested_at = null, status = coalesce(last.status, job.status),
-         ${resultColumns.map((column) => `${column} = last.${column}`).join(', ')}
-       from (select cast(:jobId as bigint) as job_id) as withdrawn left join last using (job_id)
-       where job.job_id = withdrawn.job_id and job.status = 'queued' and run_requested_at is not null and job.attempts_left = 1
-       returning feed_id, job.status
+  await db.raw(dequeueSql, { jobId, attemptsMax: 1 });
+}
+
+/** Dequeues a run that has not started, and keeps it as cancelled. The caller has locked the job. */
+export async function cancelQueuedRun(trx: Knex.Transaction, jobId: number): Promise<void> {
+  await trx.raw(
+    `with job as (
+       update validation_jobs set run_count = run_count + 1 where job_id = :jobId returning *
      )
-     update feeds set status = case job.status when 'completed' then 'processed' when 'failed' then 'failed' else feeds.status end
-     from job where feeds.feed_id = job.feed_id`,
+     insert into runs (job_id, run, status, mode, requested_by, request_id, requested_at, finished_at)
+     select job_id, run_count, 'cancelled', mode, requested_by, job.request_id, run_requested_at, clock_timestamp()
+     from job join feeds using (feed_id)`,
     { jobId },
   );
+  await trx.raw(dequeueSql, { jobId, attemptsMax: queuedRunAttempts });
+}
+
+/** Finds how the run ended that was requested when the job had `runs` runs; undefined while it has not. */
+export async function findEndOfRun(
+  db: Database,
+  { jobId, runs }: { jobId: number; runs: number },
+): Promise<'completed' | 'failed' | 'cancelled' | undefined> {
+  const { rows } = await db.raw<{ rows: { status: 'completed' | 'failed' | 'cancelled' }[] }>(
+    `select status from (${endedRunsSql}) as ended where run > :runs order by run limit 1`,
+    { jobId, runs },
+  );
+  return rows[0]?.status;
 }

@@ -112,7 +112,7 @@ export async function revertRun(
 ): Promise<JobRunRow> {
   const { jobId, request, target } = await prepareRevert(db, asked);
   let number = 0;
-  const revert = { ...request, onRequested: (run: number) => (number = run) };
+  const onRequested = (run: number) => (number = run);
   const untilClaimed = async (signal: AbortSignal) => {
     while (!signal.aborted && (await findPendingRevert(db, jobId))?.status === 'queued') {
       await sleep(jobPollMilliseconds);
@@ -120,7 +120,7 @@ export async function revertRun(
   };
   const run = async () => {
     try {
-      return await worker.run({ ...target, revert }, untilClaimed);
+      return await worker.run({ ...target, revert: request, onRequested }, untilClaimed);
     } catch (error) {
       if (!isBusy(error)) throw error;
       // Perhaps with another request of the same, which has just begun or ended.
@@ -210,8 +210,10 @@ async function prepareRevert(
 
 /** @throws run_not_completed */
 function checkCompleted({ id }: AskedRevert, { run, status }: JobRunRow): void {
-  if (status === 'failed')
-    throw runNotCompleted(`Run ${run} of job ${id} has failed: it has changed nothing.`);
+  if (status === 'failed' || status === 'cancelled') {
+    const what = status === 'failed' ? 'has failed' : 'was cancelled';
+    throw runNotCompleted(`Run ${run} of job ${id} ${what}: it has changed nothing.`);
+  }
   if (status !== 'completed')
     throw runNotCompleted(`Run ${run} of job ${id} has not ended: wait for its end.`);
 }

@@ -14,6 +14,7 @@ import { openRejects } from './rejects.service';
 import { planRevert, queueRevert, revertRun } from './revert.service';
 import { revertPlanBody } from './reverts.body';
 import {
+  hasRunSince,
   parseChangePosition,
   planJob,
   queueJob,
@@ -42,11 +43,11 @@ export function runHandlers(
         requestId,
       };
       if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted, request)));
-      await queueJob(services, id, scope, request);
+      const requested = await queueJob(services, id, scope, request);
       const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
       let job: Job;
       for await (job of followJob(db, changes, id, scope, deadline(seconds ?? 0, isAborted))) {
-        if (hasEnded(job)) return reply(200, jobBody(job));
+        if (!job.hasRun && (await hasRunSince(db, requested))) return reply(200, jobBody(job));
       }
       return reply(202, jobBody(job!), {
         Location: `/jobs/${id}`,

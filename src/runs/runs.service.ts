@@ -5,6 +5,7 @@ import {
   jobToRunNotFound,
   notAValidationJob,
   rawFileRemoved,
+  runCancelled,
   unavailable,
   invalidCursor,
   invalidShape,
@@ -14,9 +15,10 @@ import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../shared/ids';
 import { followJob, type JobChanges } from '../jobs/job-changes';
-import { endText, findJob, getJob, hasEnded, parsePosition, type Job } from '../jobs/jobs.service';
+import { endText, findJob, getJob, parsePosition, type Job } from '../jobs/jobs.service';
 import type { PartnerScope } from '../shared/caller';
 import {
+  findEndOfRun,
   findRunTarget,
   queuedRunAttempts,
   requestRun,
@@ -39,7 +41,8 @@ export interface RunServices {
  * Requests a run of a validation job and waits for its end.
  *
  * It runs in this process as soon as a slot is free, unless another process claims it first.
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running, job_already_waiting, unavailable
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running, job_already_waiting,
+ *   run_cancelled, unavailable
  */
 export async function runJob(
   { db, changes, worker }: RunServices,
@@ -51,10 +54,15 @@ export async function runJob(
   const target = await getPermittedTarget(db, id, scope, request);
   const states = (isOver: () => boolean) => followJob(db, changes, id, scope, isOver);
   const untilClaimed = async (signal: AbortSignal) => {
-    for await (const { status } of states(() => signal.aborted)) if (status !== 'queued') return;
+    for await (const { status, hasRun } of states(() => signal.aborted)) {
+      if (status !== 'queued' || !hasRun) return;
+    }
   };
+  const { jobId } = target;
+  let runs = 0;
+  const onRequested = (before: number) => (runs = before);
   do {
-    const outcome = await worker.run(target, untilClaimed);
+    const outcome = await worker.run({ ...target, onRequested }, untilClaimed);
     if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
     if (outcome !== 'not_claimed') return getJob(db, id, scope);
     // Another process has claimed it, or has locked it briefly.
@@ -62,8 +70,9 @@ export async function runJob(
     let isRunning = false;
     // A run in progress is awaited even while this process shuts down.
     for await (const job of states(() => isAborted() && !isRunning)) {
-      if (hasEnded(job)) return job;
-      if (job.status === 'queued') break;
+      if (!job.hasRun && (await hasRunSince(db, { jobId, runs }))) return job;
+      // Without a run, another client has withdrawn its request, which this one had joined.
+      if (job.status !== 'running') break;
       isRunning = true;
     }
   } while (!isAborted());
@@ -71,7 +80,18 @@ export async function runJob(
 }
 
 /**
+ * Tells whether a job without a queued run has run since it had `runs` runs.
+ * @throws run_cancelled if that run was cancelled before it started
+ */
+export async function hasRunSince(db: Database, at: { jobId: number; runs: number }): Promise<boolean> {
+  const end = await findEndOfRun(db, at);
+  if (end === 'cancelled') throw runCancelled(formatId('JV', at.jobId));
+  return end !== undefined;
+}
+
+/**
  * Enqueues a run of a validation job without waiting. A queued run keeps its position.
+ * @returns the number of the job, and of its runs before
  * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running
  */
 export async function queueJob(
@@ -79,10 +99,12 @@ export async function queueJob(
   id: string,
   scope: PartnerScope,
   request: RunRequest,
-): Promise<void> {
+): Promise<{ jobId: number; runs: number }> {
   const target = await getPermittedTarget(db, id, scope, request);
-  if (!(await requestRun(db, target, queuedRunAttempts))) throw jobAlreadyRunning(id);
+  const requested = await requestRun(db, target, queuedRunAttempts);
+  if (!requested) throw jobAlreadyRunning(id);
   worker.wake();
+  return { jobId: target.jobId, runs: requested.runs };
 }
 
 /** @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without any */

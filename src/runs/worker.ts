@@ -46,9 +46,11 @@ interface RunLimits {
   concurrentRunsOfPartner?: number;
 }
 
-/** Job to be run; `revert` if one of its runs is to be undone. `onRequested` is called with the number of the revert. */
+/** Job to be run; `revert` if one of its runs is to be undone. */
 export type WorkerTarget = RunTarget & {
-  revert?: RevertRequest & { onRequested: (run: number) => void };
+  revert?: RevertRequest;
+  /** Called with the number of the revert; for a load, with the number of runs before it. */
+  onRequested: (run: number) => void;
 };
 
 /** Runs and plans jobs in this process. */
@@ -149,11 +151,12 @@ export function startRunWorker({
     const { jobId, revert } = target;
     if (revert) {
       const { run, waited } = await requestRevert(db, jobId, revert, 1);
-      revert.onRequested(run);
+      target.onRequested(run);
       return { revert: run, waited, withdraw: () => withdrawRevert(db, { jobId, run }) };
     }
     const request = await requestRun(db, target, 1);
     if (!request) throw jobAlreadyRunning(formatId('JV', jobId));
+    target.onRequested(request.runs);
     return { revert: null, waited: request.waited, withdraw: () => withdrawRun(db, target) };
   }
 

@@ -35,6 +35,7 @@ export type ErrorCode =
   | 'history_not_kept'
   | 'job_already_running'
   | 'job_already_waiting'
+  | 'run_cancelled'
   | 'no_finished_run'
   | 'run_not_completed'
   | 'run_already_reverted'
@@ -139,6 +140,9 @@ export const rawFileUnusable = (why: string, cause: unknown) =>
   new ServiceError('raw_file_unusable', why, { cause });
 export const jobAlreadyRunning = (id: string) =>
   new ServiceError('job_already_running', `Job ${id} is already running.`);
+
+export const runCancelled = (id: string) =>
+  new ServiceError('run_cancelled', `The run of job ${id} was cancelled before it started.`);
 
 export const jobAlreadyWaiting = (id: string) =>
   new ServiceError('job_already_waiting', `Job ${id} is already waiting to run.`);

@@ -294,6 +294,19 @@ export const replays: Record<string, Replay> = {
     return answer!;
   },
 
+  'runJob 409 cancelled': async () => {
+    const { api } = await startService();
+    await api.uploadFeed(springFile);
+    const { jobId } = await api.uploadFeed(springFile);
+    const answer = api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async, wait=60' });
+    await eventually('the run is queued', async () => {
+      const { body } = await api.get(`/jobs/${jobId}`);
+      return body.queued_at !== undefined;
+    });
+    await api.post(`/jobs/${jobId}/cancel`);
+    return answer;
+  },
+
   'cancelJob 200 example': async ({ withoutFiles }) => {
     const { jobId } = await withoutFiles.uploadFeed(springFile);
     await withoutFiles.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });

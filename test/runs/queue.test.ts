@@ -193,7 +193,7 @@ describe('queued runs', () => {
     const [first, second] = [await request('One'), await request('Other')];
     const target = await findRunTarget(service.db, first, null);
 
-    expect(await requestRun(service.db, target!, 1)).toEqual({ waited: true });
+    expect(await requestRun(service.db, target!, 1)).toMatchObject({ waited: true });
 
     expect(await claimable()).toEqual([first, second]);
     const [job] = await service.db('validation_jobs').where('job_id', first);
@@ -242,7 +242,7 @@ describe('an orphaned run', () => {
     await (await begin())!.die();
     const target = await findRunTarget(service.db, jobId, null);
 
-    expect(await requestRun(service.db, target!, queuedRunAttempts)).toEqual({ waited: false });
+    expect(await requestRun(service.db, target!, queuedRunAttempts)).toMatchObject({ waited: false });
 
     const feed = await service.db('feeds').where('feed_id', target!.feedId).first('status');
     expect(feed.status).toBe('processing');

@@ -58,7 +58,11 @@ export const historyQuestions = {
   'a job whose last run is another': `
     select job.job_id, run_count, job.status, runs.status as run_status
     from validation_jobs as job left join runs on (runs.job_id, run) = (
-      job.job_id, (select max(run) from runs where runs.job_id = job.job_id and kind = 'load')
+      job.job_id, (
+        select max(run) from runs
+        where runs.job_id = job.job_id and kind = 'load' and status <> 'cancelled'
+          and failure_reason is distinct from 'The run was interrupted.'
+      )
     )
     where job.status <> 'queued' and job.started_at is not null and (
       runs.status, runs.failure_reason, runs.processed, runs.inserted, runs.updated, runs.unchanged, runs.skipped,

@@ -2,7 +2,7 @@ import { recoverRuns } from '../../src/runs/recovery';
 import { requestRevert } from '../../src/runs/reverts.repository';
 import { createOrders, type RequestedOrder } from '../../src/orders/orders.creation';
 import { eventually } from '../support/harness';
-import { leaveRunning } from '../support/runs-in-flight';
+import { leaveRunning, whileLoading } from '../support/runs-in-flight';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo, startReceiver, type Receiver, eventErrors } from '../support/webhooks';
 
@@ -105,6 +105,20 @@ describe('an endpoint', () => {
       ]),
     );
     expect(receiver.received).toHaveLength(2);
+  });
+
+  it('gets nothing of a run that is cancelled before it starts', async () => {
+    const feed = await service.api.loadFeed(csv, 'Dequeued');
+    const other = await service.api.uploadFeed(csv, 'Uses the only slot');
+    const receiver = await subscribe({ partner_name: 'Dequeued' });
+
+    await whileLoading(service, other, async () => {
+      await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
+      expect((await service.api.post(`/jobs/${feed.jobId}/cancel`)).body).toEqual(feed.job);
+    });
+
+    await allDelivered();
+    expect(receiver.received).toEqual([]);
   });
 
   it('gets the mode of a feed, and the withdrawals of a run that has them or was stopped by their number', async () => {

@@ -22,7 +22,9 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   const runs = useQuery({
     queryKey: ['runs', jobId, 'latest', job.data?.status],
     queryFn: () =>
-      bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 1 } } })),
+      bodyOf(
+        client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 20 } } }),
+      ),
   });
   const run = useMutation({
     mutationFn: (query: Parameters<typeof runJob>[1]) => runJob(jobId, query),
@@ -37,17 +39,18 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   }, [status, queries]);
   if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
   if (!job.data || !runs.data) return <Loading />;
-  const hasRun = runs.data.count > 0;
+  const hasRun = status !== 'queued';
+  const last = runs.data.items.find((one) => one.status !== 'cancelled');
   return (
     <Card title={texts.run.title}>
       {run.error && <Failure error={run.error} />}
-      {status === 'running' || (status === 'queued' && hasRun) ? (
+      {status === 'running' || job.data.queued_at !== undefined ? (
         <InProgress job={job.data} />
       ) : (
         <>
-          {status === 'completed' && <Completed feed={feed} job={job.data} run={runs.data.items[0]?.run} />}
+          {status === 'completed' && <Completed feed={feed} job={job.data} run={last?.run} />}
           {status === 'failed' && <Failed job={job.data} onRun={run.mutate} />}
-          {!hasRun && status === 'queued' && <p className="muted">{texts.run.notYet}</p>}
+          {!hasRun && <p className="muted">{texts.run.notYet}</p>}
           <Action
             kind={status === 'completed' ? undefined : 'primary'}
             isDisabled={run.isPending}

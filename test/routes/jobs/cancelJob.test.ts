@@ -26,6 +26,12 @@ const cancel = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => service.api.post(`/jo
 const run = ({ jobId }: UploadedFeed, prefer = '') =>
   service.api.post(`/jobs/${jobId}/run`, undefined, { prefer });
 const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
+const stateOf = async ({ jobId, feedId }: UploadedFeed) => {
+  const [job, feed, issues] = await Promise.all(
+    [`/jobs/${jobId}`, `/feeds/${feedId}`, `/jobs/${jobId}/issues`].map((path) => service.api.get(path)),
+  );
+  return { job: job!.body, feed: feed!.body, issues: issues!.body.items as unknown[] };
+};
 const productsOf = async (partnerName: string) =>
   (await service.api.get(`/products?partner_name=${encodeURIComponent(partnerName)}`)).body
     .items as unknown[];
@@ -43,21 +49,53 @@ const told = (feed: UploadedFeed) =>
 
 describe('POST /jobs/{job_id}/cancel', () => {
   describe('200', () => {
-    it('dequeues a queued run', async () => {
+    it('dequeues a first run, and leaves the job as it was before its request', async () => {
       const feed = await service.api.uploadFeed(csv, 'Queued');
+      const before = await stateOf(feed);
+      await run(feed, 'respond-async');
+      expect((await stateOf(feed)).job.queued_at).toEqual(aTimestamp);
+
+      const { status, body } = await cancel(feed);
+
+      expect([status, body]).toEqual([200, before.job]);
+      expect(await queued()).not.toContain(jobNumber(feed));
+      expect(await stateOf(feed)).toEqual(before);
+      await recoverRuns(service.db);
+      expect(await stateOf(feed)).toEqual(before);
+      expect((await run(feed)).body).toMatchObject({ status: 'completed', summary: { inserted: 2 } });
+    });
+
+    it.each([
+      ['completed', `${csv}ROPE-3,Rope,NA\n`],
+      ['failed', `${csv}ROPE-3,Rope,"\n`],
+    ])('leaves the results and issues of the last run, which has %s', async (state, file) => {
+      const feed = await service.api.loadFeed(file, `Was ${state}`);
+      const before = await stateOf(feed);
+      expect([before.job.status, before.issues.length]).toEqual([state, expect.any(Number)]);
       await run(feed, 'respond-async');
 
       const { status, body } = await cancel(feed);
 
-      expect(status).toBe(200);
-      expect(body).toMatchObject({ ...cancelled, job_id: feed.jobId, started_at: null });
-      expect(await queued()).not.toContain(jobNumber(feed));
-      expect((await service.api.get(`/feeds/${feed.feedId}`)).body).toMatchObject({
-        status: 'failed',
-        validation_status: 'failed',
-      });
+      expect([status, body]).toEqual([200, before.job]);
+      expect(await stateOf(feed)).toEqual(before);
+    });
+
+    it('leaves the results of the run before if attempts of the queued one were interrupted', async () => {
+      const feed = await service.api.loadFeed(`${csv}ROPE-3,Rope,NA\n`, 'Interrupted');
+      const before = await stateOf(feed);
+      await run(feed, 'respond-async');
+      await leaveRunning(service, feed, 1);
       await recoverRuns(service.db);
-      expect((await service.api.get(`/jobs/${feed.jobId}`)).body).toEqual(body);
+
+      expect((await cancel(feed)).body).toEqual(before.job);
+
+      expect(await stateOf(feed)).toEqual(before);
+      const { body } = await service.api.get(`/jobs/${feed.jobId}/runs`);
+      expect((body.items as { status: string }[]).map(({ status }) => status)).toEqual([
+        'cancelled',
+        'failed',
+        'completed',
+      ]);
     });
 
     it('cancels the running statement of a run, whose changes are rolled back', async () => {

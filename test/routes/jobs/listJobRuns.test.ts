@@ -150,12 +150,35 @@ describe('GET /jobs/{job_id}/runs', () => {
       ]);
     });
 
-    it('leaves out a run that was cancelled before it started', async () => {
+    it('shows a run that was cancelled before it started, without start and counters', async () => {
       const feed = await service.api.loadFeed(csv, 'Dequeued');
-      await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
-      expect((await service.api.post(`/jobs/${feed.jobId}/cancel`)).body.status).toBe('failed');
+      const queue = await withStoredKey(service, null, 'queueing');
+      await queue.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
+      await service.api.post(`/jobs/${feed.jobId}/cancel`);
+      await run(feed);
 
-      expect(await runsOf(feed)).toMatchObject([{ run: 1, status: 'completed' }]);
+      expect(await runsOf(feed)).toEqual([
+        expect.objectContaining({ run: 3, status: 'completed' }),
+        {
+          run: 2,
+          kind: 'load',
+          status: 'cancelled',
+          mode: 'upsert',
+          requested_by: 'queueing',
+          requested_at: aTimestamp,
+          started_at: null,
+          finished_at: aTimestamp,
+          failure_reason: null,
+          summary: null,
+        },
+        expect.objectContaining({ run: 1, status: 'completed' }),
+      ]);
+      const { body } = await service.api.get(`/jobs/${feed.jobId}/changes?run=2`);
+      expect(body).toMatchObject({ status: 'cancelled', message: 'The run was cancelled.', items: [] });
+      expect(await service.api.post(`/jobs/${feed.jobId}/revert?run=2`)).toMatchObject({
+        status: 409,
+        body: { detail: `Run 2 of job ${feed.jobId} was cancelled: it has changed nothing.` },
+      });
     });
 
     it('shows a run whose process died as failed, and the next attempt as a run of the same requester', async () => {

@@ -224,6 +224,24 @@ describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
       service.pool.off('query', count);
     });
 
+    it.each(['a first run', 'a run of a completed job'])(
+      'is 409 for %s that is cancelled while its client waits',
+      async (which) => {
+        const feed = await service.api.uploadFeed(csv, `Waits for ${which}`);
+        if (which !== 'a first run') await service.api.post(`/jobs/${feed.jobId}/run`);
+        const response = runWith(service.api, feed, 'respond-async, wait=60');
+        await eventually('it is queued', async () => (await inQueue(service)).includes(jobNumber(feed)));
+
+        await service.api.post(`/jobs/${feed.jobId}/cancel`);
+
+        const { status, body } = await response;
+        expect([status, body]).toEqual([
+          409,
+          { detail: `The run of job ${feed.jobId} was cancelled before it started.` },
+        ]);
+      },
+    );
+
     it('does not start a claimed run that was cancelled or run meanwhile', async () => {
       for (const meanwhile of ['cancel', 'run']) {
         const feed = await service.api.uploadFeed(csv, `Taken and ${meanwhile}`);
