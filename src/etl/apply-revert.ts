@@ -3,21 +3,15 @@ import { writeBack } from '../db/working-copy';
 import { withLockTimeout } from '../db/transaction';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
-import { assignmentsSql, revertEffectsSql, type RunChange } from './change-effects';
+import { assignmentsSql, revertEffects, type RunChange } from './change-effects';
 import { untilUncontended } from './merge-staged';
 import { revertCountsSql, type RevertCounts } from './revert-counts';
-import { readColumn } from './staging';
+import { etlWorkMemMegabytes, readColumn } from './staging';
 import type { PartnerDigests } from './unchanged/partner-digests';
 import { copyChangedProducts } from './working-products';
 
 /** Products per row of the search backlog: one batch of the indexer. */
 const backlogProducts = 2_000;
-
-/** Replaces the stored effects. A utility statement takes no parameters: the bindings are numbers. */
-const storeSql = `
-  drop table if exists pg_temp.reverted_products;
-  create temporary table reverted_products on commit drop as ${revertEffectsSql('now.xmin')};
-  analyze reverted_products`;
 
 /** The products that are written: the others are as before the change already, or were changed since. */
 const writtenSql = '(select * from reverted_products where is_needed and not is_changed_since)';
@@ -56,13 +50,21 @@ export async function applyRevert(
   });
 }
 
+/** Replaces the stored effects. */
 async function storeEffects(trx: Knex.Transaction, undone: RunChange): Promise<RevertCounts> {
-  const sql = Object.entries(undone).reduce(
-    (text, [name, value]) => text.replaceAll(`:${name}`, String(value)),
-    storeSql,
-  );
   await copyChangedProducts(trx, undone);
-  await trx.raw(sql);
+  await trx.raw(`set local work_mem = '${etlWorkMemMegabytes}MB'`);
+  const { sql, bindings } = await revertEffects(trx, undone, 'xmin');
+  // A utility statement takes no parameters: the bindings are numbers.
+  const inlined = Object.entries(bindings).reduce(
+    (text, [name, value]) =>
+      text.replaceAll(`:${name}`, Array.isArray(value) ? `'{${value.join()}}'` : String(value)),
+    sql,
+  );
+  await trx.raw(`
+    drop table if exists pg_temp.reverted_products;
+    create temporary table reverted_products on commit drop as ${inlined};
+    analyze reverted_products`);
   const { rows } = await trx.raw<{ rows: [RevertCounts] }>(revertCountsSql('reverted_products'));
   return rows[0];
 }

@@ -25,56 +25,42 @@ const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at'
 /** What distinguishes a product from how the change left it: an unchanged row of a later feed only moves it. */
 const comparedColumns = writtenColumns.filter((column) => column !== 'collection');
 
-/** Products that the change wrote. It inserted those with its feed; all others have a version that it ended. */
-const touchedSql = (andInPage: string) => `${versionedSql(andInPage)} union ${insertedSql(andInPage)}`;
-
-const versionedSql = (andInPage: string) => `
-  select product_id from product_versions
-  where until_run_id = :runId and partner_id = :partnerId ${andInPage}
-  union
-  select product_id from product_versions
-  where run_id = :runId and partner_id = :partnerId ${andInPage}`;
-
-const insertedSql = (andInPage: string) => `
-  select product_id from products
-  where partner_id = :partnerId and feed_id = :feedId and run_id = :runId ${andInPage}`;
-
-/** The products that the change wrote, read from the table of the layout at once: for statements that join them. */
-export const writtenProductsSql = ({ table }: ProductLayout) => `
-  select * from ${table} as stored
-  where partner_id = :partnerId and (
-    feed_id = :feedId and run_id = :runId or product_id in (
-      select product_id from product_versions where until_run_id = :runId and partner_id = :partnerId
-      union
-      select product_id from product_versions where run_id = :runId and partner_id = :partnerId
-    )
+/** Versions of the products of a page that the change ended, and those that a later change ended. */
+const versionedSql = `
+  (
+    select product_id from product_versions
+    where until_run_id = :runId and partner_id = :partnerId and product_id > :afterProduct
+    order by product_id limit :limit
+  ) union (
+    select product_id from product_versions
+    where run_id = :runId and partner_id = :partnerId and product_id > :afterProduct
+    order by product_id limit :limit
   )`;
 
-/** The products of a page that is known. */
-const namedSql = 'select unnest(cast(:productIds as bigint[])) as product_id';
+/** Products of a page that the change inserted, with its feed, and that no change wrote since. All others have a version. */
+const insertedSql = `
+  select product_id from products
+  where partner_id = :partnerId and feed_id = :feedId and run_id = :runId and product_id > :afterProduct`;
 
-/** Joins that look up each product: the first ones of a page are found without reading the others. */
-const versionLookUpsSql = `
-  left join lateral (
-    select * from product_versions
-    where (partner_id, product_id, until_run_id) = (:partnerId, touched.product_id, :runId) limit 1
-  ) as before on true
-  left join lateral (
-    select * from product_versions
-    where (partner_id, product_id) = (:partnerId, touched.product_id) and run_id = :runId limit 1
-  ) as after on true`;
+/** The condition that restricts a statement to products that are named. */
+const isNamedSql = 'and product_id = any(cast(:productIds as bigint[]))';
 
-const lookUpsSql = `
-  cross join lateral (
-    select * from products where (partner_id, product_id) = (:partnerId, touched.product_id) limit 1
-  ) as now ${versionLookUpsSql}`;
-
-const joinsSql = `
-  join products as now on (now.partner_id, now.product_id) = (:partnerId, touched.product_id)
-  left join product_versions as before
-    on (before.partner_id, before.product_id, before.until_run_id) = (:partnerId, touched.product_id, :runId)
-  left join product_versions as after
-    on (after.partner_id, after.product_id, after.run_id) = (:partnerId, touched.product_id, :runId)`;
+/**
+ * The products that the change wrote, read from the table of the layout at once: for statements that join them.
+ * @param andNamed - restricts them to products that are named; empty: their versions name them
+ */
+export const writtenProductsSql = ({ table }: ProductLayout, andNamed: string) => `
+  select * from ${table} as stored
+  where partner_id = :partnerId ${
+    andNamed ||
+    `and (
+      feed_id = :feedId and run_id = :runId or product_id in (
+        select product_id from product_versions where until_run_id = :runId and partner_id = :partnerId
+        union
+        select product_id from product_versions where run_id = :runId and partner_id = :partnerId
+      )
+    )`
+  }`;
 
 type State = 'before' | 'after' | 'now' | 'target';
 
@@ -100,34 +86,64 @@ const isDistinct = (one: State, other: State, columns: readonly string[]) =>
   `(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`;
 
 /**
- * Effects of the change with `columns`, by product number. A product that was deleted since has none, nor has one that was only
- * changed by hand: the version before it is external, and the record it comes from stayed the same.
+ * Effects of the change with `columns`. A product that was deleted since has none, nor has one that was only changed by hand: the
+ * version before it is external, and the record it comes from stayed the same.
+ *
+ * Statistics cannot know a change that was just made: PostgreSQL expects one row, and would look through all rows of the change for
+ * each of them. A full join is a hash or merge join always. It stays one as no condition says that `now` exists by a plain column.
+ * @param now - an item of a `from` with the products of the partner, or those that are named
+ * @param andNamed - restricts the versions to the same products
  */
-const effectsSql = (columns: string, { touched, joins }: { touched: string; joins: string }) => `
-  select touched.product_id, now.sku, ${columns},
+const effectsSql = (columns: string, now: string, andNamed: string) => `
+  select now.product_id, now.sku, ${columns},
     before.product_id is null as is_new,
     ${isDistinct('target', 'now', writtenColumns)} as is_needed,
     ${isDistinct('now', 'after', comparedColumns)} as is_changed_since
-  from (${touched} order by product_id) as touched
-  ${joins}
-  where not (
-    coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset'])}
-    and (before.withdrawn_at is null) = (${valueOf('after', 'withdrawn_at')} is null)
-  )`;
+  from ${now} full join (
+    select * from product_versions where partner_id = :partnerId and until_run_id = :runId ${andNamed}
+  ) as before on before.product_id = now.product_id full join (
+    select * from product_versions where partner_id = :partnerId and run_id = :runId ${andNamed}
+  ) as after on after.product_id = now.product_id
+  where coalesce(now.product_id, 0) > 0
+    and (before.product_id is not null or after.product_id is not null or now.feed_id = :feedId and now.run_id = :runId)
+    and not (
+      coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset'])}
+      and (before.withdrawn_at is null) = (${valueOf('after', 'withdrawn_at')} is null)
+    )`;
+
+/** An item of a `from`: the products of the partner as they are now. */
+const productsSql = (andNamed: string, version = 'null') =>
+  `(select *, ${version} as seen_version from products where partner_id = :partnerId ${andNamed}) as now`;
+
+/** Number of changes up to which products are looked up by number, 7 µs each. For more, all of the partner are read, 1 µs each. */
+const lookUpsMax = 50_000;
 
 /**
- * Effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs it (`is_needed`) and is as
- * the change left it (`not is_changed_since`), in its row version `seen_version`. Bindings: a `RunChange`.
- * @param version - the version of a row of products, named `now`
+ * Builds a statement of the effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs
+ * it (`is_needed`) and is as the change left it (`not is_changed_since`), in its row version `seen_version`.
+ * @param version - the version of a row of `products`
+ * @returns the statement, and its bindings
  */
-export const revertEffectsSql = (version: 'now.xmin' | 'null') =>
-  effectsSql(
-    `now.partner_id, ${version} as seen_version, now.withdrawn_at is not null as was_withdrawn,
-   ${writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`).join(', ')}`,
-    { touched: touchedSql(''), joins: joinsSql },
-  );
+export async function revertEffects(
+  db: Database,
+  change: RunChange,
+  version: 'xmin' | 'null',
+): Promise<{ sql: string; andNamed: string; bindings: RunChange & { productIds: string[] } }> {
+  const productIds = await listTouched(db, change, 0, lookUpsMax + 1);
+  const andNamed = productIds.length <= lookUpsMax ? isNamedSql : '';
+  const columns = writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`);
+  return {
+    sql: effectsSql(
+      `now.partner_id, now.seen_version, now.withdrawn_at is not null as was_withdrawn, ${columns.join(', ')}`,
+      productsSql(andNamed, version),
+      andNamed,
+    ),
+    andNamed,
+    bindings: { ...change, productIds: andNamed === '' ? [] : productIds },
+  };
+}
 
-/** The assignments of a revert, from a relation with the columns of `revertEffectsSql`. */
+/** The assignments of a revert, from a relation with the columns of `revertEffects`. */
 export const assignmentsSql = (from: string) =>
   writtenColumns.map((column) => `${column} = ${from}.${column}`).join(', ');
 
@@ -184,10 +200,7 @@ type EffectRow = Record<string, FieldValue> & {
   found: number;
 };
 
-function listSql(
-  { before, after, where }: (typeof lists)[keyof typeof lists],
-  source: { touched: string; joins: string },
-): string {
+function listSql({ before, after, where }: (typeof lists)[keyof typeof lists], now: string): string {
   const shown = (state: State, column: string) =>
     column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
   const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
@@ -198,7 +211,7 @@ function listSql(
     or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
   return `
     with page as (
-      select * from (${effectsSql([...columns, isDifferent].join(', '), source)}) as effect
+      select * from (${effectsSql([...columns, isDifferent].join(', '), now, isNamedSql)}) as effect
       where ${where} order by product_id limit :limit + 1
     ), measured as (
       select *, row_number() over (order by product_id) as place, count(*) over () as found,
@@ -208,6 +221,9 @@ function listSql(
     select * from measured where place <= :limit and (place = 1 or bytes <= :bytesMax) order by product_id`;
 }
 
+/** Maximum number of products that are looked through for a page in one statement. */
+const partMax = 10_000;
+
 /** Lists effects by product number. A page has at least one, unless there is none. @returns whether there are more */
 export async function listEffects(
   db: Database,
@@ -215,53 +231,43 @@ export async function listEffects(
   change: RunChange,
   page: EffectPage | KnownEffectPage,
 ): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  if (await isDistributed(db)) return listOnShards(db, list, change, page);
-  const touched = 'productIds' in page ? namedSql : touchedSql('and product_id > :afterProduct');
-  return readEffects(db, list, listSql(lists[list], { touched, joins: lookUpsSql }), { ...change, ...page });
-}
-
-async function readEffects(
-  db: Database,
-  list: keyof typeof lists,
-  sql: string,
-  bindings: object,
-): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  const { rows } = await db.raw<{ rows: EffectRow[] }>(sql, { ...bindings, bytesMax: pageBytesMax });
-  const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
-  return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
-}
-
-/** Lists effects where products are distributed: a statement joins local tables with products that were read before. */
-async function listOnShards(
-  db: Database,
-  list: keyof typeof lists,
-  change: RunChange,
-  page: EffectPage | KnownEffectPage,
-): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  const readOf = async (productIds: readonly string[], limit: number) => {
-    const ofIds = sql`product_id = any (cast(${productIds as string[]} as bigint[]))`;
-    const products = await productsFor(db, change.partnerId, ofIds);
-    const now = products.as('now');
-    const joins = `join ${now.sql.replace('?', ':products')} on now.product_id = touched.product_id ${versionLookUpsSql}`;
-    const statement = listSql(lists[list], { touched: namedSql, joins });
-    return readEffects(db, list, statement, { ...change, productIds, limit, products: now.bindings[0] });
-  };
-  if ('productIds' in page) return readOf(page.productIds, page.limit);
+  if ('productIds' in page) return readEffects(db, list, change, page);
   // One more effect shows whether there are further ones.
   const wanted = page.limit + 1;
   const effects: ProductEffect[] = [];
-  for (let after = page.afterProduct; ;) {
-    const productIds = await listTouched(db, change, after, wanted);
-    const read = await readOf(productIds, wanted - effects.length);
+  for (let after = page.afterProduct, size = wanted; ; size = Math.min(4 * size, partMax)) {
+    const productIds = await listTouched(db, change, after, size);
+    const read = await readEffects(db, list, change, { productIds, limit: wanted - effects.length });
     effects.push(...read.effects);
     if (read.hasMore || effects.length === wanted)
       return { effects: effects.slice(0, page.limit), hasMore: true };
-    if (productIds.length < wanted) return { effects, hasMore: false };
+    if (productIds.length < size) return { effects, hasMore: false };
     after = Number(productIds.at(-1));
   }
 }
 
-/** Lists the first products after a number that the change wrote, from a shard and from the versions. */
+/** Reads the effects on known products. Distributed products are read before: a statement joins them with local tables. */
+async function readEffects(
+  db: Database,
+  list: keyof typeof lists,
+  change: RunChange,
+  { productIds, limit }: KnownEffectPage,
+): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
+  const bindings = { ...change, productIds, limit, bytesMax: pageBytesMax };
+  let now = productsSql(isNamedSql);
+  if (await isDistributed(db)) {
+    const ofIds = sql`product_id = any (cast(${productIds as string[]} as bigint[]))`;
+    const products = await productsFor(db, change.partnerId, ofIds);
+    const source = products.as('now');
+    now = source.sql.replace('?', ':products');
+    Object.assign(bindings, { products: source.bindings[0] });
+  }
+  const { rows } = await db.raw<{ rows: EffectRow[] }>(listSql(lists[list], now), bindings as never);
+  const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
+  return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
+}
+
+/** Lists the first products after a number that the change wrote. Shards have no versions: these are read apart. */
 async function listTouched(
   db: Database,
   change: RunChange,
@@ -276,8 +282,7 @@ async function listTouched(
     );
     return rows.map(({ product_id }) => product_id);
   };
-  const andInPage = 'and product_id > :afterProduct';
-  const ids = [...(await listIds(versionedSql(andInPage))), ...(await listIds(insertedSql(andInPage)))];
+  const ids = [...(await listIds(versionedSql)), ...(await listIds(insertedSql))];
   return [...new Set(ids)]
     .sort((one, other) => one - other)
     .slice(0, limit)

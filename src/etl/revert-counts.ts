@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { productLayout } from '../db/layout';
-import { revertEffectsSql, writtenProductsSql, type EffectPage, type RunChange } from './change-effects';
+import { revertEffects, writtenProductsSql, type EffectPage, type RunChange } from './change-effects';
 import { etlWorkMemMegabytes } from './staging';
 
 /** Numbers of products that a revert would change, leave, or overwrite. */
@@ -12,7 +12,7 @@ export interface RevertCounts {
   conflicts: number;
 }
 
-/** Counts of effects, and `more`, from a relation with the columns of `revertEffectsSql`. */
+/** Counts of effects, and `more`, from a relation with the columns of `revertEffects`. */
 export const revertCountsSql = (from: string, more = '') => `
   select count(*) filter (where is_done and not is_withdrawal) as updated,
     count(*) filter (where is_done and is_withdrawal) as withdrawn,
@@ -35,41 +35,32 @@ interface FirstProducts {
   conflictIds: string[];
 }
 
-/** Minimum number of changes for which the tables are read as a whole: a million look-ups took 7 s. */
-const changesToJoin = 50_000;
-
 /** Timeout of the statement, longer than that of requests: it takes some 3 s for a million changes, and the revert more. */
 const countMilliseconds = 60_000;
 
-/**
- * Counts what a revert would do now, and finds the products of a page of it and the first conflicts. All of the change is read
- * once: where few of its products are in a list, that takes less time than to look each up.
- * @param changes - number of the products that the change has written, as far as known
- */
+/** Counts what a revert would do now, and finds the products of a page of it and the first conflicts. */
 export async function countRevert(
   trx: Knex.Transaction,
   change: RunChange,
   page: EffectPage & { conflictsMax: number },
-  changes: number,
 ): Promise<{ counts: RevertCounts } & FirstProducts> {
   const layout = await productLayout(trx);
+  await trx.raw(
+    `set local statement_timeout = ${countMilliseconds}; set local work_mem = '${etlWorkMemMegabytes}MB'`,
+  );
+  const effects = await revertEffects(trx, change, 'null');
   const counted = revertCountsSql(
-    `(${revertEffectsSql('null')}) as reverted`,
+    `(${effects.sql}) as reverted`,
     `, ${firstSql('is_done and product_id > :afterProduct', ':limit + 1')} as "revertedIds",
     ${firstSql('is_needed and is_changed_since', ':conflictsMax')} as "conflictIds"`,
   );
   // Joined here: a shard has no versions.
   const sql = layout.isDistributed
-    ? `with products as materialized (${writtenProductsSql(layout)}) ${counted}`
+    ? `with products as materialized (${writtenProductsSql(layout, effects.andNamed)}) ${counted}`
     : counted;
-  await trx.raw(`set local statement_timeout = ${countMilliseconds}`);
-  if (changes >= changesToJoin) {
-    await trx.raw(`set local enable_nestloop = off; set local work_mem = '${etlWorkMemMegabytes}MB'`);
-  }
   const { rows } = await trx
-    .raw<{ rows: [RevertCounts & FirstProducts] }>(sql, { ...change, ...page })
+    .raw<{ rows: [RevertCounts & FirstProducts] }>(sql, { ...effects.bindings, ...page })
     .options({ query_timeout: countMilliseconds });
-  await trx.raw('set local enable_nestloop to default');
   const { revertedIds, conflictIds, ...counts } = rows[0];
   return { counts, revertedIds, conflictIds };
 }

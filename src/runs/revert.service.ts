@@ -70,7 +70,7 @@ export async function planRevert(
     const change = await getChange(trx, asked, run);
     if (!change) return { run, failureReason: null, summary: failedCounters(0), changes: [], conflicts: [] };
     const asPage = { ...page, conflictsMax };
-    const { counts, revertedIds, conflictIds } = await countRevert(trx, change, asPage, changesOf(run));
+    const { counts, revertedIds, conflictIds } = await countRevert(trx, change, asPage);
     const counters = revertCounters(counts);
     const conflicts = await listConflicts(trx, change, conflictIds);
     const { effects: changes, hasMore } = await listEffects(trx, 'reverted', change, {
@@ -88,8 +88,6 @@ export async function planRevert(
     };
   });
 }
-
-const changesOf = ({ inserted, updated, withdrawn }: JobRunRow) => inserted! + updated! + (withdrawn ?? 0);
 
 async function listConflicts(
   db: Database,
@@ -198,7 +196,7 @@ async function prepareRevert(
       const change = await getChange(trx, asked, run);
       if (!change || skipsConflicts) return;
       const page = { afterProduct: 0, limit: 0, conflictsMax };
-      const { counts, conflictIds } = await countRevert(trx, change, page, changesOf(run));
+      const { counts, conflictIds } = await countRevert(trx, change, page);
       if (counts.conflicts === 0) return;
       const shown = await listConflicts(trx, change, conflictIds);
       throw revertConflicts(conflictText(counts.conflicts, revertsRun), shown.map(conflictBody));
