@@ -11,51 +11,45 @@ import {
   keySql,
   matches,
   partnersSql,
-  type KeyedField,
+  type KeyedSearch,
+  type RowSearch,
   type Search,
 } from './products.search';
 
 /** Pages by price, brand, category or name. @returns undefined if all matches must be sorted */
-export async function readByKey(
-  db: Database,
-  search: Search,
-  field: KeyedField,
-): Promise<ProductRow[] | undefined> {
+export async function readByKey(db: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
   if (search.filters.length > 0) {
     const rows = await readFewOrScan(db, search);
     if (rows) return rows;
   }
   // Most prices and names are of few products: one statement finds the page. Most brands and categories are of many.
+  const { field } = search.sort;
   if (field === 'price' || field === 'product_name') {
-    const { page, boundary } = await readKeys(db, search, field);
+    const { page, boundary } = await readKeys(db, search);
     // Every product has a name.
     if (page.length === search.limit || (boundary === null && field === 'product_name')) return page;
   }
   // The page takes several statements, which must agree: the first one is repeated.
-  return inSnapshot(db, (trx) => readGroups(trx, search, field));
+  return inSnapshot(db, (trx) => readGroups(trx, search));
 }
 
 /** Maximum number of groups of equal keys in one page that are longer than what `readKeys` reads. */
 const groupsMax = 3;
 
 /** @returns undefined after too many groups */
-async function readGroups(
-  trx: Database,
-  search: Search,
-  field: KeyedField,
-): Promise<ProductRow[] | undefined> {
+async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
+  const { field, order } = search.sort;
   const rows: ProductRow[] = [];
   const rest = () => ({ ...search, limit: search.limit - rows.length });
-  const group = (value: Knex.Value): Search => ({
-    ...rest(),
-    filters: [{ key: field, value }, ...search.filters],
-    sort: { field: isWholeKey(field, value) ? 'product_id' : field, order: search.sort.order },
-  });
-  const readGroup = async (value: Knex.Value) =>
-    (await readMatches(trx, group(value))) ?? (await sortMatches(trx, group(value)));
+  const readGroup = async (value: Knex.Value): Promise<ProductRow[]> => {
+    const group: KeyedSearch = { ...rest(), filters: [{ key: field, value }, ...search.filters] };
+    if (!isWholeKey(field, value)) return (await readFewOrScan(trx, group)) ?? sortMatches(trx, group);
+    const byNumber: RowSearch = { ...group, sort: { field: 'product_id', order } };
+    return (await readMatches(trx, byNumber)) ?? sortMatches(trx, byNumber);
+  };
   let after: Knex.Value | undefined;
   for (let groups = 0; rows.length < search.limit; groups++) {
-    const { page, boundary } = await readKeys(trx, rest(), field, after);
+    const { page, boundary } = await readKeys(trx, rest(), after);
     rows.push(...page);
     if (boundary === null || rows.length >= search.limit) break;
     if (groups === (isSelective(search) ? 1 : groupsMax)) return undefined;
@@ -84,12 +78,11 @@ function keysOfPartner(search: Search): number {
  */
 async function readKeys(
   db: Database,
-  search: Search,
-  field: KeyedField,
+  search: KeyedSearch,
   after?: Knex.Value,
 ): Promise<{ page: ProductRow[]; boundary: Knex.Value }> {
-  const { order } = search.sort;
-  const { where, orderBy } = keyedRange({ field, order }, after);
+  const { field, order } = search.sort;
+  const { where, orderBy } = keyedRange(search.sort, after);
   const keys = keysOfPartner(search);
   const [last, first, before] = order === 'asc' ? ['max', 'min', '<'] : ['min', 'max', '>'];
   const statement = sql`

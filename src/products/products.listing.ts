@@ -6,7 +6,16 @@ import { toPage, type Page } from '../shared/pagination';
 import { readByKey } from './products.keys';
 import { readMatches, sortMatches, sortWhere } from './products.matches';
 import { rowColumns, usualLimits, type ProductListing, type ProductRow } from './products.repository';
-import { allMatches, isKeyed, isListed, ofPartner, rowRange, toSearch, type Search } from './products.search';
+import {
+  allMatches,
+  isKeyed,
+  isListed,
+  ofPartner,
+  rowRange,
+  toSearch,
+  type RowSearch,
+  type Search,
+} from './products.search';
 import { listOnShards } from './shard-listing';
 import { findByWords, isAmong } from './search-words.repository';
 
@@ -19,7 +28,7 @@ import { findByWords, isAmong } from './search-words.repository';
  *   matches (`readFewOrScan` in `products.matches.ts`).
  * - By price, brand, category or name: each partner has an index of that order; their beginnings are merged (`readKeys` in
  *   `products.keys.ts`). Equal keys are in no order there. A group that is longer than the part that was read is
- *   listed like a filter.
+ *   listed like a filter, by number; where the key is only the beginning of the texts, all of the group is sorted.
  *
  * What is not found this way is sorted as a whole (`sortMatches`): slow if very many products match filters whose
  * matches are not at the beginning of the order. So are pages with withdrawn products, except by number.
@@ -38,21 +47,21 @@ const sortedWords = 5_000;
 
 async function readProducts(db: Database, search: Search): Promise<ProductRow[]> {
   if (await isDistributed(db)) return listOnShards(db, search);
-  if (isRange(search)) return readInOrder(db, search);
-  const { words, sort } = search;
+  if (!isKeyed(search) && isRange(search)) return readInOrder(db, search);
+  const { words } = search;
   if (words) {
     const found = await findByWords(db, words, ofPartner(search), sortedWords);
     if (found)
       return sortWhere(db, search, allOf([isAmong(found), allMatches({ ...search, words: undefined })]));
   }
   if (search.includesWithdrawn) return sortMatches(db, search);
-  const page = isKeyed(sort.field) ? await readByKey(db, search, sort.field) : await readMatches(db, search);
+  const page = isKeyed(search) ? await readByKey(db, search) : await readMatches(db, search);
   return page ?? sortMatches(db, search);
 }
 
 /** Whether an index contains just the products of the listing, in its order. */
-function isRange({ filters, words, sort: { field }, includesWithdrawn }: Search): boolean {
-  if (words || isKeyed(field)) return false;
+function isRange({ filters, words, sort: { field }, includesWithdrawn }: RowSearch): boolean {
+  if (words) return false;
   // Only the index by number contains withdrawn products.
   if (includesWithdrawn && field === 'created_at') return false;
   return (
@@ -61,7 +70,7 @@ function isRange({ filters, words, sort: { field }, includesWithdrawn }: Search)
 }
 
 /** The limit is literal: with a parameter, a prepared statement has a plan for a tenth of all rows. */
-function readInOrder(db: Database, search: Search): Promise<ProductRow[]> {
+function readInOrder(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
     select ${raw(rowColumns)} from products where ${where} and ${isListed(search)}

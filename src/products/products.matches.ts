@@ -15,6 +15,7 @@ import {
   otherMatches,
   partnersSql,
   rowRange,
+  type RowSearch,
   type Search,
 } from './products.search';
 
@@ -50,7 +51,7 @@ export async function readPage(
 }
 
 /** @returns undefined if all matches must be sorted */
-export async function readMatches(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+export async function readMatches(db: Database, search: RowSearch): Promise<ProductRow[] | undefined> {
   if (search.filters.length === 0) return scan(db, search, scannedRows(search.limit));
   const first = await scanBriefly(db, search);
   if (first) return first;
@@ -68,7 +69,7 @@ const brieflyScannedRows = (limit: number) => 2_000 + 100 * limit;
  * look them up. Of all partners, it is a plain statement: there is no other index. Of one, the planner would sort all its products.
  * @returns undefined if the page is not full
  */
-async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] | undefined> {
+async function scanBriefly(db: Database, search: RowSearch): Promise<ProductRow[] | undefined> {
   const { partner, filters, words, limit, afterProductId } = search;
   if (words || filters[0]!.key === 'sku') return undefined;
   if (partner) return scan(db, search, brieflyScannedRows(limit));
@@ -86,7 +87,7 @@ async function scanBriefly(db: Database, search: Search): Promise<ProductRow[] |
 }
 
 /** Scans the beginning of the order for matches. @returns undefined if the page is not full */
-async function scan(db: Database, search: Search, rows: number): Promise<ProductRow[] | undefined> {
+async function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow[] | undefined> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`
     select cast(null as text), partner_id, product_id
@@ -103,9 +104,9 @@ async function scan(db: Database, search: Search, rows: number): Promise<Product
  * Maximum number of candidates that are sorted rather than found by a scan of the order. A scan by time or number is quick if
  * there are more; at most one product of each partner has a sku.
  */
-function fewProducts({ sort: { field }, filters }: Search): number {
-  if (filters[0]!.key === 'sku') return 1_000_000;
-  return isKeyed(field) ? 8_000 : 500;
+function fewProducts(search: Search): number {
+  if (search.filters[0]!.key === 'sku') return 1_000_000;
+  return isKeyed(search) ? 8_000 : 500;
 }
 
 /** Rows of a scan by time or number, in which rows are stored: enough for a page if a quarter of a percent matches. */
@@ -149,10 +150,10 @@ export async function readFewOrScan(
   search: Search,
   scannedMax = 0,
 ): Promise<ProductRow[] | undefined> {
-  const { filters, sort, limit } = search;
+  const { filters, limit } = search;
   const few = fewProducts(search);
   const candidates = filterRange(filters[0]!);
-  const range = isKeyed(sort.field) ? undefined : rowRange(search);
+  const range = isKeyed(search) ? undefined : rowRange(search);
   const scanned = range
     ? sql`
       union all (

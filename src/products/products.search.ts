@@ -21,11 +21,11 @@ const indexedSql: Record<Key, string> = {
   availability: 'availability',
 };
 
-/** A field whose order an index contains within a partner only. The other orders have cursors. */
-export type KeyedField = Exclude<SortField, 'created_at' | 'product_id'>;
+/** Orders that have cursors: an index contains each for all products. */
+type RowField = 'created_at' | 'product_id';
 
-export const isKeyed = (field: SortField): field is KeyedField =>
-  field !== 'created_at' && field !== 'product_id';
+/** A field whose order an index contains within a partner only. */
+export type KeyedField = Exclude<SortField, RowField>;
 
 /** Products with one value of a key. */
 export interface Filter {
@@ -37,13 +37,20 @@ export interface Filter {
 }
 
 /** A listing in terms of the indexes. */
-export interface Search {
+export type Search = RowSearch | KeyedSearch;
+export type RowSearch = SearchBy<RowField>;
+export type KeyedSearch = SearchBy<KeyedField>;
+
+export const isKeyed = (search: Search): search is KeyedSearch =>
+  search.sort.field !== 'created_at' && search.sort.field !== 'product_id';
+
+interface SearchBy<Field extends SortField> {
   /** The only partner, as a scalar subquery; absent: all of them. */
   partner?: Sql;
   /** The first one finds candidates: the others are less selective, as a rule. */
   filters: readonly Filter[];
   words?: readonly string[];
-  sort: { field: SortField; order: SortOrder };
+  sort: { field: Field; order: SortOrder };
   afterProductId?: number;
   /** When that product was created; only where products are distributed. */
   afterCreatedAt?: string;
@@ -90,7 +97,7 @@ export function toSearch(listing: ProductListing): Search | undefined {
     afterCreatedAt,
     limit,
     includesWithdrawn: filter.include_withdrawn ?? false,
-  };
+  } as Search;
 }
 
 function partnerOf(partnerName: string | undefined, feedId: number | undefined): Sql | undefined {
@@ -101,10 +108,16 @@ function partnerOf(partnerName: string | undefined, feedId: number | undefined):
 
 function categoryFilter(category: string): Filter {
   const value = [...category].slice(0, indexedCharacters.category).join('');
-  return { key: 'category', value, ...(isCut(category) && { exact: sql`category = ${category}` }) };
+  return {
+    key: 'category',
+    value,
+    ...(isCut('category', category) && { exact: sql`category = ${category}` }),
+  };
 }
 
-const isCut = (category: string) => [...category].length >= indexedCharacters.category;
+/** Whether an index may contain only the beginning of texts that begin like this one. */
+const isCut = (key: keyof typeof indexedCharacters, text: string) =>
+  [...text].length >= indexedCharacters[key];
 
 /** The conditions of all filters and words, for the rows of a scan. */
 export function matches({ filters, words }: Search): Sql {
@@ -125,12 +138,12 @@ export function allMatches({ filters, words }: Search): Sql {
 const conditionsOf = (filters: readonly Filter[]) =>
   filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
 
-/** The condition of a row. To compare a whole category is quicker than to compare the beginning that the index has. */
+/** The condition of a row. To compare a whole text is quicker than to compare the beginning that the index has. */
 function ofRow(filter: Filter): Sql {
   const { key, value, exact } = filter;
   if (exact) return exact;
-  const isWhole = key === 'category' && value !== null && isWholeKey(key, value);
-  return isWhole ? sql`category = ${value}` : ofValue(filter);
+  const isWhole = isLongText(key) && value !== null && isWholeKey(key, value);
+  return isWhole ? sql`${raw(key)} = ${value}` : ofValue(filter);
 }
 
 const ofValue = ({ key, value }: Filter) =>
@@ -199,10 +212,10 @@ export function keyedRange(
 }
 
 /** Whether products with the same key have the same value. */
-export function isWholeKey(field: KeyedField, value: unknown): boolean {
-  if (field === 'category') return value === null || !isCut(value as string);
-  return field !== 'product_name';
-}
+export const isWholeKey = (field: KeyedField, value: unknown): boolean =>
+  !isLongText(field) || value === null || !isCut(field, value as string);
+
+const isLongText = (key: Key): key is keyof typeof indexedCharacters => key in indexedCharacters;
 
 /** The order of a page: nulls last, ties by product number. */
 export function orderOf({ sort: { field, order } }: Search): Sql {
@@ -210,7 +223,7 @@ export function orderOf({ sort: { field, order } }: Search): Sql {
 }
 
 /** The orders that have cursors, by time and by number. */
-export function rowRange(search: Search): IndexRange {
+export function rowRange(search: RowSearch): IndexRange {
   const { partner, sort } = search;
   const { field, order } = sort;
   // The first page begins at an end of the partner's range; an inequality keeps the planner from another index of the partner.

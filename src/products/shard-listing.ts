@@ -93,14 +93,14 @@ async function readRows(
     listed.push(hasWords(words));
   }
   const place = { search, partner, where: listed };
-  const { field } = sort;
-  if (isKeyed(field)) {
+  if (isKeyed(search)) {
     if (includesWithdrawn) return sortAll(db, place);
+    const { field } = search.sort;
     return isOfGroups(field)
       ? inShardSnapshot(db, (trx) => readKeyed(trx, place, field))
       : readKeyed(db, place, field);
   }
-  if (field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
+  if (sort.field === 'product_id') return readFlat(db, place, by(search, ['product_id']), limit);
   const isVisible = sql`created_at <= ${horizon}`;
   const orderBy = by(search, ['created_at', 'product_id']);
   return readFlat(db, { ...place, where: [...listed, isVisible] }, orderBy, limit);
