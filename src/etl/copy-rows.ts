@@ -23,6 +23,8 @@ export interface CopyTarget {
   /** Formats a sku that the feed names in a row that is not copied; absent: such skus are not needed. */
   formatName?(place: RecordPlace, sku: string): string;
   allowsRepeatedSkus: boolean;
+  /** Called when all rows are read and checked, before the last ones are copied. */
+  onRead?: () => Promise<void>;
 }
 
 /** A sku repeats, and the target allows each sku once. */
@@ -102,6 +104,7 @@ export async function copyRows(
   }
   async function* batches(): AsyncGenerator<Buffer> {
     yield* extractor.read(counted());
+    await target.onRead?.();
     yield batch.flush();
   }
   const client = await connectionOf(trx);

@@ -36,6 +36,7 @@ function productsTarget({ feedId, partnerId, collection }: FeedToRun, { runId }:
  *
  * There is nothing to compare with, and the file is read while PostgreSQL maintains the indexes, which takes longer.
  * Repeated skus need staging, because the last row wins; so does another run of the partner, which may load products.
+ * @param markLoading - marks the feed as being loaded; called when the file is read, while PostgreSQL still copies
  * @returns the change and what it has done; undefined when nothing was loaded and the feed must be staged
  * @throws FeedFailure when the file cannot be read completely
  */
@@ -43,6 +44,7 @@ export async function loadFirstFeed(
   trx: Knex.Transaction,
   source: RowSource,
   stats: RunStats,
+  markLoading: () => Promise<void>,
   bytesMin: number = firstLoadBytes,
 ): Promise<(MergeResult & { change: CatalogChange }) | undefined> {
   // It has no product to update.
@@ -52,11 +54,15 @@ export async function loadFirstFeed(
   await source.digests?.applyManualChanges();
   const change = await beginRunChange(trx, source.feed.partnerId);
   await copyNoProducts(trx);
+  const onRead = async () => {
+    stats.phase = 'loading';
+    await markLoading();
+  };
   try {
     // The savepoint removes the rows that were copied before a sku repeated.
     await trx.transaction(async (savepoint) => {
       await skipManualChangeLog(savepoint);
-      await copyRows(savepoint, source, productsTarget(source.feed, change), stats);
+      await copyRows(savepoint, source, { ...productsTarget(source.feed, change), onRead }, stats);
     });
   } catch (error) {
     // Digests detect repeated skus within their memory budget; beyond it the unique index does.
@@ -65,7 +71,6 @@ export async function loadFirstFeed(
     await dropWorkingCopy(trx);
     return undefined;
   }
-  stats.phase = 'loading';
   // Of products that were deleted by hand.
   const manual = await endManualVersions(trx, change);
   await stats.timed('write back', () => writeBack(trx, [change.partnerId]));

@@ -177,7 +177,9 @@ async function loadFeed(
   const source = { objectStore, feed, digests, signal };
   const stage = () => stats.timed('stage', () => stageFeed(trx, source, stats));
   try {
-    const first = await stats.timed('first load', () => loadFirstFeed(trx, source, stats, firstLoadBytes));
+    const first = await stats.timed('first load', () =>
+      loadFirstFeed(trx, source, stats, () => markLoading(db, feed.feedId), firstLoadBytes),
+    );
     let change: CatalogChange;
     let counters: RunCounters;
     let manual: number;

@@ -2,7 +2,9 @@ import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import { runFeed } from '../../src/runs/run-feed';
 import { createLog } from '../../src/shared/log';
 import type { UploadedFeed } from '../support/api-client';
+import { eventually } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';
+import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -35,6 +37,34 @@ async function collections(partner: string): Promise<Record<string, string>> {
     .select<{ sku: string; collection: string }[]>('sku', 'collection');
   return Object.fromEntries(rows.map(({ sku, collection }) => [sku, collection]));
 }
+
+onLocalProducts(describe, 'the transaction waits for nothing there')(
+  'a first load straight into products',
+  () => {
+    it('shows the feed as validated, and the phase loading, once its file is read', async () => {
+      const feed = await service.api.uploadFeed(csv, 'Held');
+      const statusOf = async () => (await service.api.get(`/feeds/${feed.feedId}`)).body.status as string;
+      const held = await service.db.transaction();
+      // The run inserts the same product, and waits for this transaction.
+      await held.raw(
+        `insert into products (feed_id, partner_id, sku, product_name)
+       select feed_id, partner_id, 'B', 'Held' from feeds where feed_id = ?`,
+        [Number(feed.feedId.slice(2))],
+      );
+
+      const run = runDirectly(feed);
+
+      await eventually('the feed is validated', async () => (await statusOf()) === 'validated');
+      await eventually('the phase is shown', async () => {
+        const { body } = await service.api.get(`/jobs/${feed.jobId}`);
+        return body.progress?.phase === 'loading';
+      });
+      await held.rollback();
+      expect((await run).summary).toMatchObject({ inserted: 2, skipped: 1 });
+      expect(await statusOf()).toBe('processed');
+    });
+  },
+);
 
 describe('a first load straight into products', () => {
   it.each(['upsert', 'replace'])(
