@@ -105,17 +105,27 @@ function withoutHeaderRow(
   preamble: Preamble,
   delimiter: Delimiter,
 ): NamedHeader {
-  const fieldCount = firstRecord(rest, delimiter)?.length ?? 0;
   const reading = new FormatReading(resolveFormat(definition, { delimiter, preamble }, () => undefined));
-  // The first record need not have all fields.
   const wanted = (reading.positions.at(-1) ?? -1) + 1;
   return {
     delimiter,
     names: [],
-    fieldCount: Math.max(fieldCount, wanted),
+    fieldCount: Math.max(definition.fields ?? usualWidth(firstRecords(rest, delimiter)), wanted),
     positions: reading.firstPositions,
     reading,
   };
+}
+
+/** Returns the number of fields that most of the records have; not fewer than the first one. */
+function usualWidth(records: readonly TableRecord[]): number {
+  const counts = new Map<number, number>();
+  for (const { fields } of records) {
+    // A delimiter at the end is no field.
+    const width = fields.at(-1) === '' ? fields.length - 1 : fields.length;
+    counts.set(width, (counts.get(width) ?? 0) + 1);
+  }
+  const widths = [...counts].sort(([a, many], [b, more]) => more - many || a - b);
+  return Math.max(records[0]?.fields.length ?? 0, widths[0]?.[0] ?? 0);
 }
 
 function withColumns(

@@ -22,6 +22,7 @@ export function definitionFaults(body: unknown): ShapeError[] {
     ...textFaults(body, []),
     ...Object.entries(columns).flatMap(([name, source]) => sourceFaults(name, objectOf(source), hasHeader)),
     ...headerFaults(definition, hasHeader),
+    ...widthFaults(definition, hasHeader, columns),
     ...fillDownFaults(definition.fill_down, columns),
     ...wordFaults(objectOf(definition.availability)),
   ].map(({ at, type, msg, input, ...rest }) => ({ type, loc: ['body', ...at], msg, input, ...rest }));
@@ -118,6 +119,23 @@ function blankHeaders(headers: unknown[], at: Step[]): Fault[] {
 function blankHeader(header: unknown, at: Step[]): Fault[] {
   if (typeof header !== 'string' || header === '' || trimText(header) !== '') return [];
   return [{ type: 'string_blank', at, msg: 'String should not be blank', input: header }];
+}
+
+/** Finds a number of fields that no row could have. */
+function widthFaults(
+  { fields }: Record<string, unknown>,
+  hasHeader: boolean,
+  columns: Record<string, unknown>,
+): Fault[] {
+  if (fields === undefined) return [];
+  const at = ['fields'];
+  if (hasHeader)
+    return [{ type: 'not_with_header', at, msg: 'Input should be absent with a header row', input: fields }];
+  const positions = Object.values(columns).map((source) => Number(objectOf(source).position) || 0);
+  const ge = Math.max(1, ...positions);
+  if (typeof fields !== 'number' || fields >= ge) return [];
+  const msg = `Input should be greater than or equal to ${ge}, the last position of 'columns'`;
+  return [{ type: 'greater_than_equal', at, msg, input: fields, ctx: { ge } }];
 }
 
 function fillDownFaults(rules: unknown, columns: Record<string, unknown>): Fault[] {

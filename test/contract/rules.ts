@@ -6,7 +6,7 @@ type SourceDefinition = Schemas['SourceDefinition'];
 
 /**
  * Changes a definition that fits the schema so that it keeps the rules that no schema expresses: one source for each
- * column, headers only where there is a header row, words that can be told apart, no NUL, no blank name.
+ * column, headers only where there is a header row, enough fields, words that can be told apart, no NUL, no blank name.
  */
 export function keepFormatRules(fitting: FormatDefinition): FormatDefinition {
   const definition = withoutNul(fitting);
@@ -21,6 +21,9 @@ export function keepFormatRules(fitting: FormatDefinition): FormatDefinition {
     delete kept.fill_down;
     delete kept.ignore_rows_without;
   }
+  const positions = Object.values(kept.columns).map(({ position = 1 }) => position);
+  if (hasHeader) delete kept.fields;
+  else if (kept.fields !== undefined) kept.fields = Math.max(kept.fields, ...positions);
   if (kept.ignore_rows_without) kept.ignore_rows_without = kept.ignore_rows_without.map(notBlank);
   if (kept.fill_down) {
     const byColumn = new Map(kept.fill_down.map((rule) => [rule.column, { ...rule, by: notBlank(rule.by) }]));

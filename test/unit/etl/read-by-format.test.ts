@@ -139,6 +139,21 @@ describe('fields', () => {
     ]);
   });
 
+  test('without a header row are as many as most rows have, whatever the first one has', async () => {
+    const columns = { sku: { position: 1 }, product_name: { position: 2 } };
+    const rows = (file: string, more: Partial<FormatDefinition> = {}) =>
+      readFormatted(file, format({ header: false, ...more }, columns));
+    const loaded = async (...given: Parameters<typeof rows>) =>
+      (await rows(...given)).map(({ values, codes }) => values?.sku ?? codes[0]);
+
+    expect(await loaded('A,a\nB,b,9,x\nC,c,8,y\nD,d, e,7,z\n')).toEqual(['A', 'B', 'C', 'too_many_fields']);
+    expect(await loaded('A,a,9,x\nB,b\nC,c\nD,d,8,y\n')).toEqual(['A', 'B', 'C', 'D']);
+    // Of two widths with as many rows, nothing says that the second one is right.
+    expect(await loaded('A,a\nB,b, c\n')).toEqual(['A', 'too_many_fields']);
+    expect(await loaded('A,a\nB,b,9\n', { fields: 3 })).toEqual(['A', 'B']);
+    expect(await loaded('A,a, b,c\nB,b\n', { fields: 2 })).toEqual(['too_many_fields', 'B']);
+  });
+
   /** Fields, lines and quoting of the first record. */
   const scanned = (scanner: RecordScanner, text: string) => {
     const bytes = Buffer.from(text);

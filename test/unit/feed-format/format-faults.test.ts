@@ -17,7 +17,7 @@ describe('definitionFaults', () => {
     ],
     [
       'positions without header row',
-      { header: false, columns: { sku: { position: 2 }, currency: { value: ' eur ' } } },
+      { header: false, fields: 2, columns: { sku: { position: 2 }, currency: { value: ' eur ' } } },
     ],
     ['a constant that clears a column', { columns: { sku, brand: { value: '' } } }],
     ['one header for two columns', { columns: { sku, product_name: sku } }],
@@ -49,6 +49,12 @@ describe('definitionFaults', () => {
       'a position with a header row',
       { columns: { sku: { position: 1 } } },
       ['columns.sku.position: not_with_header'],
+    ],
+    ['a number of fields with a header row', { columns: { sku }, fields: 3 }, ['fields: not_with_header']],
+    [
+      'fewer fields than a position',
+      { header: false, columns: { sku: { position: 4 }, brand: { position: 2 } }, fields: 3 },
+      ['fields: greater_than_equal'],
     ],
     [
       'headers without a header row',
