@@ -505,12 +505,15 @@ export interface paths {
          *     Rows of more than 512 KiB are left out; their issues name their lines. Header and rows are unchanged, cell for
          *     cell, behind three generated columns: `_line` (line in the original file), `_codes` (the codes of the errors,
          *     separated by spaces) and `_messages`. They come first because a row can have more cells than the header.
-         *     Uploads ignore columns whose names begin with `_`. The generated cells are safe to open in a spreadsheet; the
+         *     Uploads ignore columns whose names begin with `_`, but for this: a row whose `_codes` is `duplicate_sku` alone is skipped
+         *     again (`superseded_row`), because a later row had won. The generated cells are safe to open in a spreadsheet; the
          *     original ones are not changed.
          *
          *     Of a feed with a format, they are a file of that format: in its encoding, behind as many blank lines as `skip_lines`
-         *     says, with the cells that were filled down, and never packed. `Content-Type` names its charset. Without a header
-         *     row, the generated columns are left out.
+         *     says, and never packed. `Content-Type` names its charset. Cells that were filled down are repeated; a row that could not be
+         *     split is as it was, unless its group is certain. Each row stands for itself when the file is uploaded: nothing is filled down
+         *     from the row above. For a file without header row, they have one, in which the columns of the feed are named `1`, `2`
+         *     and so on; the same format reads it.
          *
          *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
          *     they contain the rows that it had skipped by then. If another caller needs the slot of a slow download, the
@@ -1775,6 +1778,11 @@ export interface components {
              */
             header?: boolean;
             /**
+             * @description With `header: false`, the number of fields of a row; a row with more has too many. Absent, as many as most of the first rows have, and not fewer than the first one or the columns need.
+             * @example 12
+             */
+            fields?: number;
+            /**
              * @description What precedes the decimals of a price, a point or a comma; absent, a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
              * @example ,
              */
@@ -2349,7 +2357,7 @@ export interface components {
          */
         KnownAvailability: "in_stock" | "available" | "limited_stock" | "low_stock" | "preorder" | "backorder" | "out_of_stock" | "unavailable" | "sold_out" | "discontinued";
         /**
-         * @description An empty cell takes the last value above it while the cell of `by` stays the same and is not empty. Of a joined column, the first cell is filled.
+         * @description An empty cell takes the last value above it while the cell of `by` stays the same and is not empty. Of a joined column, the first cell is filled; without it, the rest is no name and no sku. A group that begins without its `product_name` or `sku`, or in a row that cannot be split, is skipped row by row (`incomplete_group`) until a row has them; in mode `update`, its empty cells leave the stored values alone.
          * @example {
          *       "column": "brand",
          *       "by": "Gruppe"
@@ -2666,6 +2674,9 @@ export interface components {
          *
          *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
          *       `,Two-person tent`
+         *     - `incomplete_group` (error): The row takes cells from the beginning of its group (`fill_down`), which has no
+         *       `product_name` or could not be read. Fill the cell, or correct the rows above; the rows of a group must follow
+         *       each other. Example: `mug,,Big,MUG-B`
          *     - `invalid_price` (error): The price does not follow the price grammar. The message says what is wrong: a
          *       decimal comma, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored
          *       price. Example: `LAMP-1,Head lamp,"1.299,00"`
@@ -2685,6 +2696,9 @@ export interface components {
          *       `LAMP-1,"Head" lamp`
          *     - `duplicate_sku` (error): A later valid row of the same feed has the same sku; the last one wins. Keep one
          *       row per sku. Example: `LAMP-1,Head lamp` and then `LAMP-1,Head lamp 2`
+         *     - `superseded_row` (error): The file has the columns `_line` and `_codes` of skipped rows, and this one was
+         *       skipped for `duplicate_sku` alone: a later row had won. Leave the row out; to load it nevertheless, empty its
+         *       `_codes`. Example: `2,duplicate_sku,LAMP-1,Head lamp`
          *     - `unknown_sku` (error): The feed has mode `update`, and the partner has no product with this sku. Correct the
          *       sku, or load the product by a feed with mode `upsert`. Example: `LAMP-9,24.50`
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
@@ -2701,7 +2715,7 @@ export interface components {
          * @example invalid_price
          * @enum {string}
          */
-        KnownRowIssueCode: "missing_required" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "unknown_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
+        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**
@@ -3886,6 +3900,11 @@ export interface components {
              * @example true
              */
             header?: boolean;
+            /**
+             * @description With `header: false`, the number of fields of a row; a row with more has too many. Absent, as many as most of the first rows have, and not fewer than the first one or the columns need.
+             * @example 12
+             */
+            fields?: number;
             /**
              * @description What precedes the decimals of a price, a point or a comma; absent, a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
              * @example ,

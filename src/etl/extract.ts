@@ -6,7 +6,7 @@ import { sourceEndOf } from '../feed-format/line-offsets';
 import { LooseScanner } from './scan-loosely';
 import { RecordScanner } from './scan-record';
 import { trimText } from '../feed-format/text';
-import type { ResolvedFormat } from '../feed-format/format-reading';
+import type { FormatReading, ResolvedFormat } from '../feed-format/format-reading';
 import type { FeedRecord } from './transform';
 import { recordBytes } from '../feed-format/columns';
 
@@ -55,8 +55,9 @@ export class RecordExtractor<T> {
     private readonly onRecord: (record: CurrentRecord) => T | null,
     private readonly recordBytesMax: number = recordBytes,
   ) {
-    const { positions, reading } = header;
-    this.scanner = newScanner(header, reading?.positions ?? Object.values(positions).sort((a, b) => a - b));
+    const { positions, codes, reading } = header;
+    const used = [...Object.values(positions), ...(codes === undefined ? [] : [codes])];
+    this.scanner = newScanner(header, reading?.positions ?? used.sort((a, b) => a - b));
     this.current = new ScannedRecord(this.scanner, header);
   }
 
@@ -82,9 +83,9 @@ export class RecordExtractor<T> {
   }
 
   /** Skips the lines before the header row, which the first chunk contains. @returns where they end */
-  private skipPreamble({ preamble, definition }: ResolvedFormat): number {
+  private skipPreamble({ preamble, hasHeaderRow }: ResolvedFormat): number {
     this.line += preamble.lines;
-    this.headerSeen = definition.header === false;
+    this.headerSeen = !hasHeaderRow;
     return preamble.bytes;
   }
 
@@ -167,13 +168,23 @@ export class RecordExtractor<T> {
     }
     if (scanner.fieldCount === 1 && !current.tooLong && isBlankLine(current)) return null;
     const { reading } = this.header;
-    if (reading && current.isSplit && !reading.begin(current)) return null;
+    if (reading && !this.beginRow(reading)) return null;
     current.textOffset = this.offset + scanner.start;
     current.offset = reading ? this.sourceOffset : current.textOffset;
     current.line = line;
     current.lastLine = lastLine;
     current.row = ++this.row;
     return this.onRecord(current);
+  }
+
+  /** Begins the record by its format. @returns whether it is a row */
+  private beginRow(reading: FormatReading): boolean {
+    const { current, scanner } = this;
+    if (current.isSplit) return reading.begin(current);
+    // A quote may have swallowed other records.
+    const isOneLine = scanner.lineBreaks === 0;
+    if (reading.fillsDown) reading.beginUnsplit(isOneLine ? current.firstFields(reading.filledWidth) : []);
+    return true;
   }
 }
 

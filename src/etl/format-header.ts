@@ -1,11 +1,20 @@
-import type { ProductColumn } from '../feed-format/columns';
+import { requiredColumns, type ProductColumn } from '../feed-format/columns';
 import type { ColumnSource, FormatDefinition } from '../feed-format/format-definition';
-import { comparable, FormatReading, resolveFormat, type Preamble } from '../feed-format/format-reading';
+import {
+  comparable,
+  FormatReading,
+  headersOf,
+  needsFirst,
+  resolveFormat,
+  type Preamble,
+  type ResolvedFormat,
+} from '../feed-format/format-reading';
 import type { TableRecord } from '../feed-format/detect-table';
 import { delimiters, type Delimiter } from '../feed-format/delimiter';
 import { delimiterLineMax, findDelimiterLine } from '../feed-format/delimiter-line';
 import { headerRowBytes, isBlankRecord, type NamedHeader } from '../feed-format/header';
 import type { LoadMode } from '../feed-format/load-options';
+import { codesPosition } from '../feed-format/report-columns';
 import { trimText } from '../feed-format/text';
 import { LooseScanner, looseLineEndLength } from './scan-loosely';
 
@@ -22,14 +31,18 @@ export function readFormatHeader(
   const preamble = measurePreamble(text, definition.skip_lines ?? 0);
   const rest = text.subarray(preamble.bytes);
   const limit = headerRowBytes - preamble.bytes;
-  const tried: readonly Delimiter[] = definition.delimiter ? [definition.delimiter as Delimiter] : delimiters;
-  if (definition.header === false) return withoutHeaderRow(rest, definition, preamble, tried[0]!);
-
+  const hasHeader = definition.header !== false;
+  const guessed = hasHeader ? delimiters : delimiters.slice(0, 1);
+  const tried: readonly Delimiter[] = definition.delimiter ? [definition.delimiter as Delimiter] : guessed;
   const candidates = tried.map((delimiter) => ({ delimiter, names: firstRecord(rest, delimiter, limit) }));
-  const required = requiredSources(definition, mode);
+  // Rejects of a file without header row have one, whose names are positions.
+  if (!hasHeader && codesPosition(candidates[0]!.names ?? []) === undefined)
+    return withoutHeaderRow(rest, definition, preamble, tried[0]!);
+
+  const required = requiredColumnsOf(mode);
   const found = candidates.find(({ names }) => {
     const known = new Set(names?.map(comparable));
-    return names && required.every((source) => isPresent(source, known));
+    return names && required.every((column) => isPresent(column, definition, known));
   });
   if (!found?.names) {
     const isEndless = candidates.every(({ names }) => names === undefined) && text.length > headerRowBytes;
@@ -105,7 +118,8 @@ function withoutHeaderRow(
   preamble: Preamble,
   delimiter: Delimiter,
 ): NamedHeader {
-  const reading = new FormatReading(resolveFormat(definition, { delimiter, preamble }, () => undefined));
+  const place = { delimiter, preamble, hasHeaderRow: false };
+  const reading = new FormatReading(resolveFormat(definition, place, (name) => Number(name) - 1));
   const wanted = (reading.positions.at(-1) ?? -1) + 1;
   return {
     delimiter,
@@ -131,7 +145,7 @@ function usualWidth(records: readonly TableRecord[]): number {
 function withColumns(
   names: string[],
   definition: FormatDefinition,
-  place: { delimiter: Delimiter; preamble: Preamble },
+  place: Pick<ResolvedFormat, 'delimiter' | 'preamble'>,
 ): NamedHeader | { problem: string } {
   const positions = new Map<string, number>();
   const repeated = new Set<string>();
@@ -140,13 +154,16 @@ function withColumns(
     else positions.set(name, position);
   }
   const used = new Map<number, string>();
-  const resolved = resolveFormat(definition, place, (header) => {
+  const resolved = resolveFormat(definition, { ...place, hasHeaderRow: true }, (header) => {
     const position = positions.get(comparable(header));
     if (position !== undefined) used.set(position, header);
     return position;
   });
-  const reading = new FormatReading(resolved);
-  const duplicate = reading.positions.find((position) => repeated.has(comparable(names[position]!)));
+  const codes = codesPosition(names);
+  const reading = new FormatReading(resolved, codes);
+  const duplicate = [...used.keys()]
+    .sort((a, b) => a - b)
+    .find((position) => repeated.has(comparable(names[position]!)));
   if (duplicate !== undefined) {
     return { problem: `Invalid CSV file: Duplicate header: ${used.get(duplicate)}` };
   }
@@ -155,26 +172,29 @@ function withColumns(
     names,
     fieldCount: names.length,
     positions: reading.firstPositions,
+    codes,
     reading,
   };
 }
 
-/** Sources without which a file is not accepted. */
-function requiredSources({ columns }: FormatDefinition, mode: LoadMode): (ColumnSource | undefined)[] {
-  return mode === 'update' ? [columns.sku] : [columns.product_name, columns.sku];
-}
+/** Lists the columns without which a file is not accepted. */
+const requiredColumnsOf = (mode: LoadMode): readonly ProductColumn[] =>
+  mode === 'update' ? ['sku'] : requiredColumns;
 
-function isPresent(source: ColumnSource | undefined, known: ReadonlySet<string>): boolean {
+function isPresent(column: ProductColumn, definition: FormatDefinition, known: ReadonlySet<string>): boolean {
+  const source = definition.columns[column];
   if (!source) return false;
   if (source.value !== undefined) return true;
-  return (source.from ?? source.join ?? []).some((header) => known.has(comparable(header)));
+  const headers = headersOf(source);
+  const needed = needsFirst(column, definition) ? headers.slice(0, 1) : headers;
+  return needed.some((header) => known.has(comparable(header)));
 }
 
 /** Headers of the required columns, in the order of the specification's text. */
 function requiredNames({ columns }: FormatDefinition): string[] {
-  return (['product_name', 'sku'] as const).map((column) => nameOf(columns[column], column));
+  return requiredColumns.map((column) => nameOf(columns[column], column));
 }
 
 function nameOf(source: ColumnSource | undefined, column: ProductColumn): string {
-  return (source?.from ?? source?.join)?.[0] ?? column;
+  return (source && headersOf(source)[0]) ?? column;
 }

@@ -5,6 +5,7 @@ import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 import { rejectUnknownRows } from './unknown-skus';
 import { storeWithdrawals, withheldCounter } from './withdrawals';
+import { keptValue } from './transform';
 import { copyStagedProducts } from './working-products';
 
 /**
@@ -33,17 +34,17 @@ const lookUpsMax = 50_000;
  * The update skips a product that a manual change has moved to another partner or sku.
  *
  * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In mode
- * `update`, an empty name keeps the stored one.
+ * `update`, `keptValue` and an empty name keep the stored one.
  *
  * A product whose values are the same moves to the collection of the feed, and keeps its feed: `is_moved`.
  */
 export function mergeSql({ columns, mode, collection }: Pick<StagedFeed, 'columns' | 'mode' | 'collection'>) {
   const fields = productColumns.filter((column) => column !== 'sku');
   const incoming = (field: ProductColumn) => {
-    if (field === 'product_name' && mode === 'update') {
-      return columns.has(field)
-        ? 'coalesce(feed_rows.product_name, products.product_name)'
-        : `products.${field}`;
+    if (columns.has(field) && mode === 'update') {
+      const kept = `'${keptValue(field)}'`;
+      if (field === 'product_name') return `coalesce(nullif(feed_rows.${field}, ${kept}), products.${field})`;
+      return `case when feed_rows.${field} = ${kept} then products.${field} else feed_rows.${field} end`;
     }
     if (columns.has(field)) return `feed_rows.${field}`;
     return field === 'currency' ? 'coalesce(feed_rows.currency, products.currency)' : `products.${field}`;

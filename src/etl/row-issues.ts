@@ -47,6 +47,8 @@ export interface Fault {
 /** Messages for people: what is wrong, and what is expected. */
 const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = {
   missing_required: (field) => `${field} is required and must not be empty.`,
+  incomplete_group: (field) =>
+    `${field} is filled down, but the beginning of the group lacks it or could not be read. Fill the cell, or correct the rows above.`,
   // The reason of each is in parse-price.ts.
   invalid_price: () => 'price is not a number in the accepted form.',
   invalid_currency: () => 'currency is not an active ISO 4217 code, for example USD.',
@@ -60,6 +62,8 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   invalid_character: (field) => `${field} holds a NUL character.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
   duplicate_sku: () => 'A later valid row of this feed has the same sku; the last one is used.',
+  superseded_row: () =>
+    'A later row of the corrected feed has the same sku and was used instead. Leave this row out; to load it, empty its _codes.',
   unknown_sku: () => 'The partner has no product with this sku; a feed with mode update creates none.',
   unknown_availability: () => 'availability is not a word that we know; the product cannot be ordered.',
   zero_price: () => 'price is 0.',

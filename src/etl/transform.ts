@@ -6,6 +6,7 @@ import type { FeedHeader } from '../feed-format/header';
 import { parsePrice, priceMessage } from './parse-price';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
 import type { LoadMode } from '../feed-format/load-options';
+import { isSuperseded } from '../feed-format/report-columns';
 import { isLongerThan, trimText } from '../feed-format/text';
 
 /** A record of a feed. Its texts may be slices that retain a larger text. */
@@ -24,7 +25,10 @@ export interface FeedRecord extends RecordPlace {
 /** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
 
-/** Values of a valid row; without a name only in mode `update`. */
+/** Value of a cell that leaves the stored one alone, in mode `update`: no cleaned text is empty, and no price is NaN. */
+export const keptValue = (column: ProductColumn) => (column === 'price' ? 'NaN' : '');
+
+/** Values of a valid row; without a name, and with `keptValue`, only in mode `update`. */
 export type LoadableValues = ProductValues & { sku: string };
 
 /** Result of a row: values, perhaps with warnings, or the issues for which it is skipped. */
@@ -45,6 +49,11 @@ export function transformRecord(
   header: FeedHeader,
   mode: LoadMode = 'upsert',
 ): RowOutcome {
+  const codes = header.codes === undefined ? '' : trimText(record.field(header.codes) ?? '');
+  if (isSuperseded(codes)) {
+    const fault = { code: 'superseded_row', columnNumber: header.codes! + 1, value: codes } as const;
+    return { issues: [rowIssue(record, namedSkus(record, header)?.[0] ?? null, fault)] };
+  }
   if (record.tooLong) {
     const { positions, reading } = header;
     const text = reading ? reading.shiftedSkus(record, 0)?.[0] : record.field(positions.sku!);
@@ -58,9 +67,15 @@ export function transformRecord(
 
   const values = cleanValues(record, header);
   const faults: FieldFault[] = [];
-  checkTexts(values, faults, mode);
+  const missing = header.reading?.missing ?? [];
+  for (const column of missing) values[column] = null;
+  const [field] = missing;
+  const isKept = mode === 'update' && field !== 'sku';
+  if (field && !isKept) faults.push({ code: 'incomplete_group', field });
+  checkTexts(values, faults, mode, missing);
   checkMoney(values, faults);
   checkAvailability(values, faults);
+  if (isKept) for (const column of missing) values[column] = keptValue(column);
   if (faults.length === 0) return { values: values as LoadableValues };
 
   const issues = faults.map((fault) => cellIssue(record, header, values, fault));
@@ -89,10 +104,10 @@ function cellIssue(
  * Lists the skus that a skipped record may name, so that it protects their products from being withdrawn.
  *
  * In a record with too many fields, an unquoted delimiter may have shifted the sku.
- * @returns undefined if the record cannot be split into cells
+ * @returns undefined if the record cannot be split into cells, or its sku is that of a group without one
  */
 export function namedSkus(record: FeedRecord, header: FeedHeader): string[] | undefined {
-  if (record.tooLong || record.misquoted) return undefined;
+  if (record.tooLong || record.misquoted || header.reading?.missing.includes('sku')) return undefined;
   const cells = skuCells(record, header);
   return cells?.map(clean.sku).filter((sku) => sku !== null && !sku.includes('\0')) as string[] | undefined;
 }
@@ -144,11 +159,16 @@ const textRules = feedColumns.map((column: ColumnFormat & { name: ProductColumn 
   maxLength: column.maxLength ?? Infinity,
 }));
 
-function checkTexts(values: ProductValues, faults: FieldFault[], mode: LoadMode): void {
+function checkTexts(
+  values: ProductValues,
+  faults: FieldFault[],
+  mode: LoadMode,
+  missing: readonly ProductColumn[],
+): void {
   for (const { field, required, maxLength } of textRules) {
     const value = values[field];
     if (value === null) {
-      if (required && (mode !== 'update' || field === 'sku'))
+      if (required && (mode !== 'update' || field === 'sku') && !missing.includes(field))
         faults.push({ code: 'missing_required', field });
     } else if (value.includes('\0')) faults.push({ code: 'invalid_character', field });
     else if (isLongerThan(value, maxLength)) faults.push({ code: 'value_too_long', field });

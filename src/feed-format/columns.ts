@@ -161,13 +161,3 @@ export const requiredColumns: readonly ProductColumn[] = ['product_name', 'sku']
 export function columnFormat(name: ProductColumn): ColumnFormat {
   return feedColumns.find((column) => column.name === name)!;
 }
-
-/** Tells the header of a rejects report by its first columns. */
-export function isRejectsHeader(names: readonly string[]): boolean {
-  return names.includes('_line') && names.includes('_codes');
-}
-
-/** Tells a column of a rejects report, which is ignored without an issue when the corrected file is uploaded. */
-export function isReportColumn(header: string): boolean {
-  return header.startsWith('_');
-}

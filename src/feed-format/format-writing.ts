@@ -45,8 +45,10 @@ export class FormatWriter {
     // Of equal keys, the last one stays.
     this.words = new Map(words.reverse());
     const names = this.headers.map(comparable);
-    const place = { delimiter: this.delimiter, preamble: { lines: 0, bytes: 0 } };
+    const hasHeaderRow = definition.header !== false;
+    const place = { delimiter: this.delimiter, preamble: { lines: 0, bytes: 0 }, hasHeaderRow };
     const resolved = resolveFormat(definition, place, (header) => {
+      if (!hasHeaderRow) return Number(header) - 1;
       const position = names.indexOf(comparable(header));
       return position === -1 ? undefined : position;
     });

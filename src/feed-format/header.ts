@@ -3,6 +3,7 @@ import { productColumns, requiredColumns, type ProductColumn } from './columns';
 import { delimiters, type Delimiter } from './delimiter';
 import type { FormatReading } from './format-reading';
 import type { LoadMode } from './load-options';
+import { codesPosition } from './report-columns';
 import { trimText } from './text';
 
 /** Maximum size of the header row, which is in memory while an upload is inspected. */
@@ -13,6 +14,8 @@ export interface FeedHeader {
   fieldCount: number;
   /** Positions of the product columns, from 0; missing columns are absent. */
   positions: Partial<Record<ProductColumn, number>>;
+  /** Position of the codes, from 0, in a file of rejects; absent in any other one. */
+  codes?: number;
   /** How the records are read; absent without a format. */
   reading?: FormatReading;
 }
@@ -69,7 +72,8 @@ export function readHeader(prefix: Buffer, mode: LoadMode = 'upsert'): NamedHead
     if (column in positions) return { problem: `Invalid CSV file: Duplicate header: ${column}` };
     positions[column] = position;
   }
-  return { delimiter: found.delimiter, names: found.names, fieldCount: found.names.length, positions };
+  const { delimiter, names } = found;
+  return { delimiter, names, fieldCount: names.length, positions, codes: codesPosition(names) };
 }
 
 /** Guesses the names of an invalid header row, by the delimiter that yields the most columns. */

@@ -21,6 +21,13 @@ export const issueCodes = {
     remedy: 'Fill the cell.',
     example: 'sku,product_name\n,Two-person tent',
   },
+  incomplete_group: {
+    severity: 'error',
+    description:
+      'The row takes cells from the beginning of its group (`fill_down`), which has no `product_name` or could not be read.',
+    remedy: 'Fill the cell, or correct the rows above; the rows of a group must follow each other.',
+    example: 'Handle,Title,Option1 Value,Variant SKU\nmug,,Big,MUG-B',
+  },
   invalid_price: {
     severity: 'error',
     description: 'The price does not follow the price grammar.',
@@ -70,6 +77,13 @@ export const issueCodes = {
     description: 'A later valid row of the same feed has the same sku; the last one wins.',
     remedy: 'Keep one row per sku.',
     example: 'sku,product_name\nLAMP-1,Head lamp\nLAMP-1,Head lamp 2',
+  },
+  superseded_row: {
+    severity: 'error',
+    description:
+      'The file has the columns `_line` and `_codes` of skipped rows, and this one was skipped for `duplicate_sku` alone: a later row had won.',
+    remedy: 'Leave the row out; to load it nevertheless, empty its `_codes`.',
+    example: '_line,_codes,sku,product_name\n2,duplicate_sku,LAMP-1,Head lamp',
   },
   unknown_sku: {
     severity: 'error',

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream';
 import { fileTooLarge, invalidFeedFile, notCsv, ServiceError, type ErrorCode } from '../shared/errors';
 import { readHeader, headerRowBytes } from '../feed-format/header';
 import { isCsvFile } from '../feed-format/csv-file-type';
-import { isRejectsHeader } from '../feed-format/columns';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
@@ -97,8 +96,7 @@ export class FeedFile implements CheckedFile {
     this.prefix = undefined;
     const header = readHeader(prefix, this.mode);
     if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
-    else if (this.mode === 'replace' && isRejectsHeader(header.names))
-      this.headerProblem = rejectsToReplace();
+    else if (this.mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();
     return this.problem ? undefined : prefix;
   }
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFormatHeader } from '../etl/format-header';
-import { isRejectsHeader } from '../feed-format/columns';
 import { encodingName, FileDecoder, UndecodableText } from '../feed-format/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { headerRowBytes } from '../feed-format/header';
@@ -128,7 +127,6 @@ export class FormattedFeedFile implements CheckedFile {
     const header = readFormatHeader(Buffer.concat(this.prefix), this.definition, this.mode);
     this.prefix = undefined;
     if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
-    else if (this.mode === 'replace' && isRejectsHeader(header.names))
-      this.headerProblem = rejectsToReplace();
+    else if (this.mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();
   }
 }

@@ -24,7 +24,7 @@ export function constantFaults(body: unknown): ShapeError[] {
     ...(decimal_separator === ',' && { decimal_separator }),
     columns: Object.fromEntries(constants),
   } as unknown as FormatDefinition;
-  const place = { delimiter: ',', preamble: { lines: 0, bytes: 0 } } as const;
+  const place = { delimiter: ',', preamble: { lines: 0, bytes: 0 }, hasHeaderRow: true } as const;
   const reading = new FormatReading(resolveFormat(definition, place, () => undefined));
   const { issues = [] } = transformRecord(emptyRecord, {
     delimiter: ',',

@@ -2,10 +2,12 @@ import { stringify } from 'csv-stringify/sync';
 import { encode } from 'iconv-lite';
 import type { OpenFeed } from '../etl/raw-file';
 import type { FeedRecord } from '../etl/transform';
+import type { FeedHeader } from '../feed-format/header';
 
 /*
- * The rejects of a feed with a format are a file of the same format: lines before the header row, no report columns without
- * one, and its encoding. A record is written as it is, unless a cell of it was filled from the rows above, which may be missing.
+ * The rejects of a feed with a format are a file of the same format: lines before the header row, and its encoding. Without a
+ * header row, they have one with positions as names: it tells the columns of the report, and how many fields a row has. A record
+ * is written as it is, unless a cell of it was filled from the rows above, which may be missing.
  */
 
 /** Returns the lines before the header row, all blank. */
@@ -13,18 +15,17 @@ export function blankPreamble({ header: { reading } }: OpenFeed): string {
   return '\n'.repeat(reading?.format.definition.skip_lines ?? 0);
 }
 
-/** Tells whether the file has a header row, and with it room for report columns. */
-export function hasHeaderRow({ header: { reading } }: OpenFeed): boolean {
-  return reading?.format.definition.header !== false;
+/** Returns the positions of a file without header row, as a header row. */
+export function positionNames({ fieldCount, delimiter }: FeedHeader): string {
+  return Array.from({ length: fieldCount }, (_, position) => position + 1).join(delimiter);
 }
 
 /** Returns the record as UTF-8 with the cells that were filled from above; its own bytes without any. */
 export function withFilledCells(
-  { header: { reading, delimiter, fieldCount } }: OpenFeed,
+  { header: { reading, delimiter } }: OpenFeed,
   record: FeedRecord & { readonly bytes: Buffer },
 ): Buffer {
-  const isSplit = !record.misquoted && record.fieldCount <= fieldCount;
-  const filled = isSplit ? (reading?.filledCells() ?? []) : [];
+  const filled = record.misquoted ? [] : (reading?.filledCells() ?? []);
   if (filled.length === 0) return record.bytes;
   const fields = record.firstFields(Infinity);
   for (const { position, text } of filled) fields[position] = text;

@@ -8,7 +8,8 @@ import { RecordExtractor } from '../etl/extract';
 import type { Delimiter } from '../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
 import { skuIssue } from '../etl/reject-staged';
-import { blankPreamble, hasHeaderRow, inEncodingOf, withFilledCells } from './formatted-rejects';
+import { reportColumns } from '../feed-format/report-columns';
+import { blankPreamble, inEncodingOf, positionNames, withFilledCells } from './formatted-rejects';
 import { listSupersededRows } from '../etl/repeated-skus';
 import type { RowIssue } from '../etl/row-issues';
 import { FeedFailure } from '../etl/run-result';
@@ -23,9 +24,6 @@ import type { RunContext } from './run-feed';
 
 /** Concurrent downloads of rejects in the thread; they mostly wait for their clients. */
 export const concurrentRejectsMax = 8;
-
-/** Columns before those of the feed. */
-const reportColumns = ['_line', '_codes', '_messages'];
 
 /** Run whose rejects are requested. */
 export interface RejectsRequest {
@@ -89,12 +87,14 @@ async function* readRejects(
   { superseded, unknown }: RejectedRows,
 ): AsyncGenerator<Buffer> {
   const { header, chunks } = file;
-  const reports = hasHeaderRow(file);
   const batch = new TextBatch();
   batch.add(blankPreamble(file));
+  const addHeader = (text: string) =>
+    batch.add(`${reportCells([...reportColumns], header.delimiter)}${text}\n`);
+  if (header.reading?.format.hasHeaderRow === false) addHeader(positionNames(header));
   const extractor = new RecordExtractor<Buffer>(
     header,
-    (_place, text) => batch.add(`${reportCells(reportColumns, header.delimiter)}${text}\n`),
+    (_place, text) => addHeader(text),
     (record) => {
       if (record.tooLong) return null;
       const { values, issues = [] } = transformRecord(record, header, mode);
@@ -106,7 +106,7 @@ async function* readRejects(
       }
       if (errors.length === 0) return null;
       const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
-      const report = Buffer.from(reports ? reportCells(cells, header.delimiter) : '');
+      const report = Buffer.from(reportCells(cells, header.delimiter));
       return batch.add(Buffer.concat([report, withFilledCells(file, record), lineEnd]));
     },
   );

@@ -169,6 +169,49 @@ describe('a feed that fills down', () => {
     expect(await productBy('Mixed', 'A2')).toMatchObject({ product_name: 'Plain' });
   });
 
+  test('leaves the cells of an incomplete group alone in mode update, whatever their column', async () => {
+    const { columns } = filling;
+    await putFormat(service.api, 'Keeper', 'fill', {
+      columns: {
+        ...columns,
+        product_name: { join: ['title', 'size'], with: ' ' },
+        brand: { from: ['brand'] },
+        price: { from: ['price'] },
+        category: { from: ['category'] },
+      },
+      fill_down: (['product_name', 'brand', 'price'] as const).map((column) => ({ column, by: 'handle' })),
+    });
+    const whole =
+      'handle,sku,title,size,brand,price,category\na,A1,Shirt,S,Acme,5,Top\na,A2,,M,,,\nb,B1,Hat,S,,7,\n';
+    await load(whole, 'Keeper', { format: 'fill' });
+    const part = 'handle,sku,title,size,brand,price,category\na,A1,,S,,,Tops\na,A2,,M,,6,\nb,B1,Cap,S,,8,\n';
+    const { jobId, job } = await load(part, 'Keeper', { format: 'fill', mode: 'update' });
+
+    expect(job).toMatchObject({ summary: counted(0, 3, 0, 0), issue_counts: [] });
+    const values = (await productsOf('Keeper')).map((each) =>
+      ['sku', 'product_name', 'brand', 'price', 'category'].map((name) => each[name]),
+    );
+    expect(values).toEqual([
+      ['A1', 'Shirt S', 'Acme', 5, 'Tops'],
+      ['A2', 'Shirt M', 'Acme', 6, undefined],
+      ['B1', 'Cap S', undefined, 8, undefined],
+    ]);
+    const { body: again } = await service.api.post(`/jobs/${jobId}/run`);
+    expect(again.summary).toMatchObject(counted(0, 0, 3, 0));
+  });
+
+  test('withdraws nothing in mode replace when a sku is unknown', async () => {
+    await putFormat(service.api, 'Unknown', 'fill', {
+      columns: { sku: { join: ['style', 'size'], with: '-' }, product_name: { from: ['name'] } },
+      fill_down: [{ column: 'sku', by: 'handle' }],
+    });
+    const replace = { format: 'fill', mode: 'replace' };
+    await load('handle,style,size,name\na,X,S,a\na,,M,b\n', 'Unknown', replace);
+    const { job } = await load('handle,style,size,name\na,,M,b\nb,Y,S,c\n', 'Unknown', replace);
+
+    expect(job).toMatchObject({ summary: { inserted: 1, withdrawn: 0, withdrawals_withheld: true } });
+  });
+
   test('is unchanged when it is loaded again', async () => {
     await putFormat(service.api, 'Stable', 'fill', filling);
     await load(file('Shirt'), 'Stable', { format: 'fill' });

@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
 import { gzipSync } from 'node:zlib';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';
 import { putFormat } from '../support/format-requests';
+import { casesFor } from '../support/fuzz';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;
@@ -81,7 +83,7 @@ describe('rejects of a feed with a format', () => {
       fill_down: [{ column: 'product_name', by: 'handle' }],
     };
     const file =
-      'handle,sku,title,size,price\na,A1,"Shirt, red",S,5\na,A2,,"M\rX",x\na,A3,"Hat" ,L,y\nb,B1,,S,5\n';
+      'handle,sku,title,size,price\na,A1,"Shirt, red",S,5\na,A2,,"M\rX",x\na,A3,"Hat" ,L,y\nb,B1,Cap,S,5\n';
     const { bytes } = await rejectsOf(Buffer.from(file), filling as FormatDefinition);
 
     expect(bytes.toString()).toMatch(
@@ -89,15 +91,112 @@ describe('rejects of a feed with a format', () => {
     );
   });
 
-  it('have no report columns without a header row', async () => {
-    const format = {
+  it('repeat them in a row with too many fields whose cells before are empty, so that it loads once it is mended', async () => {
+    const format: FormatDefinition = {
+      columns: {
+        sku: { from: ['sku'] },
+        product_name: { join: ['title', 'color'], with: ' - ' },
+        brand: { from: ['brand'] },
+      },
+      fill_down: ['product_name', 'brand'].map((column) => ({ column: column as 'brand', by: 'handle' })),
+    };
+    const file =
+      'handle,title,brand,color,sku\ntent,Tent,Acme,Red,T-R\ntent,,,Green,T-G,x,toomany\ntent,,,"Bl"ue,T-B\n';
+    const { bytes, partnerName } = await rejectsOf(Buffer.from(file), format);
+    expect(bytes.toString()).toMatch(
+      /^[^\n]*\n3,.*,tent,Tent,Acme,Green,T-G,x,toomany\n4,.*,tent,,,"Bl"ue,T-B\n$/,
+    );
+
+    const mended = bytes.toString().replace(',x,toomany', '').replace('"Bl"ue', 'Blue');
+    const again = await rejectsOf(Buffer.from(mended), format, { partnerName });
+    expect(again.summary).toMatchObject({ inserted: 1, skipped: 1 });
+    expect(again.bytes.toString()).toContain('\n3,incomplete_group,');
+    const { body } = await service.api.get(
+      `/products?partner_name=${encodeURIComponent(partnerName)}&sku=T-G`,
+    );
+    expect(body.items).toMatchObject([{ sku: 'T-G', product_name: 'Tent - Green', brand: 'Acme' }]);
+  });
+
+  describe('of a file without header row', () => {
+    const format: FormatDefinition = {
       header: false,
       skip_lines: 1,
-      columns: { sku: { position: 1 }, product_name: { position: 2 }, price: { position: 3 } },
+      columns: { product_name: { position: 1 }, sku: { position: 2 }, price: { position: 3 } },
     };
-    const { bytes } = await rejectsOf(Buffer.from('Report\nA,a,5\nB,b,x\n'), format);
+    const file = Buffer.from('Report\na,A,5\nb,B,x\nc, d,C,6\na2,A,7\nd,D,8\n');
+    const upload = (csv: string, partnerName: string, mode: string) =>
+      service.api.upload({ csv, partnerName, fields: { format: 'own', mode } });
 
-    expect(bytes.toString()).toBe('\nB,b,x\n');
+    it('have a header row with positions, by which the same format reads them', async () => {
+      const { bytes, partnerName } = await rejectsOf(file, format);
+      expect(bytes.toString()).toMatch(
+        /^\n_line,_codes,_messages,1,2,3\n2,duplicate_sku,.*,a,A,5\n3,invalid_price,.*,b,B,x\n4,too_many_fields,.*,c, d,C,6\n$/,
+      );
+
+      const mended = bytes.toString().replace('b,B,x', 'b,B,9');
+      const { summary, bytes: left } = await rejectsOf(Buffer.from(mended), format, { partnerName });
+      expect(summary).toMatchObject({ inserted: 1, skipped: 2, unchanged: 0, updated: 0 });
+      expect(left.toString()).toMatch(
+        /^\n_line,_codes,_messages,_line,_codes,_messages,1,2,3\n3,superseded_row,.*\n5,too_many_fields,.*,c, d,C,6\n$/,
+      );
+    });
+
+    it('are refused in mode replace, which would withdraw all other products', async () => {
+      const { bytes, partnerName } = await rejectsOf(file, format);
+
+      const { status, body } = await upload(bytes.toString(), partnerName, 'replace');
+      expect([status, body.detail[0].type]).toEqual([422, 'rejects_file']);
+      expect((await upload(bytes.toString(), partnerName, 'update')).status).toBe(201);
+    });
+  });
+
+  it('never load another value than the file means, once what is damaged is mended', async () => {
+    const filling: FormatDefinition = {
+      columns: {
+        sku: { from: ['sku'] },
+        product_name: { join: ['title', 'size'], with: ' ' },
+        brand: { from: ['brand'] },
+        price: { from: ['price'] },
+      },
+      fill_down: ['product_name', 'brand'].map((column) => ({ column: column as 'brand', by: 'handle' })),
+    };
+    const damages: [string, string][] = [
+      ['5', '5'],
+      ['5', 'x'],
+      ['5', '5,more'],
+      ['5', '"5"x'],
+    ];
+    const anyGroup = fc.record({
+      handle: fc.constantFrom('a', 'b'),
+      title: fc.constantFrom('Mug', 'Tent'),
+      brand: fc.constantFrom('', 'Acme', 'Bolt'),
+      rows: fc.array(fc.constantFrom(...damages), { minLength: 1, maxLength: 4 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyGroup, { minLength: 1, maxLength: 5 }), async (groups) => {
+        // Two groups of one handle that follow each other are one, by the format.
+        const apart = groups.filter(({ handle }, at) => groups[at - 1]?.handle !== handle);
+        const meant = new Map<string, string>();
+        const rows = apart.flatMap(({ handle, title, brand, rows: damaged }, group) =>
+          damaged.map(([, price], at) => {
+            const sku = `S${group}-${at}`;
+            meant.set(sku, [`${title} ${at}`, brand].join());
+            return `${handle},${at === 0 ? title : ''},${at === 0 ? brand : ''},${at},${sku},${price}`;
+          }),
+        );
+        const file = `handle,title,brand,size,sku,price\n${rows.join('\n')}\n`;
+        const { bytes, partnerName } = await rejectsOf(Buffer.from(file), filling);
+        const mended = bytes.toString().replaceAll(/,(?:x|5,more|"5"x)$/gm, ',5');
+        await rejectsOf(Buffer.from(mended), filling, { partnerName });
+
+        const { body } = await service.api.get(
+          `/products?partner_name=${encodeURIComponent(partnerName)}&limit=100`,
+        );
+        for (const { sku, product_name: name, brand } of body.items as Record<string, string>[])
+          expect([name, brand ?? ''].join()).toBe(meant.get(sku!));
+      }),
+      casesFor('mended rejects of groups', 6),
+    );
   });
 
   it('are not packed, also those of a packed file', async () => {

@@ -11,10 +11,10 @@ export interface Rejects {
   delimiter: string;
   /** Lines before the header. */
   skipped: number;
-  /** Empty where the format has no header. */
+  /** Has positions as names where the format has no header. */
   header: string[];
   rows: string[][];
-  /** Number of generated columns in front: line, codes, messages; 0 without a header. */
+  /** Number of generated columns in front: line, codes, messages. */
   generated: number;
 }
 
@@ -41,21 +41,20 @@ async function definitionOf(feed: Schemas['Feed']): Promise<Partial<Schemas['For
 }
 
 async function readRejects(file: Blob, definition: Partial<Schemas['FormatDefinition']>): Promise<Rejects> {
-  const { delimiter = ',', skip_lines: skipped = 0, header: hasHeader = true, encoding } = definition;
+  const { delimiter = ',', skip_lines: skipped = 0, encoding } = definition;
   const text = new TextDecoder(encoding).decode(await file.arrayBuffer());
-  const records = parse(text, {
+  const [header = [], ...rows] = parse(text, {
     bom: true,
     delimiter,
     from_line: skipped + 1,
     relax_column_count: true,
     skip_empty_lines: true,
   });
-  const header = hasHeader ? (records[0] ?? []) : [];
   return {
     delimiter,
     skipped,
     header,
-    rows: hasHeader ? records.slice(1) : records,
+    rows,
     generated: header.filter((name) => name.startsWith('_')).length,
   };
 }
@@ -73,11 +72,21 @@ export function useEdits(feedId: string): [Record<string, string>, (edits: Recor
   return [edits, keep];
 }
 
-/** Writes the rows with their changed cells as a file that loads with the format of the feed. */
+/**
+ * Writes the rows with their changed cells as a file that loads with the format of the feed. A row that had lost against a later
+ * one of its sku is skipped again, unless it was changed.
+ */
 export function mendedFile(feedId: string, rejects: Rejects, edits: Record<string, string>): File {
   const { delimiter, skipped, header, rows } = rejects;
-  const mended = rows.map((row, at) => row.map((cell, column) => edits[`${at}/${column}`] ?? cell));
-  const records = header.length > 0 ? [header, ...mended] : mended;
+  const codes = header.indexOf('_codes');
+  const mended = rows.map((row, at) => {
+    const cells = row.map((cell, column) => edits[`${at}/${column}`] ?? cell);
+    const isChanged = cells.some((cell, column) => cell !== row[column]);
+    return cells.map((cell, column) =>
+      isChanged && column === codes && cell === 'duplicate_sku' ? '' : cell,
+    );
+  });
+  const records = [header, ...mended];
   // A byte order mark precedes the encoding of a format.
   const text = `\u{feff}${'\n'.repeat(skipped)}${stringify(records, { delimiter })}`;
   return new File([text], `mended-${feedId}.csv`, { type: 'text/csv' });

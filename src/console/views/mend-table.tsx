@@ -109,12 +109,11 @@ interface PlacedRow {
   reasons: Schemas['RowIssue'][];
 }
 
-/** Finds the issues of each row: by its line, or in their order where the file has no header. */
-function placed({ rows, generated }: Rejects, issues: Schemas['RowIssue'][]): PlacedRow[] {
+/** Finds the issues of each row by its line. */
+function placed({ rows }: Rejects, issues: Schemas['RowIssue'][]): PlacedRow[] {
   const byLine = Map.groupBy(issues, ({ line }) => String(line));
-  const lines = [...byLine.keys()];
   return rows.map((row, at) => {
-    const line = (generated > 0 ? row[0] : lines[at]) ?? '';
+    const line = row[0] ?? '';
     return { at, line, reasons: byLine.get(line) ?? [] };
   });
 }

@@ -150,8 +150,11 @@ describe('GET /feeds/profile', () => {
 
     it.each(rowIssueCodes)('has an example of %s that raises it, and nothing else', async (code) => {
       const example = profile.issue_codes.find((each) => each.code === code)!.example;
-      const fields: Record<string, string> = code === 'unknown_sku' ? { mode: 'update' } : {};
-      const feed = await service.api.uploadFeed(example, `Example of ${code}`, fields);
+      const fields: Partial<Record<typeof code, Record<string, string>>> = {
+        unknown_sku: { mode: 'update' },
+        incomplete_group: { format: 'shopify' },
+      };
+      const feed = await service.api.uploadFeed(example, `Example of ${code}`, fields[code] ?? {});
       if (code === 'older_feed') await service.api.loadFeed(example, `Example of ${code}`);
 
       const { body: job } = await service.api.post(`/jobs/${feed.jobId}/run`);

@@ -259,7 +259,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
     });
 
     describe('corrected by a program and uploaded again', () => {
-      /** Corrects each rejected row by its codes, and keeps the generated columns. */
+      /** Corrects each rejected row by its codes, which it keeps unless a row had lost against a later one. */
       function mend(rejects: string): { csv: string; rows: number } {
         const [header, ...rows] = cellsOf(rejects);
         const at = (column: string) => header!.indexOf(column);
@@ -272,7 +272,10 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
             if (own[at('sku')]!.trim() === '') set('sku', `NEW-${row}`);
             if (own[at('product_name')]!.trim() === '') set('product_name', 'Unnamed');
           }
-          if (codes.includes('duplicate_sku')) set('sku', `${own[at('sku')]!.trim()}-${row}`);
+          if (codes.includes('duplicate_sku')) {
+            set('sku', `${own[at('sku')]!.trim()}-${row}`);
+            set('_codes', '');
+          }
           if (codes.includes('invalid_price') || codes.includes('currency_conflict')) set('price', '');
           if (codes.includes('invalid_currency')) set('currency', '');
           if (codes.includes('value_too_long')) set('brand', own[at('brand')]!.trim().slice(0, 255));
@@ -360,6 +363,42 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
         expect(after.length).toBe(job.summary.processed);
         expect((await download(again.jobId)).body.split('\n')).toHaveLength(2);
       });
+    });
+
+    it('loads no row over the later one that had won when the file is uploaded with one cell corrected', async () => {
+      const feed = 'sku,product_name,price\nA,a,1\nB,b,x\nA,a,7\n';
+      for (const mode of ['upsert', 'update']) {
+        const partner = `Winner ${mode}`;
+        const { jobId } = await service.api.loadFeed(feed, partner);
+        const { body: rejects } = await download(jobId);
+
+        const again = await service.api.uploadFeed(rejects.replace('B,b,x', 'B,b,2'), partner, { mode });
+        const { body: job } = await service.api.post(`/jobs/${again.jobId}/run`);
+
+        expect(job.summary).toMatchObject({ processed: 2, skipped: mode === 'update' ? 2 : 1 });
+        const { body: issues } = await service.api.get(`/jobs/${again.jobId}/issues?code=superseded_row`);
+        expect(issues.items).toMatchObject([
+          { line: 2, sku: 'A', field: null, column_number: 2, severity: 'error', value: 'duplicate_sku' },
+        ]);
+        expect((await products(partner)).map(({ sku, price }) => [sku, price])).toEqual([
+          ['A', '7.0000'],
+          ...(mode === 'update' ? [] : [['B', '2.0000']]),
+        ]);
+        // Its own rejects name it again, and it is skipped again.
+        const third = await service.api.loadFeed((await download(again.jobId)).body, partner);
+        expect(third.job.issue_counts).toContainEqual(
+          expect.objectContaining({ code: 'superseded_row', count: 1 }),
+        );
+      }
+    });
+
+    it('loads such a row when its _codes are emptied', async () => {
+      const { jobId } = await service.api.loadFeed('sku,product_name\nA,a\nA,b\n', 'Emptied');
+      const { body: rejects } = await download(jobId);
+
+      await service.api.loadFeed(rejects.replace('duplicate_sku', ''), 'Emptied');
+
+      expect(await products('Emptied')).toMatchObject([{ sku: 'A', product_name: 'a' }]);
     });
 
     /** Open files of this process below the data folder. */

@@ -477,16 +477,16 @@ describe('rows', () => {
       ',C1,Hat,S',
       ',C2,,M',
     ].join('\n');
-    const values = await readValues(file, definition);
-    expect(values.map(({ product_name }) => product_name)).toEqual([
+    const rows = await readFormatted(file, definition);
+    expect(rows.map(({ values, codes }) => values?.product_name ?? codes[0])).toEqual([
       'Shirt S',
       'Shirt M',
       'Other L',
       'Other XL',
-      'S',
-      'S',
+      'incomplete_group',
+      'incomplete_group',
       'Hat S',
-      'M',
+      'missing_required',
     ]);
   });
 

@@ -1,0 +1,26 @@
+import { trimText } from './text';
+
+/** Generated columns of a file of rejects, before those of the feed. */
+export const reportColumns = ['_line', '_codes', '_messages'] as const;
+
+/** Finds the codes in the header of a file of rejects. @returns undefined for any other file */
+export function codesPosition(names: readonly string[]): number | undefined {
+  return names.includes('_line') && names.includes('_codes') ? names.indexOf('_codes') : undefined;
+}
+
+/** Tells a column of a rejects report, which is ignored without an issue when the corrected file is uploaded. */
+export function isReportColumn(header: string): boolean {
+  return header.startsWith('_');
+}
+
+const supersededCodes = ['duplicate_sku', 'superseded_row'];
+
+/** Tells the codes of a row that was rejected only because a later one had the same sku. */
+export const isSuperseded = (codes: string): boolean => supersededCodes.includes(trimText(codes));
+
+/** Rows with these codes are in a file of rejects as they were: without what the rows above would have filled. */
+const unfilledCodes = ['too_many_fields', 'invalid_quoting', 'incomplete_group'];
+
+/** Tells the codes of a row whose empty cells may have had a value above them. */
+export const isUnfilled = (codes: string): boolean =>
+  codes.split(/\s+/).some((code) => unfilledCodes.includes(code));
