@@ -53,6 +53,12 @@ const malformed: Problem = {
   outcome: 'refused',
   detail: 'Malformed HTTP request.',
 };
+const unknownCoding: Problem = {
+  status: 501,
+  error: 'unknown_transfer_coding',
+  outcome: 'refused',
+  detail: 'Unknown transfer coding: use chunked alone.',
+};
 const headerTooLarge: Problem = {
   status: 431,
   error: 'header_too_large',
@@ -94,21 +100,24 @@ export function createHttpServer(
     onRefusal = () => undefined,
   }: ServerOptions = {},
 ): Server {
+  const refused = new WeakSet<Socket>();
+  /** Refuses what a connection sends from now on, behind the responses to its requests so far: a client matches them in order. */
   const refuse = (socket: Socket, problem: Problem) => {
-    const requestId = requestIdOf({});
-    socket.end(refusalText(problem, requestId));
-    const { status, error, outcome } = problem;
-    onRefusal(socket, { requestId, status, error, outcome });
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    afterResponses(socket, () => {
+      if (!socket.writable) return;
+      const requestId = requestIdOf({});
+      socket.end(refusalText(problem, requestId));
+      const { status, error, outcome } = problem;
+      onRefusal(socket, { requestId, status, error, outcome });
+    });
   };
   const router = Router();
   router.use((request: IncomingMessage, response: ServerResponse) => {
+    if (refused.has(request.socket)) return undefined;
     const refusal = refusalOf(request);
-    if (refusal) {
-      // The client would take it for the response to an earlier request in progress.
-      if (owesResponse(request.socket)) request.socket.destroy();
-      else refuse(request.socket, refusal);
-      return undefined;
-    }
+    if (refusal) return refuse(request.socket, refusal);
     noteResponse(request.socket, response);
     for (const [name, value] of securityEntries) response.setHeader(name, value);
     return handle(request, response);
@@ -145,9 +154,10 @@ export function createHttpServer(
     noteExpectation(request, response);
     app(request, response);
   });
+  // Node would destroy the connection, and with it the responses to earlier requests.
+  server.on('connect', (_request, socket: Socket) => refuse(socket, malformed));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Within a response, it would become part of it.
-    if (error.code === 'ECONNRESET' || !socket.writable || isResponding(socket)) socket.destroy();
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else refuse(socket, problems[error.code ?? ''] ?? malformed);
   });
   return server;
@@ -166,17 +176,43 @@ function owesResponse(socket: Socket): boolean {
   return (responses.get(socket)?.size ?? 0) > 0;
 }
 
-/** Returns whether a response of the connection was partly sent. */
-function isResponding(socket: Socket): boolean {
-  return [...(responses.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+/** Calls `next` after the responses of the connection, but for one whose request will never be complete and has none yet. */
+function afterResponses(socket: Socket, next: () => void): void {
+  const awaited = [...(responses.get(socket) ?? [])].filter(
+    ({ req, headersSent }) => req.complete || headersSent,
+  );
+  if (awaited.length === 0) {
+    next();
+    return;
+  }
+  let left = awaited.length;
+  for (const response of awaited) {
+    response.once('close', () => {
+      if (--left === 0) next();
+    });
+  }
 }
+
+/** A host with an optional port (RFC 9112, section 3.2); it can be empty. */
+const hostForm = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::\d*)?$/i;
 
 /** Returns why a well-formed HTTP request is rejected before routing. */
 function refusalOf({ httpVersion, headers, rawHeaders }: IncomingMessage): Problem | undefined {
-  if (httpVersion === '1.1' && headers.host === undefined) return malformed;
+  const { host, 'transfer-encoding': coding } = headers;
+  if (httpVersion === '1.1' && host === undefined) return malformed;
   // Names and values alternate.
   if (rawHeaders.length > 2 * headersMax) return headerTooLarge;
-  return undefined;
+  if (host !== undefined && (!hostForm.test(host) || countHosts(rawHeaders) > 1)) return malformed;
+  if (coding === undefined) return undefined;
+  // HTTP/1.0 has none: a proxy before us could have seen another end of the body (RFC 9112, section 6.1).
+  if (httpVersion === '1.0') return malformed;
+  return coding.toLowerCase() === 'chunked' ? undefined : unknownCoding;
+}
+
+/** Node drops all hosts but the first; a proxy before us could have routed by another one. */
+function countHosts(rawHeaders: string[]): number {
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
+    .length;
 }
 
 function refusalText({ status, detail }: Problem, requestId: string): string {

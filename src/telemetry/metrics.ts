@@ -33,7 +33,7 @@ export const serviceMetrics = {
   },
   http_refused_before_request_total: {
     type: 'counter',
-    labels: { status: '400, 408, 431' },
+    labels: { status: '400, 408, 431, 501' },
     help: 'Requests rejected by the HTTP server before routing.',
   },
   catalog_upload_bytes_total: {

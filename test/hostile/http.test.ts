@@ -54,6 +54,7 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
       'is chunked twice',
       post('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\nContent-Length: 2') + '{}' + smuggled,
     ],
+    ['has chunked as each of two codings', post('Transfer-Encoding: chunked, chunked') + chunked],
     ['is chunked, then something else', post('Transfer-Encoding: chunked, identity') + chunked],
     [
       'has an unknown encoding, and a length',
@@ -90,6 +91,13 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
       'has a line break inside a chunk extension',
       post('Transfer-Encoding: chunked') + `1;a=\nb\r\n{\r\n0${end}${smuggled}`,
     ],
+    ['has two hosts', `GET /health HTTP/1.1\r\nHost: a\r\nhost: b${end}${smuggled}`],
+    ['has the same host twice', `GET /health HTTP/1.1\r\nHost: a\r\nHost: a${end}${smuggled}`],
+    ['has two hosts in HTTP/1.0', `GET /health HTTP/1.0\r\nHost: a\r\nHost: b${end}`],
+    ['has a list of hosts', `GET /health HTTP/1.1\r\nHost: a, b${end}${smuggled}`],
+    ['has a host with a path', `GET /health HTTP/1.1\r\nHost: a/b${end}${smuggled}`],
+    ['has a host with a user', `GET /health HTTP/1.1\r\nHost: a@b${end}${smuggled}`],
+    ['is chunked in HTTP/1.0', post('Transfer-Encoding: chunked').replace('1.1', '1.0') + chunked],
     ['has a header without a name', post(': x')],
     ['has a header with a space in its name', post('X Header: x')],
     ['has a NUL in a header', post('X-Header: a\0b')],
@@ -97,6 +105,24 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
   ])('is refused, and nothing after it is read: it %s', async (_what, bytes) => {
     expect(await statuses(bytes)).toEqual([400]);
   });
+
+  it.each([
+    ['gzip, chunked'],
+    ['GZIP,Chunked'],
+    ['gzip\r\nTransfer-Encoding: chunked'],
+    ['identity, chunked'],
+  ])('is refused where its body has a coding besides chunked: %j', async (coding) => {
+    expect(await statuses(post(`Transfer-Encoding: ${coding}`) + chunked + smuggled)).toEqual([501]);
+  });
+
+  it.each(['x', '', 'partners.example.org', '127.0.0.1:8000', '[::1]:8000', 'a_b', '%7Ea:'])(
+    'is accepted with one valid host: %j',
+    async (host) => {
+      expect(await statuses(`GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close${end}`)).toEqual([
+        200,
+      ]);
+    },
+  );
 
   it('is one request where a chunk has an extension, or a trailer follows the last chunk', async () => {
     const pieces = `${order.length.toString(16)};name="value";x\r\n${order}\r\n0\r\nX-API-Key: wrong\r\nX-Trailer: x${end}`;
@@ -111,8 +137,8 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
     expect(await statuses(`GET /nope HTTP/1.1\r\nHost: x${end}${smuggled}`)).toEqual([404, 200]);
   });
 
-  it('is rejected where an unexpected body is not a request', async () => {
-    expect((await statuses(`GET /health HTTP/1.1\r\nHost: x${end}x${smuggled}`)).at(-1)).toBe(400);
+  it('is rejected where an unexpected body is not a request, behind the response to the request', async () => {
+    expect(await statuses(`GET /health HTTP/1.1\r\nHost: x${end}x${smuggled}`)).toEqual([200, 400]);
   });
 });
 
@@ -132,8 +158,7 @@ describe('malformed, oversized or foreign bytes', () => {
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
     ['a space in the target', `GET /health /x HTTP/1.1\r\nHost: x${end}`, 400],
     ['a NUL in the target', `GET /health\0 HTTP/1.1\r\nHost: x${end}`, 400],
-    ['the authority form', `CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: x${end}`, 0],
-    ['two hosts', `GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close${end}`, 200],
+    ['the authority form', `CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: x${end}`, 400],
     ['the asterisk form', `OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close${end}`, 404],
     ['another scheme', `GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close${end}`, 404],
     ['a relative target', `GET health HTTP/1.1\r\nHost: x\r\nConnection: close${end}`, 400],

@@ -20,8 +20,61 @@ async function sendBytes(bytes: string): Promise<string> {
   return answer;
 }
 
-describe('a connection with a response in progress', () => {
-  it('is destroyed when malformed HTTP follows, without a rejection inside the response', async () => {
+/** The status of each response, and the rest of the last one. */
+const statusesOf = (answer: string) =>
+  [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+
+describe('what follows a request in progress and is no request', () => {
+  const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
+  const postOrder = () => {
+    const body = JSON.stringify(order);
+    const head = `POST /orders HTTP/1.1\r\nhost: x\r\nx-api-key: ${testKey}\r\ncontent-type: application/json`;
+    return `${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  };
+  beforeAll(() => service.api.loadFeed('sku,product_name,price\nA,A,1\n'));
+
+  it.each([
+    ['a space', ' ', 400],
+    ['a brace', '}', 400],
+    ['a NUL', '\0', 400],
+    ['a line that is no request', 'no request\r\n\r\n', 400],
+    [
+      'a header that is too large',
+      `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+    ],
+    ['too many headers', `GET /health HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(100)}\r\n`, 431],
+    ['a request without a host', `GET /health HTTP/1.1\r\n\r\n${postOrder()}`, 400],
+    [
+      'a request with a malformed body',
+      postOrder().replace('content-length: ', 'transfer-encoding: chunked\r\nx: '),
+      400,
+    ],
+    ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x\r\n\r\n', 400],
+  ])('is refused behind its response: %s', async (_what, bytes, status) => {
+    const before = await service.db('orders').count();
+
+    const answer = await sendBytes(postOrder() + bytes);
+
+    expect(statusesOf(answer)).toEqual([201, status]);
+    expect(answer).toContain('"order_id":"OR');
+    const [{ count }] = (await service.db('orders').count()) as [{ count: number }];
+    expect(count - (before as [{ count: number }])[0].count).toBe(1);
+  });
+
+  it('is refused behind the responses to all requests before it', async () => {
+    expect(statusesOf(await sendBytes(`${postOrder()}${postOrder()}${postOrder()} }`))).toEqual([
+      201, 201, 201, 400,
+    ]);
+  });
+
+  it('is refused behind a response that closes the connection by nothing', async () => {
+    const closing = postOrder().replace('host: x', 'host: x\r\nconnection: close');
+
+    expect(statusesOf(await sendBytes(`${closing} `))).toEqual([201]);
+  });
+
+  it('is refused behind a long response, which is whole', async () => {
     const large = `sku,product_name\n${'A,A\n'.repeat(2_000_000)}`;
     const { feedId } = await service.api.uploadFeed(large);
     const { port, hostname } = new URL(service.url);
@@ -30,14 +83,12 @@ describe('a connection with a response in progress', () => {
     await once(socket, 'readable');
     socket.write('no request\r\n\r\n');
     let text = '';
-    socket
-      .setEncoding('latin1')
-      .on('data', (chunk: string) => (text += chunk))
-      .on('error', () => undefined);
-    await once(socket, 'close');
+    for await (const chunk of socket) text += (chunk as Buffer).toString('latin1');
 
-    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(text).not.toContain('Malformed');
+    expect(statusesOf(text)).toEqual([200, 400]);
+    const [, body] = text.split('\r\n\r\n');
+    expect(body!.startsWith(large.slice(0, 100))).toBe(true);
+    expect(body!.slice(large.length)).toMatch(/^HTTP\/1\.1 400 /);
   });
 });
 
