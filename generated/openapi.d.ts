@@ -187,7 +187,7 @@ export interface paths {
          *     else that of the format, which a part of a file has too; none if it is packed.
          *
          *     To resume a download, request the rest with `Range`, and send the `ETag` in `If-Range`. One byte range gives
-         *     206; several ranges, other units and malformed headers are ignored. `Range` applies to `GET` only.
+         *     206; several ranges, other units and invalid ranges are ignored. `Range` applies to `GET` only.
          *
          *     If the file cannot be read to its end, or another caller needs the slot of a slow download, the connection is
          *     closed before `Content-Length` bytes are sent.
@@ -6514,7 +6514,7 @@ export interface operations {
                 };
             };
             410: components["responses"]["RawFileRemoved"];
-            /** @description The range begins after the end of the file, or is empty. */
+            /** @description The range begins after the end of the file, or is the last 0 bytes. */
             416: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

@@ -9,11 +9,10 @@ interface RangeRequest {
   'If-None-Match'?: string;
 }
 
-const singleRange = /^bytes=[^,]*$/i;
-const suffixRange = /^bytes=-(\d+)$/i;
+const singleRange = /^bytes=(\d*)-(\d*)$/i;
 
 /**
- * Selects the bytes of a file to send (RFC 9110, sections 13 and 14). Several ranges, other units and malformed headers are
+ * Selects the bytes of a file to send (RFC 9110, sections 13 and 14). Several ranges, other units and invalid ones are
  * ignored.
  * @param entityTag - strong, in its quotes
  * @param sizeBytes - at least 1
@@ -23,11 +22,12 @@ export function selectBytes(
   { entityTag, sizeBytes }: { entityTag: string; sizeBytes: number },
 ): 'not_modified' | 'all' | 'unsatisfiable' | ByteRange {
   if (hasCopy(request, entityTag)) return 'not_modified';
-  const { Range: range, 'If-Range': condition = entityTag } = request;
-  if (range === undefined || !singleRange.test(range) || condition !== entityTag) return 'all';
+  const { Range: range = '', 'If-Range': condition = entityTag } = request;
+  const [, first = '', last = ''] = singleRange.exec(range) ?? [];
+  const isInvalid = first === '' ? last === '' : last !== '' && Number(last) < Number(first);
+  if (isInvalid || condition !== entityTag) return 'all';
   // All bytes; the parser rejects a suffix that is longer than the file.
-  if (Number(suffixRange.exec(range)?.[1]) >= sizeBytes) return { start: 0, end: sizeBytes - 1 };
+  if (first === '' && Number(last) >= sizeBytes) return { start: 0, end: sizeBytes - 1 };
   const parsed = parseRange(sizeBytes, range);
-  if (parsed === -2) return 'all';
-  return parsed === -1 ? 'unsatisfiable' : parsed[0]!;
+  return Array.isArray(parsed) ? parsed[0]! : 'unsatisfiable';
 }

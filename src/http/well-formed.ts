@@ -42,7 +42,8 @@ export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T>
 
 /** Parses a query string. Invalid UTF-8 becomes lone surrogates, which `toWellFormed` reports. */
 export function parseQuery(query: string): ParsedUrlQuery {
-  return parse(query, '&', '=', { decodeURIComponent: decode });
+  // All of them, of the 16 KiB that a target can have: behind Node's default of a thousand could be a wrong one.
+  return parse(query, '&', '=', { decodeURIComponent: decode, maxKeys: 0 });
 }
 
 function decode(text: string): string {

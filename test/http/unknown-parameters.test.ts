@@ -25,6 +25,28 @@ const get = async (target: string, headers: Record<string, string> = {}) => {
   return { ...response, body: JSON.parse(response.text) as unknown };
 };
 
+describe('a parameter behind thousands of others', () => {
+  const others = '&'.concat(Array.from({ length: 2_000 }, (_, at) => `a${at}`).join('&'));
+
+  it('is checked', async () => {
+    const { status, body } = await get(`/orders?x=1${others}&limit=0`);
+
+    expect(status).toBe(422);
+    expect(body).toMatchObject({ detail: [{ loc: ['query', 'limit'], input: '0' }] });
+  });
+
+  it('is checked for its repetition', async () => {
+    expect((await get(`/orders?limit=1${others}&limit=2`)).status).toBe(422);
+  });
+
+  it('is named where it is unknown and the client wants to know', async () => {
+    const { status, body } = await get(`/orders?x=1${others}&last=1`, strict);
+
+    expect(status).toBe(422);
+    expect((body as { detail: unknown[] }).detail).toHaveLength(2_002);
+  });
+});
+
 describe('Ignored-Parameters', () => {
   it.each([
     ['/orders?brand=x', 'brand'],

@@ -144,6 +144,14 @@ describe('GET /feeds/{feed_id}/raw', () => {
       ['another unit, and beyond the end', { range: 'lines=100000-' }],
       ['no unit', { range: '0-1' }],
       ['no number', { range: 'bytes=-' }],
+      ['an end before its begin', { range: 'bytes=5-4' }],
+      ['an end before its begin, beyond the file', { range: 'bytes=100001-100000' }],
+      ['a third number', { range: 'bytes=0-1-2' }],
+      ['two signs', { range: 'bytes=--1' }],
+      ['letters behind its numbers', { range: 'bytes=0x-1x' }],
+      ['an exponent', { range: 'bytes=0-1e1' }],
+      ['spaces', { range: 'bytes= 0 - 1 ' }],
+      ['an empty range set', { range: 'bytes=' }],
       ['letters', { range: 'bytes=a-b' }],
       ['a sign', { range: 'bytes=+0-1' }],
       ['a hexadecimal number', { range: 'bytes=0x0-0x1' }],
@@ -220,7 +228,6 @@ describe('GET /feeds/{feed_id}/raw', () => {
       [`bytes=-${size}`, 0, size - 1],
       ['bytes=-100000', 0, size - 1],
       ['Bytes=0-1', 0, 1],
-      ['bytes= 0 - 1 ', 0, 1],
     ])('gives the bytes of %s', async (range, first, last) => {
       const { status, headers, bytes } = await download(local, feedId, { range });
 
@@ -309,7 +316,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
   });
 
   describe('416', () => {
-    it.each([`bytes=${size}-`, `bytes=${size}-100000`, 'bytes=100000-', 'bytes=-0', 'bytes=5-4'])(
+    it.each([`bytes=${size}-`, `bytes=${size}-100000`, 'bytes=100000-', 'bytes=-0'])(
       'rejects %s, with the size of the file',
       async (range) => {
         const { status, body, headers } = await local.api.get(`/feeds/${feedId}/raw`, { range });
