@@ -28,13 +28,21 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (metricsPort && metricsPort === values.PORT) {
     throw new ConfigError('Wrong setting METRICS_PORT: it must differ from PORT.');
   }
+  const apiKeys = (values.API_KEYS ?? '')
+    .split(',')
+    .map((key) => key.trim())
+    .filter(Boolean);
+  // A tab and those beyond ASCII can be in a header.
+  const unsendable = apiKeys.findIndex((key) => /(?![\t\u0080-\u009f])\p{Cc}/u.test(key));
+  if (unsendable !== -1) {
+    throw new ConfigError(
+      `Wrong setting API_KEYS: number ${unsendable + 1} contains a control character or line break, which no request can send.`,
+    );
+  }
   return {
     host: values.HOST,
     port: values.PORT,
-    apiKeys: (values.API_KEYS ?? '')
-      .split(',')
-      .map((key) => key.trim())
-      .filter(Boolean),
+    apiKeys,
     secretsKey: values.SECRETS_KEY,
     databaseUrl,
     replica: replicaUrl

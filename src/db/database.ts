@@ -179,6 +179,15 @@ export function isNodeLost(error: unknown): boolean {
   return /^08/.test(code ?? '') || /failure on connection marked as essential/.test(message ?? '');
 }
 
+/**
+ * Returns whether the server rolled a transaction back for a concurrent one: by a deadlock, or as not serializable. It can succeed
+ * when it is repeated.
+ */
+export function isConflict(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return code === '40001' || code === '40P01';
+}
+
 /** Returns whether an error means that the database is unavailable, not that a statement is wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;

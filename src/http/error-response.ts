@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from '../db/database';
+import { isConflict, isDatabaseUnavailable } from '../db/database';
 import { ServiceError, unavailable, type ErrorCode } from '../shared/errors';
 import { StorageError } from '../storage/object-store';
 import { makeReply, type Reply } from './contract';
@@ -57,7 +57,8 @@ const statusOf: Record<ErrorCode, number> = {
 /** Returns a thrown value as an expected error; undefined for a fault of the service. */
 export function asServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof ServiceError) return error;
-  if (isDatabaseUnavailable(error) || error instanceof StorageError) return unavailable(error);
+  const canSucceedLater = isDatabaseUnavailable(error) || isConflict(error) || error instanceof StorageError;
+  if (canSucceedLater) return unavailable(error);
   return undefined;
 }
 

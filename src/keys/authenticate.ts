@@ -24,18 +24,23 @@ export function authenticateAny(
 
 /** Authenticates callers by these keys, in constant time. Keeps only digests of the keys. */
 export function authenticateConfigured(keys: readonly string[]): Authenticate {
-  const callers = keys.map((key, index): Caller => ({
-    keyDigest: digestOf(key),
-    keyName: `API_KEYS ${index + 1}`,
-    isConfigured: true,
-    partnerName: null,
-    isReadOnly: false,
-  }));
+  const known = keys.flatMap((key, index) => {
+    const caller: Caller = {
+      keyDigest: digestOf(key),
+      keyName: `API_KEYS ${index + 1}`,
+      isConfigured: true,
+      partnerName: null,
+      isReadOnly: false,
+    };
+    // Node decodes a header as Latin-1; clients send that, or UTF-8.
+    const utf8 = Buffer.from(key).toString('latin1');
+    return [key, utf8].map((sent) => ({ digest: digestOf(sent), caller }));
+  });
   return (key) => {
     const given = digestOf(key);
-    let caller: Caller | undefined;
-    for (const known of callers) caller = timingSafeEqual(known.keyDigest, given) ? known : caller;
-    return Promise.resolve(caller);
+    let found: Caller | undefined;
+    for (const { digest, caller } of known) found = timingSafeEqual(digest, given) ? caller : found;
+    return Promise.resolve(found);
   };
 }
 

@@ -28,12 +28,16 @@ interface OrderRequest {
   scope: PartnerScope;
 }
 
+/** Whether the outcome of orders is unknown, and others would fail too. Without a node of Citus, those of other partners' products succeed. */
+const isOutage = (error: unknown) => isDatabaseUnavailable(error) && !isNodeLost(error);
+
 const batchLimits = {
   tasksMax: ordersPerBatch,
   sizeMax: orderItemsPerBatch,
   sizeOf: ({ items }: OrderRequest) => items.length,
   concurrentMax: orderBatches,
   waitingMax: poolLimits.waitersMax,
+  failsWaiting: isOutage,
 };
 
 /**
@@ -83,12 +87,14 @@ async function createEach<Request, T>(
   try {
     return await create(requests);
   } catch (error) {
-    if (requests.length === 1) return [{ error }];
-    // The outcome is unknown, and a retry would fail too. Without a node of Citus, orders of other partners' products succeed.
-    if (isDatabaseUnavailable(error) && !isNodeLost(error)) throw error;
+    if (requests.length === 1 || isOutage(error)) return requests.map(() => ({ error }));
   }
   const settled: Settled<T>[] = [];
-  for (const request of requests) settled.push(...(await createEach([request], create)));
+  for (const request of requests) {
+    const last = settled.at(-1);
+    if (last && 'error' in last && isOutage(last.error)) settled.push(last);
+    else settled.push(...(await createEach([request], create)));
+  }
   return settled;
 }
 

@@ -15,6 +15,8 @@ export interface BatchLimits<Task> {
   sizeOf: (task: Task) => number;
   concurrentMax: number;
   waitingMax: number;
+  /** Whether the error of a task is also that of the waiting ones, which would wait for the same timeout once more. */
+  failsWaiting?: (error: unknown) => boolean;
 }
 
 /**
@@ -22,8 +24,8 @@ export interface BatchLimits<Task> {
  *
  * A task runs immediately, or in the next batch while the maximum of batches is in progress.
  * @param work - returns the outcome of each task, in their order; an error that it throws is that of all
- * @returns a function that executes one task. It throws the task's error; an error of `work`, also of the batch before;
- *   unavailable when too many tasks wait
+ * @returns a function that executes one task. It throws the task's error; an error of `work` or one that `failsWaiting`, also
+ *   of the batch before; unavailable when too many tasks wait
  */
 export function createBatcher<Task, Result>(
   limits: BatchLimits<Task>,
@@ -53,6 +55,8 @@ export function createBatcher<Task, Result>(
           if ('result' in one) resolve(one.result);
           else reject(one.error);
         });
+        const outage = settled.find((one) => 'error' in one && limits.failsWaiting?.(one.error));
+        if (outage && 'error' in outage) for (const { reject } of waiting.splice(0)) reject(outage.error);
       } catch (error) {
         for (const { reject } of [...batch, ...waiting.splice(0)]) reject(error);
       }

@@ -255,6 +255,8 @@ describe('loadConfig', () => {
       ['PORT', '80\n81'],
       ['API_KEYS', ','],
       ['API_KEYS', ' , ,'],
+      ['API_KEYS', 'a-key-of-a-line\nanother-key-of-a-line'],
+      ['API_KEYS', 'a-key,another-key\u007f'],
       ['MAX_UPLOAD_BYTES', '0'],
       ['MAX_UPLOAD_BYTES', '-5'],
       ['MAX_UPLOAD_BYTES', '1GB'],

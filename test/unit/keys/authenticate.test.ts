@@ -22,6 +22,16 @@ describe('authenticateConfigured', () => {
     });
   });
 
+  it('accepts a key beyond ASCII in UTF-8, which arrives as Latin-1', async () => {
+    const euros = authenticateConfigured(['ein-schlüssel', 'fünf-€']);
+
+    expect(await euros(Buffer.from('ein-schlüssel').toString('latin1'))).toEqual(
+      await euros('ein-schlüssel'),
+    );
+    expect(await euros(Buffer.from('fünf-€').toString('latin1'))).toMatchObject({ keyName: 'API_KEYS 2' });
+    expect(await euros('f\u00fcnf-\u20ac!')).toBeUndefined();
+  });
+
   it.each([
     ['an empty key', ''],
     ['another key', 'third-key'],

@@ -91,6 +91,20 @@ it('fails waiting tasks with a failed batch, and runs later ones', async () => {
   expect(await later).toBe('did 4');
 });
 
+it('fails waiting tasks with the error of a lone task if it is theirs too', async () => {
+  const { goes, work } = heldWork();
+  const take = createBatcher({ ...limits, failsWaiting: (error) => (error as Error).message === '7' }, work);
+  const all = settle([take(7), take(1), take(2)]);
+
+  goes[0]!.end();
+
+  expect(results(await all)).toEqual(['7', '7', '7']);
+  expect(goes).toHaveLength(1);
+  const later = take(4);
+  goes[1]!.end();
+  expect(await later).toBe('did 4');
+});
+
 it('limits the waiting tasks', async () => {
   const { goes, work } = heldWork();
   const take = createBatcher(limits, work);
