@@ -4,23 +4,30 @@ import type { CatalogChange } from '../partners/catalog-changes';
 /** The end of a version that no change has ended yet: its product was changed by hand. */
 export const pendingVersion = '9223372036854775807';
 
+/**
+ * The product of a version. As sorting is off, only an index by number has the order that a row needs: of a partner that is new to
+ * statistics, an equality could use any index, and read all products for each.
+ */
+const productSql = `
+  from products
+  where products.partner_id = :partnerId and products.product_id between version.product_id and version.product_id
+  order by products.product_id limit 1`;
+
+const pendingSql = `partner_id = :partnerId and until_run_id = ${pendingVersion}`;
+
 /** Makes the change that of the products. A trigger ends their versions. What an open transaction has locked stays pending. */
 const changedSql = `
   with free as materialized (
-    select products.partner_id, products.product_id
-    from product_versions as version join products
-      on (products.partner_id, products.product_id) = (version.partner_id, version.product_id)
-    where version.partner_id = :partnerId and version.until_run_id = ${pendingVersion}
-    for no key update of products skip locked
+    select product.*
+    from (select product_id from product_versions where ${pendingSql}) as version
+    cross join lateral (select products.tableoid, products.ctid ${productSql} for no key update skip locked) as product
   )
   update products set run_id = :runId from free
-  where (products.partner_id, products.product_id) = (free.partner_id, free.product_id)`;
+  where products.ctid = free.ctid and products.tableoid = free.tableoid`;
 
 const deletedSql = `
   update product_versions as version set until_run_id = :runId
-  where partner_id = :partnerId and until_run_id = ${pendingVersion} and not exists (
-    select from products where (products.partner_id, products.product_id) = (version.partner_id, version.product_id)
-  )`;
+  where ${pendingSql} and (select product_id ${productSql}) is null`;
 
 /**
  * Makes manual changes of products part of the change, except of those that it has changed itself. The caller holds the
@@ -29,7 +36,9 @@ const deletedSql = `
  */
 export async function endManualVersions(trx: Knex.Transaction, change: CatalogChange): Promise<number> {
   const bindings = { ...change };
+  await trx.raw('set local enable_sort = off');
   const changed = await trx.raw<{ rowCount: number }>(changedSql, bindings);
   const deleted = await trx.raw<{ rowCount: number }>(deletedSql, bindings);
+  await trx.raw('set local enable_sort to default');
   return changed.rowCount + deleted.rowCount;
 }

@@ -193,12 +193,12 @@ async function index(trx: Knex.Transaction, partnerId: number, backlogIds: numbe
      where product_words.words <> excluded.words`,
     { partnerId, productIds } as never,
   );
+  // Not joined: of a partner that is new to statistics, PostgreSQL would read all products for each.
   await trx.raw(
     `delete from product_words
      where partner_id = :partnerId and product_id = any(:productIds::bigint[])
-       and not exists (
-         select from products
-         where products.partner_id = :partnerId and products.product_id = product_words.product_id
+       and product_id not in (
+         select product_id from products where partner_id = :partnerId and product_id = any(:productIds::bigint[])
        )`,
     { partnerId, productIds } as never,
   );

@@ -3,8 +3,10 @@ import { listChanges } from '../../src/etl/list-changes';
 import { applyChanges } from '../../src/etl/apply-changes';
 import { compareProducts } from '../../src/etl/load';
 import { RunStats } from '../../src/etl/run-stats';
+import { endManualVersions } from '../../src/etl/manual-versions';
 import { createStaging } from '../../src/etl/staging';
 import { beginRunChange } from '../../src/partners/catalog-changes';
+import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -108,5 +110,29 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
         await trx.rollback();
       }
     });
+  },
+);
+
+const products = 4_000;
+
+onLocalProducts(it, 'manual changes of distributed products are made in a working copy')(
+  'products of such a partner that were changed or deleted by hand are not looked for among all for each',
+  async () => {
+    const trx = await service.db.transaction();
+    try {
+      const { feed } = await stage(trx, { products, staged: 0 });
+      await trx.raw('update products set price = 3 where partner_id = ? and product_id % 10 = 0', [
+        feed.partnerId,
+      ]);
+      await trx.raw('delete from products where partner_id = ? and product_id % 10 = 1', [feed.partnerId]);
+      const before = await countRead(trx, 'products');
+
+      const change = await beginRunChange(trx, feed.partnerId);
+
+      expect(await endManualVersions(trx, change)).toBe(products / 5);
+      expect((await countRead(trx, 'products')) - before).toBeLessThan(products);
+    } finally {
+      await trx.rollback();
+    }
   },
 );

@@ -180,6 +180,33 @@ describe('the indexer', () => {
     expect(await indexed()).toEqual({ 1: 'a a49', 2: 'b b49' });
   });
 
+  onLocalProducts(it, 'statistics of a shard are its own')(
+    'does not read all products of a partner that is new to statistics for each of them',
+    async () => {
+      const { db } = service;
+      await db.raw("insert into partners (partner_name) values ('Known'), ('New')");
+      await insertProducts(1, 3_000);
+      await indexBacklog(db);
+      await db.raw('analyze products, product_words');
+      const trx = await db.transaction();
+      try {
+        await trx.raw(
+          `insert into products (feed_id, partner_id, sku, product_name)
+         select 1, 2, 'sku' || n, 'name' || n from generate_series(1, 3000) as n`,
+        );
+
+        await indexBacklog(trx);
+
+        const { rows } = await trx.raw<{ rows: [{ count: string }] }>(
+          `select idx_tup_fetch as count from pg_stat_xact_user_tables where relid = to_regclass('products')`,
+        );
+        expect(Number(rows[0].count)).toBeLessThan(60_000);
+      } finally {
+        await trx.rollback();
+      }
+    },
+  );
+
   it('logs that the database is unreachable, and keeps running', async () => {
     const logged: string[] = [];
     const address = { host: '127.0.0.1', port: await closedPort(), user: 'x', database: 'x' };
