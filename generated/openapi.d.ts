@@ -2659,7 +2659,7 @@ export interface components {
          * @description Severity of an issue.
          *
          *     - `error`: the row was skipped
-         *     - `warning`: a value is suspicious; the row is not skipped for it
+         *     - `warning`: a value is suspicious; the row is not skipped for it, except for `repeated_header`
          * @example error
          * @enum {string}
          */
@@ -2701,6 +2701,12 @@ export interface components {
          *       `_codes`. Example: `2,duplicate_sku,LAMP-1,Head lamp`
          *     - `unknown_sku` (error): The feed has mode `update`, and the partner has no product with this sku. Correct the
          *       sku, or load the product by a feed with mode `upsert`. Example: `LAMP-9,24.50`
+         *     - `suspicious_sku` (warning): The sku looks damaged: a spreadsheet's text formula (`="0042"`) or exponent
+         *       (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.
+         *       Export the column as text, without invisible characters. Withdraw the product with the wrong sku. Example:
+         *       `1.23457E+12,Head lamp`
+         *     - `repeated_header` (warning): The row repeats the header, as in files that were joined. It is skipped all the
+         *       same. Remove the row, or ignore the warning. Example: `LAMP-1,Head lamp` and then `sku,product_name`
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
          *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
          *       sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
@@ -2715,7 +2721,7 @@ export interface components {
          * @example invalid_price
          * @enum {string}
          */
-        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
+        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "suspicious_sku" | "repeated_header" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**

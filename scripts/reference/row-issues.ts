@@ -10,7 +10,7 @@ export function rowIssuesPage(): string {
     'Row issue codes',
     'src/feed-format/issue-codes.ts',
     '`GET /jobs/{job_id}/issues` lists the issues of the last run. With an **error**, the row is skipped. With a **warning**,' +
-      ' the row is loaded, but a value looks wrong. Codes are stable: a program can rely on them.',
+      ' the row is loaded, but a value looks wrong; `repeated_header` is the exception. Codes are stable: a program can rely on them.',
     table(
       ['Code', 'Severity', 'Meaning'],
       issues.map(([name, { severity, description }]) => [`[${code(name)}](#${name})`, severity, description]),

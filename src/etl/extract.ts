@@ -6,7 +6,7 @@ import { sourceEndOf } from '../feed-format/line-offsets';
 import { LooseScanner } from './scan-loosely';
 import { RecordScanner } from './scan-record';
 import { trimText } from '../feed-format/text';
-import type { FormatReading, ResolvedFormat } from '../feed-format/format-reading';
+import { comparable, type FormatReading, type ResolvedFormat } from '../feed-format/format-reading';
 import type { FeedRecord } from './transform';
 import { recordBytes } from '../feed-format/columns';
 
@@ -57,8 +57,9 @@ export class RecordExtractor<T> {
   ) {
     const { positions, codes, reading } = header;
     const used = [...Object.values(positions), ...(codes === undefined ? [] : [codes])];
-    this.scanner = newScanner(header, reading?.positions ?? used.sort((a, b) => a - b));
-    this.current = new ScannedRecord(this.scanner, header);
+    const wanted = reading?.positions ?? used.sort((a, b) => a - b);
+    this.scanner = newScanner(header, wanted);
+    this.current = new ScannedRecord(this.scanner, header, wanted);
   }
 
   /**
@@ -162,9 +163,9 @@ export class RecordExtractor<T> {
     this.line = lastLine + 1;
     if (!this.headerSeen) {
       this.headerSeen = !isBlankRecord(current.firstFields(Infinity));
-      return this.headerSeen
-        ? this.onHeader({ line, lastLine, row: 0 }, scanner.record().toString('utf8'))
-        : null;
+      if (!this.headerSeen) return null;
+      current.keepAsHeader();
+      return this.onHeader({ line, lastLine, row: 0 }, scanner.record().toString('utf8'));
     }
     if (scanner.fieldCount === 1 && !current.tooLong && isBlankLine(current)) return null;
     const { reading } = this.header;
@@ -180,6 +181,8 @@ export class RecordExtractor<T> {
   /** Begins the record by its format. @returns whether it is a row */
   private beginRow(reading: FormatReading): boolean {
     const { current, scanner } = this;
+    // A repeated header neither begins nor ends what is filled down.
+    if (reading.dependsOnRecords && current.repeatsHeader) return true;
     if (current.isSplit) return reading.begin(current);
     // A quote may have swallowed other records.
     const isOneLine = scanner.lineBreaks === 0;
@@ -210,11 +213,33 @@ class ScannedRecord implements CurrentRecord {
   tooLong = false;
   /** Sku of a record that is too long. */
   private sku: string | undefined;
+  /** Header row; undefined: none was read. */
+  private headerRow: { bytes: Buffer; wanted: string[] } | undefined;
 
+  /** @param wanted - positions of the fields that the scanner decodes */
   constructor(
     private readonly scanner: RecordScanner,
     private readonly header: FeedHeader,
+    private readonly wanted: readonly number[],
   ) {}
+
+  /** Keeps the record as the header row. As bytes: its names may be hundreds of thousands. */
+  keepAsHeader(): void {
+    const wanted = this.wanted.map((position) => headerName(this.scanner.field(position) ?? ''));
+    this.headerRow = { bytes: Buffer.from(this.scanner.record()), wanted };
+  }
+
+  get repeatsHeader(): boolean {
+    const { headerRow, scanner } = this;
+    if (!headerRow || this.tooLong) return false;
+    const isAlike = this.wanted.every(
+      (position, at) => headerName(scanner.field(position) ?? '') === headerRow.wanted[at],
+    );
+    if (!isAlike) return false;
+    const names = fieldsOf(this.header, headerRow.bytes).map(headerName);
+    const fields = this.firstFields(Infinity).map(headerName);
+    return fields.length === names.length && fields.every((name, at) => name === names[at]);
+  }
 
   get bytes(): Buffer {
     return this.tooLong ? Buffer.alloc(0) : this.scanner.record();
@@ -258,11 +283,7 @@ class ScannedRecord implements CurrentRecord {
   }
 
   firstFields(max: number): string[] {
-    const scanner = newScanner(this.header, max);
-    scanner.begin(0);
-    scanner.scan(this.bytes, true);
-    const count = Math.min(max, scanner.fieldCount);
-    return Array.from({ length: count }, (_, position) => scanner.field(position)!);
+    return fieldsOf(this.header, this.bytes, max);
   }
 
   /**
@@ -276,6 +297,17 @@ class ScannedRecord implements CurrentRecord {
     this.tooLong = true;
   }
 }
+
+function fieldsOf(header: FeedHeader, record: Buffer, max = Infinity): string[] {
+  const scanner = newScanner(header, max);
+  scanner.begin(0);
+  scanner.scan(record, true);
+  const count = Math.min(max, scanner.fieldCount);
+  return Array.from({ length: count }, (_, position) => scanner.field(position)!);
+}
+
+/** A cell as header rows are compared. Behind the byte order mark of a file that was appended, quotes are characters. */
+const headerName = (text: string) => comparable(text).replaceAll('"', '');
 
 /** Maximum length of the end of a field: a quote and a line end. */
 const closingBytes = 3;

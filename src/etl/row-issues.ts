@@ -65,6 +65,8 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   superseded_row: () =>
     'A later row of the corrected feed has the same sku and was used instead. Leave this row out; to load it, empty its _codes.',
   unknown_sku: () => 'The partner has no product with this sku; a feed with mode update creates none.',
+  suspicious_sku: () => 'sku looks damaged, and is stored as it is.',
+  repeated_header: () => 'The row repeats the header, as in files that were joined; it is skipped.',
   unknown_availability: () => 'availability is not a word that we know; the product cannot be ordered.',
   zero_price: () => 'price is 0.',
   unknown_column: () => 'This column is not one that we read; its cells are ignored.',

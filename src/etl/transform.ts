@@ -4,6 +4,7 @@ import { clean } from '../feed-format/clean-cell';
 import { feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/header';
 import { parsePrice, priceMessage } from './parse-price';
+import { suspicionOf } from './suspicious-sku';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
 import type { LoadMode } from '../feed-format/load-options';
 import { isSuperseded } from '../feed-format/report-columns';
@@ -16,6 +17,8 @@ export interface FeedRecord extends RecordPlace {
   readonly misquoted: boolean;
   /** Whether it exceeds the maximum size; then no field is available but, perhaps, the sku. */
   readonly tooLong: boolean;
+  /** Whether its cells are those of the header row. */
+  readonly repeatsHeader: boolean;
   /** Returns the field at a position of the header; undefined where the record has fewer. */
   field(position: number): string | undefined;
   /** Returns the first fields, also of unknown columns. Slower. */
@@ -31,7 +34,7 @@ export const keptValue = (column: ProductColumn) => (column === 'price' ? 'NaN' 
 /** Values of a valid row; without a name, and with `keptValue`, only in mode `update`. */
 export type LoadableValues = ProductValues & { sku: string };
 
-/** Result of a row: values, perhaps with warnings, or the issues for which it is skipped. */
+/** Result of a row: values, perhaps with warnings, or the issues for which it is skipped: errors, or `repeated_header`. */
 export type RowOutcome =
   { values: LoadableValues; issues?: RowIssue[] } | { values?: undefined; issues: RowIssue[] };
 
@@ -60,6 +63,7 @@ export function transformRecord(
     const sku = clean.sku(text ?? '');
     return { issues: [rowIssue(record, sku, { code: 'value_too_long' })] };
   }
+  if (record.repeatsHeader) return unreadable(record, { code: 'repeated_header' });
   if (record.misquoted) return unreadable(record, { code: 'invalid_quoting' });
   if (record.fieldCount > header.fieldCount) {
     return unreadable(record, { code: 'too_many_fields', columnNumber: header.fieldCount + 1 });
@@ -73,6 +77,7 @@ export function transformRecord(
   const isKept = mode === 'update' && field !== 'sku';
   if (field && !isKept) faults.push({ code: 'incomplete_group', field });
   checkTexts(values, faults, mode, missing);
+  checkSku(values, faults);
   checkMoney(values, faults);
   checkAvailability(values, faults);
   if (isKept) for (const column of missing) values[column] = keptValue(column);
@@ -96,7 +101,7 @@ function cellIssue(
   const message =
     fault.code === 'invalid_price'
       ? priceMessage(value ?? values.price!, reading?.hasDecimalComma ?? false)
-      : undefined;
+      : fault.message;
   return rowIssue(record, values.sku, { ...fault, columnNumber, value, message });
 }
 
@@ -107,6 +112,7 @@ function cellIssue(
  * @returns undefined if the record cannot be split into cells, or its sku is that of a group without one
  */
 export function namedSkus(record: FeedRecord, header: FeedHeader): string[] | undefined {
+  if (record.repeatsHeader) return [];
   if (record.tooLong || record.misquoted || header.reading?.missing.includes('sku')) return undefined;
   const cells = skuCells(record, header);
   return cells?.map(clean.sku).filter((sku) => sku !== null && !sku.includes('\0')) as string[] | undefined;
@@ -195,6 +201,12 @@ function checkMoney(values: ProductValues, faults: FieldFault[]): void {
   if (/^0+(?:\.0+)?$/.test(price.amount)) faults.push({ code: 'zero_price', field: 'price' });
   values.price = price.amount;
   values.currency ??= price.currency ?? null;
+}
+
+/** Checks for a sku that the next export of the same products may write differently: they would become other products. */
+function checkSku({ sku }: ProductValues, faults: FieldFault[]): void {
+  const message = sku === null ? undefined : suspicionOf(sku);
+  if (message !== undefined) faults.push({ code: 'suspicious_sku', field: 'sku', message });
 }
 
 function checkAvailability({ availability }: ProductValues, faults: FieldFault[]): void {

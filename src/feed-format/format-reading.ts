@@ -148,6 +148,11 @@ export class FormatReading {
     return this.fills.length > 0;
   }
 
+  /** Whether `begin` is needed: it fills down, or tells what is no row. */
+  get dependsOnRecords(): boolean {
+    return this.fillsDown || this.format.ignoredWithout.length > 0;
+  }
+
   /** Whether every column has our name in the file too. */
   get hasOurNames(): boolean {
     const sources = Object.entries(this.format.definition.columns);

@@ -1,4 +1,4 @@
-/** An error skips the row; a warning does not. */
+/** An error skips the row; a warning does not, but for `repeated_header`. */
 export type IssueSeverity = 'error' | 'warning';
 
 /**
@@ -90,6 +90,20 @@ export const issueCodes = {
     description: 'The feed has mode `update`, and the partner has no product with this sku.',
     remedy: 'Correct the sku, or load the product by a feed with mode `upsert`.',
     example: 'sku,price\nLAMP-9,24.50',
+  },
+  suspicious_sku: {
+    severity: 'warning',
+    description:
+      'The sku looks damaged: a spreadsheet\'s text formula (`="0042"`) or exponent (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.',
+    remedy:
+      'Export the column as text, without invisible characters. Withdraw the product with the wrong sku.',
+    example: 'sku,product_name\n1.23457E+12,Head lamp',
+  },
+  repeated_header: {
+    severity: 'warning',
+    description: 'The row repeats the header, as in files that were joined. It is skipped all the same.',
+    remedy: 'Remove the row, or ignore the warning.',
+    example: 'sku,product_name\nLAMP-1,Head lamp\nsku,product_name',
   },
   unknown_availability: {
     severity: 'warning',

@@ -41,7 +41,7 @@ function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCod
   const codes = new Set<RowIssueCode>(['invalid_character']);
   if (required) codes.add('missing_required');
   if (maxLength !== undefined) codes.add('value_too_long');
-  if (name === 'sku') codes.add('duplicate_sku');
+  if (name === 'sku') codes.add('duplicate_sku').add('suspicious_sku');
   if (type === 'price') codes.add('invalid_price').add('currency_conflict').add('zero_price');
   if (type === 'currency_code') codes.add('invalid_currency');
   if (type === 'availability') codes.add('unknown_availability');

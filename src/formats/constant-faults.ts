@@ -56,6 +56,7 @@ const emptyRecord: FeedRecord = {
   fieldCount: 0,
   misquoted: false,
   tooLong: false,
+  repeatsHeader: false,
   field: () => undefined,
   firstFields: () => [],
 };

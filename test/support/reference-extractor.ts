@@ -42,6 +42,7 @@ export function recordOf(
     row,
     misquoted,
     tooLong: false,
+    repeatsHeader: false,
     fieldCount: fields.length,
     field: (position) => fields[position],
     firstFields: (max) => fields.slice(0, max),

@@ -326,6 +326,51 @@ describe('columns', () => {
   });
 });
 
+describe('a row that repeats the header', () => {
+  const codesOf = async (file: string, definition = format({}, skuAndName)) =>
+    (await readFormatted(file, definition)).map(({ row, codes, values }) => [row, ...codes, values?.sku]);
+
+  test.each([
+    ['as it was', 'Art,Bezeichnung,x'],
+    ['with a byte order mark, as of a file that was appended', '\ufeffArt,Bezeichnung,x'],
+    ['with a mark and quotes', '\ufeff"Art","Bezeichnung","x"'],
+    ['in another case and with spaces', ' ART ,"bezeichnung" , X'],
+  ])('is skipped with that issue alone: %s', async (_, repeated) => {
+    expect(await codesOf(`Art,Bezeichnung,x\nA,a,\n${repeated}\nB,b,\n`)).toEqual([
+      [1, 'A'],
+      [2, 'repeated_header', undefined],
+      [3, 'B'],
+    ]);
+  });
+
+  test.each(['Art,Bezeichnung,y', 'Art,Bezeichnung', 'Art,Bezeichnung,x,', 'Art,Bezeichnung 2,x'])(
+    'is not one such as %j',
+    async (row) => {
+      expect((await codesOf(`Art,Bezeichnung,x\n${row}\n`))[0]).not.toContain('repeated_header');
+    },
+  );
+
+  test('does not end a group that is filled down', async () => {
+    const definition = format({ fill_down: [{ column: 'product_name', by: 'Group' }] }, skuAndName);
+    const file = 'Group,Art,Bezeichnung\ng,A,Tent\nGroup,Art,Bezeichnung\ng,B,\n';
+    expect(await readFormatted(file, definition)).toMatchObject([
+      { values: { product_name: 'Tent' } },
+      { codes: ['repeated_header'] },
+      { values: { sku: 'B', product_name: 'Tent' } },
+    ]);
+  });
+
+  test('does not exist where the file has no header', async () => {
+    const positions = { sku: { position: 1 }, product_name: { position: 2 } };
+    expect(await codesOf('Art,Bezeichnung\nArt,Bezeichnung\n', format({ header: false }, positions))).toEqual(
+      [
+        [1, 'Art'],
+        [2, 'Art'],
+      ],
+    );
+  });
+});
+
 describe('values', () => {
   test('with decimal comma may have one kind of thousands separator, in groups of three', async () => {
     const prices = [

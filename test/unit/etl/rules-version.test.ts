@@ -11,7 +11,7 @@ import { readFormatted } from '../../support/read-by-format';
 /** Digest of the corpus under the rules of this version. */
 const pinned = {
   rulesVersion: 2,
-  outcomes: 'd6422f5a5f2e3bfbba2696c8b351d776c1d15224977078eef599c47ba39388cd',
+  outcomes: 'a1db2922aef7af8386d8d62fdf82e37df5570711962aaace8660203811015a0d',
 };
 
 /** The same of records with a format. */

@@ -99,6 +99,63 @@ describe('a valid row', () => {
 
 describe('a valid row with a warning', () => {
   it.each([
+    ["a spreadsheet's text formula", ['="0000279"', '="A-1"', '=""']],
+    [
+      'a number',
+      ['1.23457E+12', '1,23457E+12', '1E+12', '1.2E+06', '9.99e+15', '123.4E+9', '1.00E-05', '1E+100'],
+    ],
+    ['(U+200B)', ['0042\u200b', 'A\u200bB']],
+    ['(U+200E)', ['\u200e0042']],
+    ['(U+00AD)', ['soft\u00adhyphen']],
+    ['(U+FEFF)', ['A\ufeffB']],
+    ['(U+202E)', ['A\u202eB']],
+    ['(U+001D)', ['A\u001dB']],
+    ['(U+000A)', ['A\nB']],
+    ['(U+E0061)', ['A\u{e0061}']],
+  ])('has a sku that another export would write differently: %s', (what, skus) => {
+    for (const sku of skus) {
+      const { values, issues } = transform({ sku });
+      expect(values).toMatchObject({ sku });
+      expect(issues).toMatchObject([
+        {
+          ...place,
+          sku,
+          field: 'sku',
+          columnNumber: 1,
+          code: 'suspicious_sku',
+          severity: 'warning',
+          value: sku,
+        },
+      ]);
+      expect(issues![0]!.message).toContain(what);
+    }
+  });
+
+  it.each([
+    ...[
+      '12E5',
+      '1E5',
+      '5E-10',
+      '1E-05',
+      'E+12',
+      'A1.2E+06',
+      '1.2E+06B',
+      '1.2.3E+06',
+      '1+1',
+      '=A1',
+      '"A"',
+      "'0042",
+    ],
+    ...['\ufeff0042', 'ART 42', 'ART\u00a042', 'Größe-42', 'กข', '😀', 'é'],
+  ])('does not include the usual sku %j', (sku) => {
+    expect(transform({ sku }).issues).toBeUndefined();
+  });
+
+  it('is skipped without that warning for a NUL', () => {
+    expect(codes(transform({ sku: 'A\0' }))).toEqual([['invalid_character', 'sku']]);
+  });
+
+  it.each([
     'in_stock',
     'Available',
     'limited stock',

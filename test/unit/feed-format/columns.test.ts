@@ -45,7 +45,7 @@ describe('the feed profile agrees with the transform for any text:', () => {
   });
 
   it.each(productColumns)('a cell of %s can raise each code that it lists', (name) => {
-    const triggers = ['', '\0', 'b'.repeat(66_000), 'NA', 'USD 5', '0', 'ask us', 'XXQ'];
+    const triggers = ['', '\0', 'b'.repeat(66_000), 'NA', 'USD 5', '0', 'ask us', 'XXQ', 'A\u200b'];
     const raised = triggers.flatMap((cell) =>
       codesOf({ sku: 'S', product_name: 'N', currency: 'EUR', [name]: cell })
         .filter(({ field }) => field === name)

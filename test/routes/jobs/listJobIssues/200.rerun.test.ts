@@ -82,6 +82,25 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(feed.jobId)).body).toEqual(before);
     });
 
+    it('repeats the warnings of unchanged rows', async () => {
+      const csv = 'sku,product_name\n1.23457E+12,Tent\nsku,product_name\n2,Lamp\n';
+      const { job, jobId } = await service.api.loadFeed(csv, 'Warned');
+      const before = (await list(jobId)).body;
+      expect(job.summary).toMatchObject({ processed: 3, inserted: 2, skipped: 1 });
+      expect(before.items).toMatchObject([
+        { line: 2, code: 'suspicious_sku', severity: 'warning', sku: '1.23457E+12' },
+        { line: 3, code: 'repeated_header', severity: 'warning', sku: null, value: 'sku | product_name' },
+      ]);
+
+      const { body: again } = await service.api.post(`/jobs/${jobId}/run`);
+
+      expect(again.summary).toMatchObject({ processed: 3, unchanged: 2, skipped: 1 });
+      expect((await list(jobId)).body).toEqual(before);
+      // Nothing is to be mended.
+      const rejects = await service.api.get(`/jobs/${jobId}/rejects.csv`);
+      expect(rejects.body).toBe('_line,_codes,_messages,sku,product_name\n');
+    });
+
     it('lists the rows that a failed run had skipped', async () => {
       const feed = await service.api.loadFeed(badRows(3));
 

@@ -112,6 +112,16 @@ describe('a run of a replace feed', () => {
     expect(job.summary).toMatchObject({ skipped: 1, withdrawn: 0, withdrawals_withheld: true });
   });
 
+  it('withdraws a product that was once loaded from a repeated header, which names none', async () => {
+    const { load } = partner('Repeats its header');
+    await load('sku,product_name,category\nsku,product_name,x\nS1,Name,\n');
+
+    const { job } = await load('sku,product_name\nS1,Name\nsku,product_name\n', replace);
+
+    expect(job.summary).toMatchObject({ processed: 2, unchanged: 1, skipped: 1, withdrawn: 1 });
+    expect(await skusOf('Repeats its header')).toEqual(['S1']);
+  });
+
   it('withholds withdrawals because of any number of rows, of which its plan lists the first 100', async () => {
     const { load } = partner('Withholds often');
 
