@@ -416,7 +416,7 @@ export interface paths {
          * @description The products that a run of the job has changed, by product number, in the shape of a plan: each product once, with its
          *     values before and after the run. `row` and `line` are null: the history does not keep them. A run that failed, or has not
          *     ended, has changed nothing. Products that were deleted since are left out, and so are those that only a change by SQL has
-         *     changed. A page ends early when its values reach 1 MiB.
+         *     changed, and those that only moved to another collection. A page ends early when its values reach 1 MiB.
          */
         get: operations["listRunChanges"];
         put?: never;
@@ -439,14 +439,14 @@ export interface paths {
         /**
          * Undo a run
          * @description Undoes a completed run of the job as a new run of the job, of the kind `revert`: products that the run changed get their
-         *     earlier values and `feed_id` back, those that it inserted are withdrawn, those that it withdrew are restored. It is all or
-         *     nothing. Orders stay as they are. The job, its issues and its rejects go on showing the last load; `GET
+         *     earlier values, `feed_id` and collection back, those that it inserted are withdrawn, those that it withdrew are restored. It is
+         *     all or nothing. Orders stay as they are. The job, its issues and its rejects go on showing the last load; `GET
          *     /jobs/{job_id}/runs` shows the revert, and `GET /jobs/{job_id}/changes` what it changed. A revert can be reverted.
          *
          *     **Conflicts**
          *
-         *     A product that is no longer as the run left it, because another run, a withdrawal or a change by SQL has changed it since,
-         *     is a conflict. By default the response is 409 with the first 100 conflicts, and nothing changes; with
+         *     A product that is no longer as the run left it, because another run, a withdrawal or a change by SQL has changed or moved it
+         *     since, is a conflict. By default the response is 409 with the first 100 conflicts, and nothing changes; with
          *     `on_conflict=skip`, these products are left alone and counted as `skipped`. To undo several runs, begin with the last one:
          *     then there are no conflicts. If a product is changed between the request and the revert, the revert fails (`status: failed`,
          *     also with 200).
@@ -858,8 +858,8 @@ export interface paths {
         /**
          * List the versions of a product
          * @description Every version of a product, newest first: the one in force has no end. A version begins with a run that changed the
-         *     product, or with its withdrawal. What a run left unchanged is no version. A change that no run made (by SQL) is part of the
-         *     change of the next run of the partner, which then is external.
+         *     product, or with its withdrawal. What a run left unchanged is no version; one that only moved to another collection has no
+         *     `changes`. A change that no run made (by SQL) is part of the change of the next run of the partner, which then is external.
          *
          *     The history begins when the product was created, or when the service began to keep it; the oldest version then has no changes.
          */
@@ -1263,11 +1263,11 @@ export interface components {
          */
         LoadMode: "upsert" | "replace" | "update";
         /**
-         * @description A part of the partner's catalog, which a feed with mode `replace` describes as a whole. A product belongs to the collection of the feed that last named it in a row that was loaded, unchanged rows included.
-         * @default main
-         * @example main
+         * @description A part of the partner's catalog, which a feed with mode `replace` describes as a whole. A feed that names it moves there all products of its rows, unchanged ones included. Absent or null: known products stay in their collection, and new ones belong to `main`; with mode `replace`, it is `main`.
+         * @default null
+         * @example winter
          */
-        Collection: string;
+        Collection: string | null;
         /**
          * @description The run fails if more than this percentage of the rows is skipped, and changes nothing. Absent or null: no limit.
          * @example 5
@@ -2114,7 +2114,7 @@ export interface components {
              *           "url": "https://feeds.acme.example/export/products.csv",
              *           "format": null,
              *           "mode": "replace",
-             *           "collection": "main",
+             *           "collection": null,
              *           "max_withdrawn_percent": 30,
              *           "run": true,
              *           "schedule": {
@@ -2394,7 +2394,7 @@ export interface components {
          *       "sha256": "ff4559d91b8d282ce2cb372f260a7a8ef36f5d4e531a7350a83eda79559951dc",
          *       "size_bytes": 267,
          *       "mode": "upsert",
-         *       "collection": "main",
+         *       "collection": null,
          *       "format_name": null,
          *       "max_skipped_percent": null,
          *       "duplicate_of": null,
@@ -2428,7 +2428,7 @@ export interface components {
              *         "sha256": "ff4559d91b8d282ce2cb372f260a7a8ef36f5d4e531a7350a83eda79559951dc",
              *         "size_bytes": 267,
              *         "mode": "upsert",
-             *         "collection": "main",
+             *         "collection": null,
              *         "format_name": null,
              *         "max_skipped_percent": null,
              *         "duplicate_of": null,
@@ -2885,7 +2885,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data.
+             * @description Existing products with identical data, also those that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -2933,7 +2933,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data.
+             * @description Existing products with identical data, also those that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -2981,7 +2981,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data.
+             * @description Existing products with identical data, also those that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -3354,7 +3354,7 @@ export interface components {
             conflicts?: components["schemas"]["RevertConflict"][];
             next_cursor?: components["schemas"]["ProductPosition"];
         };
-        /** @description Counters of the revert; null until it has ended. `updated`: products that have their earlier values again, `restored` ones among them; `withdrawn`: products that are withdrawn again; `unchanged`: products that had their earlier values already; `skipped`: conflicts. A revert inserts nothing. */
+        /** @description Counters of the revert; null until it has ended. `updated`: products that have their earlier values or collection again, `restored` ones among them; `withdrawn`: products that are withdrawn again; `unchanged`: products that were as before already; `skipped`: conflicts. A revert inserts nothing. */
         RevertSummary: {
             /**
              * @description Rows evaluated.
@@ -3372,7 +3372,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data.
+             * @description Existing products with identical data, also those that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -8248,7 +8248,7 @@ export interface operations {
                      *         "url": "https://feeds.acme.example/export/products.csv",
                      *         "format": null,
                      *         "mode": "replace",
-                     *         "collection": "main",
+                     *         "collection": null,
                      *         "max_withdrawn_percent": 30,
                      *         "run": true,
                      *         "schedule": {
@@ -8359,7 +8359,7 @@ export interface operations {
                      *         "url": "https://feeds.acme.example/export/products.csv",
                      *         "format": null,
                      *         "mode": "replace",
-                     *         "collection": "main",
+                     *         "collection": null,
                      *         "max_withdrawn_percent": 30,
                      *         "run": true,
                      *         "schedule": {
@@ -8482,7 +8482,7 @@ export interface operations {
                      *         "url": "https://feeds.acme.example/export/products.csv",
                      *         "format": null,
                      *         "mode": "replace",
-                     *         "collection": "main",
+                     *         "collection": null,
                      *         "max_withdrawn_percent": 30,
                      *         "run": true,
                      *         "schedule": {

@@ -1,4 +1,4 @@
--- Made from migrations/ (207393cc3c0e83c2) by "make generate". Do not edit.
+-- Made from migrations/ (f8125cc3ba197ca9) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -59,6 +59,7 @@ create table feeds (
   delimiter text collate "C",
   format_name text collate "C",
   format_definition json,
+  is_collection_named boolean not null default false,
   constraint feeds_sha256_is_whole CHECK ((octet_length(sha256) = 32)),
   constraint feeds_size_positive CHECK ((size_bytes > 0)),
   constraint feeds_status_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'processing'::text, 'validating'::text, 'validated'::text, 'processed'::text, 'failed'::text]))),

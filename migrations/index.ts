@@ -37,6 +37,7 @@ import * as traceRuns from './20261123170000_trace_runs';
 import * as noticeStalePartners from './20261124010000_notice_stale_partners';
 import * as orderByStatement from './20261124090000_order_by_statement';
 import * as claimIdempotencyKeys from './20261124090100_claim_idempotency_keys';
+import * as nameCollections from './20261126010000_name_collections';
 import * as cancelWaitingRuns from './20261126050000_cancel_waiting_runs';
 
 /** A version of the service: `info.version` of the document. */
@@ -109,5 +110,6 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261124010000_notice_stale_partners': expand(noticeStalePartners),
   '20261124090000_order_by_statement': expand(orderByStatement),
   '20261124090100_claim_idempotency_keys': expand(claimIdempotencyKeys),
+  '20261126010000_name_collections': expand(nameCollections),
   '20261126050000_cancel_waiting_runs': expand(cancelWaitingRuns),
 };

@@ -399,7 +399,8 @@ export const texts = {
       'Of the active products of the collection. Empty: the usual limit, 20 percent or 10 products.',
     percentFault: 'Enter a number from 0 to 100.',
     usualLimit: 'The usual limit',
-    collectionHint: 'The part of the catalog that the file describes. Most partners have only main.',
+    collectionHint:
+      'The part of the catalog to which the products of the file move. Empty: known products stay in theirs, new ones belong to main.',
     stale: 'Report the partner after days without a loaded feed',
     staleHint: 'By the webhook partner.stale. Empty: as the service is set up.',
     after: 'After a fetch',

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { withLockTimeout } from '../db/transaction';
-import { withoutVersions, type CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../partners/catalog-changes';
 import { mergeSql, type ComparedCounters } from './load';
 import { endManualVersions } from './manual-versions';
 import type { StagedFeed } from './staging';
@@ -42,7 +42,7 @@ export async function applyChanges(
       if (rowCount !== expected) throw new ProductsGone();
     };
     await write(sql.update, updated);
-    if (moved > 0) await withoutVersions(trx, change, () => write(sql.move, moved));
+    await write(sql.move, moved);
     if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
   });
   await trx.raw('set local from_collapse_limit to default');

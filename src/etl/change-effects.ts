@@ -19,11 +19,8 @@ export interface RunChange {
 /** Fields that can change; the sku stays. */
 const fields = productColumns.filter((column) => column !== 'sku');
 
-/** What a revert gives back. */
+/** What a revert gives back, and what distinguishes a product from how the change left it. */
 const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...fields] as const;
-
-/** What distinguishes a product from how the change left it: an unchanged row of a later feed only moves it. */
-const comparedColumns = writtenColumns.filter((column) => column !== 'collection');
 
 /** Versions of the products of a page that the change ended, and those that a later change ended. */
 const versionedSql = `
@@ -87,7 +84,7 @@ const isDistinct = (one: State, other: State, columns: readonly string[]) =>
 
 /**
  * Effects of the change with `columns`. A product that was deleted since has none, nor has one that was only changed by hand: the
- * version before it is external, and the record it comes from stayed the same.
+ * version before it is external, and its record and collection stayed the same.
  *
  * Statistics cannot know a change that was just made: PostgreSQL expects one row, and would look through all rows of the change for
  * each of them. A full join is a hash or merge join always. It stays one as no condition says that `now` exists by a plain column.
@@ -98,7 +95,7 @@ const effectsSql = (columns: string, now: string, andNamed: string) => `
   select now.product_id, now.sku, ${columns},
     before.product_id is null as is_new,
     ${isDistinct('target', 'now', writtenColumns)} as is_needed,
-    ${isDistinct('now', 'after', comparedColumns)} as is_changed_since
+    ${isDistinct('now', 'after', writtenColumns)} as is_changed_since
   from ${now} full join (
     select * from product_versions where partner_id = :partnerId and until_run_id = :runId ${andNamed}
   ) as before on before.product_id = now.product_id full join (
@@ -107,7 +104,7 @@ const effectsSql = (columns: string, now: string, andNamed: string) => `
   where coalesce(now.product_id, 0) > 0
     and (before.product_id is not null or after.product_id is not null or now.feed_id = :feedId and now.run_id = :runId)
     and not (
-      coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset'])}
+      coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset', 'collection'])}
       and (before.withdrawn_at is null) = (${valueOf('after', 'withdrawn_at')} is null)
     )`;
 

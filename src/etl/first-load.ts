@@ -72,7 +72,7 @@ export async function loadFirstFeed(
     return undefined;
   }
   // Of products that were deleted by hand.
-  const manual = await endManualVersions(trx, change);
+  const uncounted = await endManualVersions(trx, change);
   await stats.timed('write back', () => writeBack(trx, [change.partnerId]));
   await createStaging(trx);
   const { copied: inserted, skipped } = stats;
@@ -86,7 +86,7 @@ export async function loadFirstFeed(
     restored: 0,
     ...withheldCounter(source.feed, stats),
   };
-  return { change, counters, manual };
+  return { change, counters, uncounted };
 }
 
 /** Locks the partner unless it is locked already. @returns whether it is locked now and has no products */

@@ -36,9 +36,14 @@ const lookUpsMax = 50_000;
  * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In mode
  * `update`, `keptValue` and an empty name keep the stored one.
  *
- * A product whose values are the same moves to the collection of the feed, and keeps its feed: `is_moved`.
+ * Products move to the collection of a feed that names it. One whose values are the same keeps its feed: `is_moved`.
  */
-export function mergeSql({ columns, mode, collection }: Pick<StagedFeed, 'columns' | 'mode' | 'collection'>) {
+export function mergeSql({
+  columns,
+  mode,
+  collection,
+  isCollectionNamed,
+}: Pick<StagedFeed, 'columns' | 'mode' | 'collection' | 'isCollectionNamed'>) {
   const fields = productColumns.filter((column) => column !== 'sku');
   const incoming = (field: ProductColumn) => {
     if (columns.has(field) && mode === 'update') {
@@ -72,7 +77,7 @@ export function mergeSql({ columns, mode, collection }: Pick<StagedFeed, 'column
       }
       where products.product_id is null
         or products.withdrawn_at is not null
-        or products.collection <> '${collection}'
+        ${isCollectionNamed ? `or products.collection <> '${collection}'` : ''}
         or ${differs};
       set local enable_sort to default;
       set local enable_nestloop to default;
@@ -86,14 +91,14 @@ export function mergeSql({ columns, mode, collection }: Pick<StagedFeed, 'column
     `,
     update: `
       update products
-      set feed_id = :feedId, run_id = :runId, record_offset = feed_rows.record_offset, collection = :collection,
-        withdrawn_at = null, ${list((field) => `${field} = ${incoming(field)}`)}
+      set feed_id = :feedId, run_id = :runId, record_offset = feed_rows.record_offset,
+        ${isCollectionNamed ? 'collection = :collection,' : ''} withdrawn_at = null, ${list((field) => `${field} = ${incoming(field)}`)}
       from feed_changes join feed_rows using (line)
       where not is_moved and (products.partner_id, products.sku, products.product_id)
         = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
     `,
     move: `
-      update products set collection = :collection
+      update products set collection = :collection, run_id = :runId
       from feed_changes
       where is_moved and (products.partner_id, products.sku, products.product_id)
         = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
@@ -157,7 +162,7 @@ export async function compareProducts(
   };
 }
 
-/** Counters of a comparison: `moved` are unchanged products of another collection. */
+/** Counters of a comparison: `moved` are unchanged products that come from another collection. */
 export type ComparedCounters = RunCounters & { moved: number };
 
 interface ChangeCounts {

@@ -32,7 +32,7 @@ export async function mergeStaged(
     const counters = await compareProducts(trx, feed, stats);
     await check(counters);
     stats.phase = 'loading';
-    const { moved: _, ...merged } = counters;
+    const { moved, ...merged } = counters;
     return {
       tables: ['feed_changes', ...(counters.withdrawn > 0 ? ['feed_withdrawals'] : [])],
       apply: async (savepoint) => {
@@ -40,7 +40,7 @@ export async function mergeStaged(
           applyChanges(savepoint, feed, change, counters, lockTimeout),
         );
         await stats.timed('write back', () => writeBack(savepoint, [feed.partnerId]));
-        return { counters: merged, manual };
+        return { counters: merged, uncounted: moved + manual };
       },
     };
   });

@@ -17,10 +17,13 @@ export interface RunCounters {
   withdrawals_withheld?: true;
 }
 
-/** What a load has done. `manual` counts products that were changed by hand since the last change of the catalog. */
+/**
+ * What a load has done. `uncounted`: products that it has moved to its collection and left unchanged otherwise, and those that were
+ * changed by hand since the last change of the catalog.
+ */
 export interface MergeResult {
   counters: RunCounters;
-  manual: number;
+  uncounted: number;
 }
 
 /** Returns the counters of a failed run with `skipped` rows. */

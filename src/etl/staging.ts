@@ -91,7 +91,9 @@ const namingTarget: CopyTarget = {
 
 /** A feed whose valid rows are staged. */
 export interface StagedFeed
-  extends Pick<LoadOptions, 'mode' | 'collection'>, Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent'> {
+  extends
+    Pick<LoadOptions, 'mode' | 'collection' | 'isCollectionNamed'>,
+    Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent'> {
   feedId: number;
   partnerId: number;
   /** Product columns of the feed. */
@@ -109,7 +111,8 @@ export async function stageFeed(
   source: RowSource,
   stats: RunStats,
 ): Promise<StagedFeed> {
-  const { feedId, partnerId, mode, collection, maxWithdrawn, maxWithdrawnPercent } = source.feed;
+  const { feedId, partnerId, mode, collection, isCollectionNamed, maxWithdrawn, maxWithdrawnPercent } =
+    source.feed;
   const replaces = mode === 'replace';
   await createStaging(trx, replaces);
   const header = await copyRows(trx, source, replaces ? namingTarget : stagingTarget, stats);
@@ -118,6 +121,7 @@ export async function stageFeed(
     partnerId,
     mode,
     collection,
+    isCollectionNamed,
     maxWithdrawn,
     maxWithdrawnPercent,
     columns: columnsOf(header),

@@ -10,8 +10,10 @@ export type LoadMode = (typeof loadModes)[number];
 /** What the form of an upload says about the load, besides its file. */
 export interface LoadOptions {
   mode: LoadMode;
-  /** Part of the partner's catalog, which a `replace` feed describes as a whole. */
+  /** Part of the partner's catalog, which a `replace` feed describes as a whole, and to which new products belong. */
   collection: string;
+  /** Whether known products move to the collection: the form names it, or the mode is `replace`. */
+  isCollectionNamed: boolean;
   /** Maximum percentage of skipped rows; null: no limit. */
   maxSkippedPercent: number | null;
   /** The format that the form names; null: none. */
@@ -21,6 +23,7 @@ export interface LoadOptions {
 export const defaultLoadOptions: LoadOptions = {
   mode: 'upsert',
   collection: 'main',
+  isCollectionNamed: false,
   maxSkippedPercent: null,
   formatName: null,
 };
@@ -37,14 +40,14 @@ export const loadFields: Record<LoadField, (text: string) => Partial<LoadOptions
   {
     mode(text) {
       const mode = loadModes.find((known) => known === text);
-      if (mode) return { mode };
+      if (mode) return { mode, ...(mode === 'replace' && { isCollectionNamed: true }) };
       const expected = "'upsert', 'replace' or 'update'";
       return { type: 'enum', msg: `Input should be ${expected}`, input: text, ctx: { expected } };
     },
 
     format: (text) => nameError(text) ?? { formatName: text },
 
-    collection: (text) => nameError(text) ?? { collection: text },
+    collection: (text) => nameError(text) ?? { collection: text, isCollectionNamed: true },
 
     max_skipped_percent(text) {
       if (!percentPattern.test(text)) {

@@ -19,7 +19,7 @@ export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
     sha256: feed.sha256.toString('hex'),
     size_bytes: feed.size_bytes,
     mode: feed.mode,
-    collection: feed.collection,
+    collection: feed.is_collection_named ? feed.collection : null,
     format_name: feed.format_name,
     max_skipped_percent: feed.max_skipped_percent,
     duplicate_of: formatFeedId(feed.duplicate_of),

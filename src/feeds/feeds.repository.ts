@@ -25,6 +25,8 @@ export interface FeedRow extends RunColumns {
   size_bytes: number;
   mode: LoadMode;
   collection: string;
+  /** Whether products move to it. */
+  is_collection_named: boolean;
   format_name: string | null;
   /** Encoding that its format says; null without a format. */
   format_encoding: Encoding | null;
@@ -40,7 +42,8 @@ const duplicateOf = `
   (select min(earlier.feed_id) from feeds as earlier
    where earlier.partner_id = feeds.partner_id
      and earlier.sha256 = feeds.sha256
-     and (earlier.mode, earlier.collection) = (feeds.mode, feeds.collection)
+     and (earlier.mode, earlier.collection, earlier.is_collection_named)
+       = (feeds.mode, feeds.collection, feeds.is_collection_named)
      and cast(earlier.format_definition as jsonb) is not distinct from cast(feeds.format_definition as jsonb)
      and earlier.feed_id < feeds.feed_id) as duplicate_of`;
 
@@ -125,6 +128,7 @@ function selectFeeds(db: Database): Knex.QueryBuilder {
       'feeds.size_bytes',
       'feeds.mode',
       'feeds.collection',
+      'feeds.is_collection_named',
       'feeds.format_name',
       db.raw(
         `case when feeds.format_definition is not null then coalesce(feeds.format_definition ->> 'encoding', 'utf-8') end
@@ -200,6 +204,7 @@ interface NewFeed {
   size_bytes: number;
   mode: LoadMode;
   collection: string;
+  is_collection_named: boolean;
   max_skipped_percent: number | null;
   format: FeedFormat | null;
 }
@@ -220,7 +225,7 @@ const publishFeedEventSql = publishEventsSql(`
   select 'feed.uploaded' as event_type, partner_name, to_json(feed) as content
   from (
     select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
-      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, mode, collection, format_name,
+      raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, mode, collection, is_collection_named, format_name,
       cast(max_skipped_percent as double precision) as max_skipped_percent, raw_file_removed_at, ${duplicateOf}, job_id, job.status, run_requested_at,
       failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored, would_withdraw,
       withdrawals_withheld

@@ -165,10 +165,10 @@ function receiveWithKey<T extends object>(
 
 function digestUpload(upload: ReceivedUpload): Buffer {
   const { partnerName, fileName, contentType, sha256, loadOptions, format } = upload;
-  const { mode, collection } = loadOptions;
-  const isDefault = mode === defaultLoadOptions.mode && collection === defaultLoadOptions.collection;
+  const { mode, collection, isCollectionNamed } = loadOptions;
+  const isDefault = mode === defaultLoadOptions.mode && !isCollectionNamed;
   // Without these, as before: stored digests stay valid.
-  const target = isDefault && !format ? [] : [mode, collection];
+  const target = isDefault && !format ? [] : [mode, isCollectionNamed ? collection : null];
   const reading = format ? [format.definition] : [];
   return digestRequest('uploadFeed', [
     partnerName,
@@ -279,6 +279,7 @@ async function writeFeed(
     size_bytes: sizeBytes,
     mode: loadOptions.mode,
     collection: loadOptions.collection,
+    is_collection_named: loadOptions.isCollectionNamed,
     max_skipped_percent: loadOptions.maxSkippedPercent,
     format,
   });

@@ -166,6 +166,7 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       sha256: 'feeds.sha256',
       mode: 'feeds.mode',
       collection: 'feeds.collection',
+      isCollectionNamed: 'feeds.is_collection_named',
       maxSkippedPercent: db.raw('cast(feeds.max_skipped_percent as double precision)'),
       format: 'feeds.format_definition',
     })) as [Omit<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'>];

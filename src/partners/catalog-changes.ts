@@ -54,18 +54,6 @@ async function keepAs(trx: Knex.Transaction, { runId }: CatalogChange): Promise<
   await trx.raw("select set_config('partner_catalog.change', ?, true)", [String(runId)]);
 }
 
-/** Runs an update of products that is no change of the catalog: no version is kept. */
-export async function withoutVersions<T>(
-  trx: Knex.Transaction,
-  change: CatalogChange,
-  update: () => Promise<T>,
-): Promise<T> {
-  await trx.raw("set local partner_catalog.change = 'none'");
-  const result = await update();
-  await keepAs(trx, change);
-  return result;
-}
-
 /**
  * Puts a change in force now, after all earlier ones of the partner. Call it at the end of the transaction: after a change
  * that withdraws products it locks orders of them out.

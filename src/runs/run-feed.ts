@@ -182,9 +182,9 @@ async function loadFeed(
     );
     let change: CatalogChange;
     let counters: RunCounters;
-    let manual: number;
+    let uncounted: number;
     if (first) {
-      ({ change, counters, manual } = first);
+      ({ change, counters, uncounted } = first);
       // What fails now is rolled back.
       await checkAge(trx, feed);
       checkSkipped(feed, counters);
@@ -204,7 +204,7 @@ async function loadFeed(
       }
       await rejectSupersededRows(trx, staged, stats);
       change = await beginRunChange(trx, feed.partnerId);
-      ({ counters, manual } = await mergeStaged(trx, staged, change, stats, (compared) =>
+      ({ counters, uncounted } = await mergeStaged(trx, staged, change, stats, (compared) =>
         checkKeepingIssues(trx, stats.issues, async () => {
           checkSkipped(feed, compared);
           await checkWithdrawals(staged, compared, () => countActive(trx, staged));
@@ -224,7 +224,7 @@ async function loadFeed(
     if (!(await completeRun(trx, feed, counters, stats.issues.countsByCode, stats.delimiter))) {
       throw new FeedFailure(cancelledReason);
     }
-    if (counters.inserted + counters.updated + counters.withdrawn + manual > 0) {
+    if (counters.inserted + counters.updated + counters.withdrawn + uncounted > 0) {
       await endChange(trx, change, counters.withdrawn > 0, { jobId: feed.jobId, run });
     }
     return counters;

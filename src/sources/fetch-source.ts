@@ -156,11 +156,15 @@ async function knownValidators(claim: ClaimedFetch, { db }: FetchContext): Promi
   } = claim;
   const none = { etag: null, lastModified: null };
   if (lastFeedId === null || (etag ?? lastModified) === null) return none;
-  const { mode = 'upsert', collection = 'main', format: formatName, run } = definition;
+  const { mode = 'upsert', collection, format: formatName, run } = definition;
+  const target = {
+    collection: collection ?? defaultLoadOptions.collection,
+    isCollectionNamed: Boolean(collection) || mode === 'replace',
+  };
   const found = await findUploadFormat(db, { partnerName, loadOptions: { formatName, mode } });
   if (typeof found === 'string' || 'error' in found) return none;
   const format = found.format?.definition ?? null;
-  const isCurrent = await isLastFeedCurrent(db, lastFeedId, { mode, collection, format }, run);
+  const isCurrent = await isLastFeedCurrent(db, lastFeedId, { mode, ...target, format }, run);
   return isCurrent ? { etag, lastModified } : none;
 }
 
@@ -235,7 +239,7 @@ async function asUpload(claim: ClaimedFetch, { fileName, content }: SourceFile, 
   const fields = {
     partner_name: claim.partner_name,
     mode: mode ?? defaultLoadOptions.mode,
-    collection: collection ?? defaultLoadOptions.collection,
+    ...(collection && { collection }),
     ...(format !== null && { format }),
   };
   for (const [name, value] of Object.entries(fields)) await form.take({ kind: 'field', name, value });

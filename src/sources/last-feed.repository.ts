@@ -9,12 +9,16 @@ const lastFeedSql = `
     order by run desc limit 1
   ) as load on true`;
 
-/** Whether the feed was loaded, and no other run or revert of its collection followed, waits or is in progress. */
+/**
+ * Whether the feed was loaded, and no other run or revert that may concern its products followed, waits or is in progress: one of
+ * its collection, or of any if one of the feeds names none.
+ */
 const isInForceSql = `
   job.status = 'completed' and load.finished_at is not null and not exists (
     select from feeds as other
     join validation_jobs as other_job on other_job.feed_id = other.feed_id
-    where other.partner_id = last.partner_id and other.collection = last.collection and (
+    where other.partner_id = last.partner_id
+      and (other.collection = last.collection or not (other.is_collection_named and last.is_collection_named)) and (
       (other.feed_id <> last.feed_id and other.last_completed_at >= load.finished_at)
       or other_job.run_requested_at is not null
       or exists (
@@ -29,6 +33,7 @@ const isInForceSql = `
 export interface FeedReading {
   mode: LoadMode;
   collection: string;
+  isCollectionNamed: boolean;
   format: FormatDefinition | null;
 }
 
@@ -39,15 +44,16 @@ export interface FeedReading {
 export async function isLastFeedCurrent(
   db: Database,
   lastFeedId: number,
-  { mode, collection, format }: FeedReading,
+  { mode, collection, isCollectionNamed, format }: FeedReading,
   runs: boolean,
 ): Promise<boolean> {
   const { rows } = await db.raw<{ rows: unknown[] }>(
     `select from ${lastFeedSql}
-     where last.feed_id = :lastFeedId and (last.mode, last.collection) = (:mode, :collection)
+     where last.feed_id = :lastFeedId and (last.mode, last.collection, last.is_collection_named)
+         = (:mode, :collection, :isCollectionNamed)
        and cast(last.format_definition as jsonb) is not distinct from cast(cast(:format as text) as jsonb)
        and ((${isInForceSql}) or (not :runs and job.status = 'queued' and run_count = 0))`,
-    { lastFeedId, mode, collection, format: format && JSON.stringify(format), runs },
+    { lastFeedId, mode, collection, isCollectionNamed, format: format && JSON.stringify(format), runs },
   );
   return rows.length > 0;
 }
@@ -56,8 +62,8 @@ export async function isLastFeedCurrent(
 export async function repeatsLastFeed(db: Database, newFeedId: number, lastFeedId: number): Promise<boolean> {
   const { rows } = await db.raw<{ rows: unknown[] }>(
     `select from ${lastFeedSql} join feeds as new on new.feed_id = :newFeedId
-     where last.feed_id = :lastFeedId and (new.partner_id, new.sha256, new.mode, new.collection)
-         = (last.partner_id, last.sha256, last.mode, last.collection)
+     where last.feed_id = :lastFeedId and (new.partner_id, new.sha256, new.mode, new.collection, new.is_collection_named)
+         = (last.partner_id, last.sha256, last.mode, last.collection, last.is_collection_named)
        and cast(new.format_definition as jsonb) is not distinct from cast(last.format_definition as jsonb)
        and ${isInForceSql.replace('other.partner_id', 'other.feed_id <> :newFeedId and other.partner_id')}`,
     { newFeedId, lastFeedId },

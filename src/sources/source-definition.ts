@@ -112,7 +112,7 @@ export function withDefaults(
     url,
     format: sent.format ?? null,
     mode: sent.mode ?? 'upsert',
-    collection: sent.collection ?? 'main',
+    collection: sent.collection ?? null,
     max_withdrawn_percent: sent.max_withdrawn_percent ?? null,
     run: sent.run ?? true,
     schedule: schedule ? { cron: schedule.cron, time_zone: schedule.time_zone ?? 'UTC' } : null,

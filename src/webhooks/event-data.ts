@@ -51,7 +51,8 @@ export async function describeEvent(
       const row = content as EventContent[typeof type];
       const data = feedBody({
         // An event of release 1.2.0 lacks them.
-        ...{ mode: 'upsert', collection: 'main', format_name: null, max_skipped_percent: null },
+        ...{ mode: 'upsert', collection: 'main', is_collection_named: false },
+        ...{ format_name: null, max_skipped_percent: null },
         ...row,
         uploaded_at: new Date(row.uploaded_at),
         run_requested_at: timeOf(row.run_requested_at),

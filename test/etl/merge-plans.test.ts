@@ -58,6 +58,7 @@ async function stage(trx: Knex.Transaction, { products, staged, copied = staged 
     skuColumnNumber: 1,
     mode: 'upsert' as const,
     collection: 'main',
+    isCollectionNamed: false,
     maxWithdrawn: null,
     maxWithdrawnPercent: null,
   };

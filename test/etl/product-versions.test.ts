@@ -116,13 +116,18 @@ describe('a run', () => {
     expect(await product('LAMP-1')).toMatchObject({ run_id: numbers[2], withdrawn_at: null });
   });
 
-  it('keeps no version of a product that only moves to another collection', async () => {
-    await load(tent);
+  it('keeps the version of a product that only moves to another collection', async () => {
+    await load(tent, lamp);
     const before = await product('TENT-2');
-    await service.api.loadFeed(csvOf(tent, lamp), undefined, { collection: 'sale' });
+    await service.api.loadFeed(csvOf(tent), undefined, { collection: 'sale' });
+    await service.api.loadFeed(csvOf(tent), undefined, { collection: 'sale' });
 
-    expect(await product('TENT-2')).toEqual({ ...before, collection: 'sale' });
-    expect(await versions()).toEqual([]);
+    const numbers = (await changes()).map(({ run_id }) => run_id);
+    expect(numbers).toHaveLength(2);
+    expect(await product('TENT-2')).toEqual({ ...before, collection: 'sale', run_id: numbers[1] });
+    expect(await versions()).toMatchObject([
+      { sku: 'TENT-2', collection: 'main', run_id: numbers[0], until_run_id: numbers[1] },
+    ]);
   });
 
   it('leaves nothing in history when it fails', async () => {

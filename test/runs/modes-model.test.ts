@@ -19,7 +19,8 @@ interface Row {
 
 interface Feed {
   mode: 'upsert' | 'replace' | 'update';
-  collection: string;
+  /** Undefined: not named. */
+  collection: string | undefined;
   rows: Row[];
   /** Whether a row that cannot be split into cells follows. */
   isBroken: boolean;
@@ -75,7 +76,7 @@ const rows = fc
   .map(([good, any]) => [...good, ...any]);
 const feed: fc.Arbitrary<Feed> = fc.record({
   mode: fc.constantFrom('upsert', 'replace', 'replace', 'update'),
-  collection: fc.constantFrom('main', 'main', 'sale'),
+  collection: fc.constantFrom(undefined, undefined, 'main', 'sale'),
   rows: fc.oneof(
     { weight: 3, arbitrary: rows },
     { weight: 1, arbitrary: fc.array(anyRow, { maxLength: 2 }) },
@@ -114,10 +115,12 @@ const toCsv = ({ rows, isBroken }: Feed) =>
 /** Applies a feed as the document describes it. @returns what the run has counted */
 function apply(
   catalog: Map<string, Stored>,
-  { mode, collection, rows, isBroken }: Feed,
+  { mode, collection: named, rows, isBroken }: Feed,
   feed: number,
   withdrawal: number,
 ) {
+  const collection = named ?? 'main';
+  const moves = named !== undefined || mode === 'replace';
   const processed = rows.length + (isBroken ? 1 : 0);
   const counters = {
     processed,
@@ -130,11 +133,11 @@ function apply(
   };
   const isValid = ({ sku, name, price, hasExtraCell }: Row) =>
     sku !== '' && price !== 'NA' && (name !== '' || mode === 'update') && !hasExtraCell;
-  const named = new Set(rows.map(({ sku }) => sku));
+  const namedSkus = new Set(rows.map(({ sku }) => sku));
   const last = new Map(rows.filter(isValid).map((row) => [row.sku, row]));
   if (mode === 'replace' && !isBroken) {
     for (const [sku, product] of catalog) {
-      if (product.collection !== collection || named.has(sku) || !product.isActive) continue;
+      if (product.collection !== collection || namedSkus.has(sku) || !product.isActive) continue;
       Object.assign(product, { isActive: false, withdrawal });
       counters.withdrawn++;
     }
@@ -142,19 +145,29 @@ function apply(
   for (const [sku, { name, price }] of last) {
     const known = catalog.get(sku);
     if (!known && mode === 'update') continue;
-    const loaded = { name: name || known!.name, price, collection, isActive: true, withdrawal: 0, feed };
-    const isSame = known?.isActive && known.name === loaded.name && known.price === price;
-    counters[!known ? 'inserted' : isSame ? 'unchanged' : 'updated']++;
+    const target = moves || !known ? collection : known.collection;
+    const loaded = {
+      name: name || known!.name,
+      price,
+      collection: target,
+      isActive: true,
+      withdrawal: 0,
+      feed,
+    };
+    const isUnchanged = known?.isActive && known.name === loaded.name && known.price === price;
+    counters[!known ? 'inserted' : isUnchanged ? 'unchanged' : 'updated']++;
     if (known?.isActive === false) counters.restored++;
-    catalog.set(sku, isSame ? { ...known, collection } : loaded);
+    catalog.set(sku, isUnchanged ? { ...known, collection: target } : loaded);
   }
   counters.skipped = processed - counters.inserted - counters.updated - counters.unchanged;
   return { ...counters, ...(mode === 'replace' && isBroken && { withdrawals_withheld: true }) };
 }
 
-/** Tells whether products have the same values from the same feed; an unchanged row of another one only moves them. */
-const isSame = (one: Stored, other: Stored, and: (keyof Stored)[] = []) =>
-  (['name', 'price', 'feed', 'withdrawal', ...and] as const).every((field) => one[field] === other[field]);
+/** Tells whether products have the same values from the same feed, in the same collection. */
+const isSame = (one: Stored, other: Stored) =>
+  (['name', 'price', 'feed', 'withdrawal', 'collection'] as const).every(
+    (field) => one[field] === other[field],
+  );
 
 /** Runs, as the document describes them: each applies its feed or undoes a run as a whole, or fails and changes nothing. */
 class Model {
@@ -167,7 +180,7 @@ class Model {
 
   /** @returns the summary of a completed run, or else what is known of that of a failed one */
   run(feed: Feed, position: number, { maxWithdrawn, allowsOlder }: Confirmation) {
-    const { mode, collection } = feed;
+    const { mode, collection = 'main' } = feed;
     const after = new Map([...this.catalog].map(([sku, product]) => [sku, { ...product }]));
     const summary = apply(after, feed, position, ++this.withdrawals);
     const { withdrawn } = summary;
@@ -211,7 +224,7 @@ class Model {
     for (const [sku, { before, after: left }] of run.changed) {
       const now = this.catalog.get(sku)!;
       const target = before ?? (now.isActive ? { ...now, isActive: false, withdrawal } : now);
-      if (isSame(now, target, ['collection'])) summary.unchanged++;
+      if (isSame(now, target)) summary.unchanged++;
       else if (!isSame(now, left)) summary.skipped++;
       else {
         after.set(sku, target);
@@ -229,8 +242,8 @@ class Model {
     const changed: Run['changed'] = new Map();
     for (const [sku, product] of after) {
       const before = this.catalog.get(sku);
-      const isWritten = !before || !isSame(before, product, reverts && ['collection']);
-      if (isWritten) changed.set(sku, { before: before ?? null, after: product });
+      if (before && isSame(before, product)) continue;
+      changed.set(sku, { before: before ?? null, after: product });
     }
     this.runs.push({ changed, reverts });
     this.catalog = after;
@@ -300,7 +313,7 @@ describe('feeds of all modes and collections, and reverts of their runs', () => 
               const { mode, collection } = each.feed;
               const { jobId } = await service.api.uploadFeed(toCsv(each.feed), 'Acme', {
                 mode,
-                collection,
+                ...(collection && { collection }),
               });
               uploaded.push({ jobId, feed: each.feed });
             } else if (uploaded.length === 0) continue;

@@ -172,6 +172,22 @@ describe('a fetch', () => {
     expect((await fetchOnce(name, owner)).status).toBe('completed');
   });
 
+  it('makes no feed of equal bytes after one of another collection, but after one without a collection', async () => {
+    const owner = 'Collections Ltd';
+    const name = await store({ run: true, collection: 'tents' }, owner);
+    const first = await fetchOnce(name, owner);
+    await eventually(
+      'the feed is loaded',
+      async () => (await getFeed(first.feed_id)).validation_status === 'completed',
+    );
+    const other = 'sku,product_name\nZ,Other\n';
+
+    await service.api.loadFeed(other, owner, { collection: 'lamps' });
+    expect((await fetchOnce(name, owner)).status).toBe('unchanged');
+    await service.api.loadFeed(other, owner);
+    expect((await fetchOnce(name, owner)).status).toBe('completed');
+  });
+
   it('makes a feed again after one that was not loaded', async () => {
     const name = await store();
 

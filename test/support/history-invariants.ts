@@ -44,17 +44,31 @@ export const historyQuestions = {
     select run_id, job_id, run, status
     from catalog_versions join partners using (partner_id) left join runs using (job_id, run)
     where job_id is not null and status is distinct from 'completed'`,
-  // A manual change may be part of what the run has updated, or not. Old versions may have been pruned.
+  // A manual change may be part of what the run has updated, or not. Old versions may have been pruned. A load counts a product
+  // as unchanged that it only moves to another collection.
   'a run that has counted other changes than are in history': `
-    select run_id, job_id, run, updated, withdrawn, kept, external
+    select catalog_versions.run_id, job_id, run, updated, withdrawn, kept, external, moved
     from catalog_versions
       join partners using (partner_id)
       join runs using (job_id, run)
-      cross join lateral (
-        select count(*) as kept, count(*) filter (where is_external) as external
-        from product_versions where until_run_id = catalog_versions.run_id
-      ) as version
-    where effective_at > now() - interval '1 day' and updated + withdrawn not between kept - external and kept`,
+      left join (
+        select version.until_run_id, count(*) as kept, count(*) filter (where version.is_external) as external,
+          count(*) filter (
+            where not version.is_external and coalesce(later.collection, now.collection) <> version.collection
+              and coalesce(later.feed_id, now.feed_id) = version.feed_id
+              and coalesce(later.record_offset, now.record_offset) is not distinct from version.record_offset
+              and version.withdrawn_at is null
+          ) as moved
+        from product_versions as version
+          left join product_versions as later on (later.partner_id, later.product_id, later.run_id)
+            = (version.partner_id, version.product_id, version.until_run_id)
+          left join products as now on (now.partner_id, now.product_id, now.run_id)
+            = (version.partner_id, version.product_id, version.until_run_id)
+        group by version.until_run_id
+      ) as version on version.until_run_id = catalog_versions.run_id
+    where effective_at > now() - interval '1 day' and updated + withdrawn
+      not between coalesce(kept - external - case kind when 'load' then moved else 0 end, 0)
+      and coalesce(kept - case kind when 'load' then moved else 0 end, 0)`,
   'a job whose last run is another': `
     select job.job_id, run_count, job.status, runs.status as run_status
     from validation_jobs as job left join runs on (runs.job_id, run) = (

@@ -13,6 +13,7 @@ export interface SourceDraft {
   /** Empty: the partner's default one. */
   format: string;
   mode: Schemas['LoadMode'];
+  /** Empty: none is named. */
   collection: string;
   /** Empty: the usual limit. */
   percent: string;
@@ -38,7 +39,7 @@ export function draftOf(partner: string, source?: Schemas['Source']): SourceDraf
     url: definition?.url ?? '',
     format: definition?.format ?? '',
     mode: definition?.mode ?? 'upsert',
-    collection: definition?.collection ?? 'main',
+    collection: definition?.collection ?? '',
     percent: definition?.max_withdrawn_percent?.toString() ?? '',
     run: definition?.run ?? true,
     isScheduled: source === undefined || Boolean(schedule),
@@ -69,7 +70,7 @@ export function definitionOf(
     url: draft.url.trim(),
     format: draft.format || null,
     mode,
-    collection: draft.collection.trim() || 'main',
+    collection: draft.collection.trim() || null,
     max_withdrawn_percent: mode === 'replace' && percent.trim() !== '' ? Number(percent) : null,
     run,
     schedule: draft.isScheduled ? { cron: cron.trim(), time_zone: timeZone.trim() } : null,

@@ -7,7 +7,7 @@ interface Upload {
   file: File;
   format?: string;
   mode?: Schemas['LoadMode'];
-  collection?: string;
+  collection?: string | null;
 }
 
 /** Stores a file as a feed; nothing is loaded. @param idempotencyKey - the same for each attempt */

@@ -14,23 +14,26 @@ export const digestBytes = 12;
  */
 export const rulesVersion = 2;
 
+/** What the digests of a feed's records depend on, besides its header. */
+export type DigestOptions = Pick<LoadOptions, 'mode' | 'collection' | 'isCollectionNamed'>;
+
 /**
  * Digests everything besides the record that determines its product.
  *
- * That is the rules, the header without ignored columns, the format, the collection, whether a name is required, and two lists that
- * change without the rules: active currencies, and the Unicode version of Node.
+ * That is the rules, the header without ignored columns, the format, the collection to which it moves, whether a name is required,
+ * and two lists that change without the rules: active currencies, and the Unicode version of Node.
  */
 export function digestContext(
   { delimiter, positions, fieldCount, reading }: FeedHeader,
   rules: number = rulesVersion,
-  { mode, collection }: Pick<LoadOptions, 'mode' | 'collection'> = defaultLoadOptions,
+  { mode, collection, isCollectionNamed }: DigestOptions = defaultLoadOptions,
 ): Buffer {
   const columns = Object.entries(positions).sort(([a], [b]) => (a < b ? -1 : 1));
   const lists = [...activeCurrencies, process.versions.unicode];
   const isUpdate = mode === 'update';
   // Digests of releases without formats and modes stay valid.
   const format = reading ? [reading.rules] : [];
-  const target = isUpdate || collection !== defaultLoadOptions.collection ? [isUpdate, collection] : [];
+  const target = isUpdate || isCollectionNamed ? [isUpdate, isCollectionNamed ? collection : null] : [];
   const text = JSON.stringify([rules, lists, delimiter, columns, fieldCount, ...target, ...format]);
   return hash('sha256', text, 'buffer').subarray(0, digestBytes);
 }

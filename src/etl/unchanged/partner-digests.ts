@@ -2,9 +2,8 @@ import type { Knex } from 'knex';
 import { connectionOf } from '../../db/database';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
-import { digestBytes, digestContext, rulesVersion } from './digest-context';
+import { digestBytes, digestContext, rulesVersion, type DigestOptions } from './digest-context';
 import type { FeedHeader } from '../../feed-format/header';
-import type { LoadOptions } from '../../feed-format/load-options';
 
 /**
  * Memory budget of the digests of all runs and plans of the ETL thread, in blocks of 8,192: enough for a partner of 1.6
@@ -33,7 +32,7 @@ export class PartnerDigests {
   ) {}
 
   /** Loads the digests within the memory budget. @param header - header of the feed to be compared */
-  async load(header: FeedHeader, options?: Pick<LoadOptions, 'mode' | 'collection'>): Promise<RecordDigests> {
+  async load(header: FeedHeader, options?: DigestOptions): Promise<RecordDigests> {
     return this.loadFor(digestContext(header, rulesVersion, options));
   }
 

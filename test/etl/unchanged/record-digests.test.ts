@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { defaultLoadOptions } from '../../../src/feed-format/load-options';
 import { digestContext, rulesVersion } from '../../../src/etl/unchanged/digest-context';
 import type { FeedHeader } from '../../../src/feed-format/header';
 import { PartnerDigests } from '../../../src/etl/unchanged/partner-digests';
@@ -365,6 +366,19 @@ describe('the digest of a record', () => {
   ])('changes with %s', (_what, other) => {
     expect(digestContext({ ...header, ...other })).not.toEqual(digestContext(header));
     expect(digestContext({ ...header })).toEqual(digestContext(header));
+  });
+
+  it('changes with the collection that the feed names, and with main if it is named', () => {
+    const contexts = [
+      { isCollectionNamed: false },
+      { isCollectionNamed: true },
+      { isCollectionNamed: true, collection: 'winter' },
+      { isCollectionNamed: false, mode: 'update' as const },
+      { isCollectionNamed: true, mode: 'update' as const },
+    ].map((of) => digestContext(header, rulesVersion, { ...defaultLoadOptions, ...of }).toString('hex'));
+
+    expect(new Set(contexts).size).toBe(contexts.length);
+    expect(contexts[0]).toBe(digestContext(header).toString('hex'));
   });
 
   it('changes with the version of the rules', () => {

@@ -31,7 +31,7 @@ describe('GET /feeds/{feed_id}', () => {
         sha256: createHash('sha256').update(csv).digest('hex'),
         size_bytes: csv.length,
         mode: 'upsert',
-        collection: 'main',
+        collection: null,
         format_name: null,
         max_skipped_percent: null,
         duplicate_of: null,

@@ -23,7 +23,7 @@ const revert = (
 ) => api.post(`/jobs/${jobId}/revert${query}`, undefined, headers);
 
 /** All columns of a partner's products that a run writes. */
-async function catalogOf(partner: string): Promise<unknown[]> {
+async function catalogOf(partner: string): Promise<{ collection: string }[]> {
   return service
     .db('products')
     .join('partners', 'partners.partner_id', 'products.partner_id')
@@ -253,15 +253,54 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await catalogOf(partner)).toMatchObject([{ description: 'by hand' }, { price: '7.0000' }]);
     });
 
-    it('moves products back to the collection of their earlier feed', async () => {
+    it('moves products back to the collection of their earlier feed, whether or not they have changed', async () => {
       const partner = 'Collections';
-      await load('A,Tent,5\n', partner);
+      const first = await load('A,Tent,5\nB,Lamp,7\n', partner);
       const before = await catalogOf(partner);
-      const second = await load('A,Tent,6\n', partner, { collection: 'sale' });
+      const second = await load('A,Tent,6\nB,Lamp,7\n', partner, { collection: 'sale' });
 
-      await revert(second);
+      expect((await revert(first)).body.conflicts).toHaveLength(2);
+      expect((await revert(second)).body.summary).toEqual({ ...counters, processed: 2, updated: 2 });
 
       expect(await catalogOf(partner)).toEqual(before);
+      const again = await load('A,Tent,5\nB,Lamp,7\n', partner, { mode: 'replace' });
+      expect(again.job.summary).toMatchObject({ unchanged: 2, withdrawn: 0 });
+    });
+
+    it('moves back what was changed by SQL before the run, which gives the values before both back', async () => {
+      const partner = 'Moved by hand';
+      await load('A,Tent,5\n', partner);
+      const before = await catalogOf(partner);
+      await service
+        .db('products')
+        .where({ product_name: 'Tent', price: 5 })
+        .update({ description: 'by hand' });
+      const second = await load('A,Tent,5\n', partner, { collection: 'sale' });
+
+      expect((await revert(second)).body.summary).toEqual({ ...counters, processed: 1, updated: 1 });
+      expect(await catalogOf(partner)).toEqual(before);
+    });
+
+    it('leaves products in the collection in which a feed without one has changed them', async () => {
+      const partner = 'Seasons';
+      const rows = (from: number, to: number, price = 1) =>
+        Array.from({ length: to - from + 1 }, (_, at) => `S${from + at},Name,${price}\n`).join('');
+      await load(rows(1, 100), partner);
+      const moved = await load(rows(81, 100), partner, { collection: 'winter' });
+      const prices = await load(rows(81, 81, 2) + rows(82, 100), partner, { mode: 'update' });
+      const { body: exported } = await service.api.get(`/partners/${partner}/products.csv`);
+      await service.api.loadFeed(String(exported), partner);
+      const winter = async () =>
+        (await catalogOf(partner)).filter(({ collection }) => collection === 'winter').length;
+
+      expect(prices.job.summary).toMatchObject({ updated: 1, unchanged: 19 });
+      expect(await winter()).toBe(20);
+      expect((await revert(prices)).body.summary).toEqual({ ...counters, processed: 1, updated: 1 });
+      expect(await winter()).toBe(20);
+      expect((await revert(moved)).body.summary).toEqual({ ...counters, processed: 20, updated: 20 });
+      expect(await winter()).toBe(0);
+      const main = await load(rows(1, 100), partner, { mode: 'replace' });
+      expect(main.job.summary).toMatchObject({ unchanged: 100, withdrawn: 0 });
     });
 
     it('leaves orders as they are', async () => {

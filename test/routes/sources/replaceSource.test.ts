@@ -15,7 +15,7 @@ const put = (definition: object, name = 'daily', partnerName = partner) =>
 const defaults = {
   format: null,
   mode: 'upsert',
-  collection: 'main',
+  collection: null,
   max_withdrawn_percent: null,
   run: true,
   schedule: null,

@@ -29,6 +29,18 @@ describe('POST /feeds/upload with fields of the load', () => {
       });
     });
 
+    it('shows no collection unless the form names one, or the mode is replace, which describes main', async () => {
+      const named = async (fields: Record<string, string>) => {
+        const { body } = await upload(goodCsv, fields);
+        return (await service.api.get(`/feeds/${body.feed_id}`)).body.collection as string | null;
+      };
+
+      expect(await named({})).toBeNull();
+      expect(await named({ mode: 'update' })).toBeNull();
+      expect(await named({ collection: 'main' })).toBe('main');
+      expect(await named({ mode: 'replace' })).toBe('main');
+    });
+
     it('accepts a header with only sku in mode update', async () => {
       expect((await upload(priceFile, { mode: 'update' })).status).toBe(201);
     });
@@ -45,6 +57,8 @@ describe('POST /feeds/upload with fields of the load', () => {
         { collection: 'winter' },
         { mode: 'replace' },
         { max_skipped_percent: '1' },
+        { collection: 'main' },
+        { mode: 'replace', collection: 'main' },
       ];
       const receipts: { feed_id: string; duplicate_of: string | null }[] = [];
       for (const fields of uploads) {
@@ -52,24 +66,30 @@ describe('POST /feeds/upload with fields of the load', () => {
       }
 
       const [first, second] = receipts.map(({ feed_id }) => feed_id);
-      expect(receipts.map(({ duplicate_of }) => duplicate_of)).toEqual([null, null, null, second, first]);
+      expect(receipts.map(({ duplicate_of }) => duplicate_of)).toEqual([
+        ...[null, null, null, second, first],
+        ...[null, second],
+      ]);
     });
 
     it('are a part of the same request with an Idempotency-Key', async () => {
-      const send = (mode: string) => {
+      const send = (mode: string, collection = '', key = 'modes') => {
         const form = new FormData();
         form.set('partner_name', 'Keys');
         form.set('mode', mode);
+        if (collection) form.set('collection', collection);
         form.set('file', new Blob([goodCsv], { type: 'text/csv' }), 'feed.csv');
         return service.api.send('POST', '/feeds/upload', {
-          headers: { 'idempotency-key': 'modes' },
+          headers: { 'idempotency-key': key },
           body: form,
         });
       };
 
       expect((await send('replace')).status).toBe(201);
-      expect((await send('replace')).status).toBe(201);
+      expect((await send('replace', 'main')).status).toBe(201);
       expect((await send('upsert')).status).toBe(422);
+      expect((await send('upsert', '', 'collections')).status).toBe(201);
+      expect((await send('upsert', 'main', 'collections')).status).toBe(422);
     });
   });
 

@@ -80,6 +80,7 @@ describe('POST /feeds/upload', () => {
         size_bytes: goodCsv.length,
         mode: 'upsert',
         collection: 'main',
+        is_collection_named: false,
         format_name: null,
         format_definition: null,
         max_skipped_percent: null,

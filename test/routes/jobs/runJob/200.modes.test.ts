@@ -68,6 +68,20 @@ describe('a run of a replace feed', () => {
     expect(await skusOf('Moves')).toEqual(['S1', 'S2']);
   });
 
+  it('describes main without a collection, and moves what it names there', async () => {
+    const { load } = partner('Returns');
+    await load(csvOf(rows(1, 2)), { collection: 'winter' });
+
+    expect((await load(csvOf(rows(1, 1)), replace)).job.summary).toMatchObject({
+      unchanged: 1,
+      withdrawn: 0,
+    });
+
+    const { job } = await load(csvOf(rows(3, 3)), { ...replace, collection: 'winter' });
+    expect(job.summary).toMatchObject({ inserted: 1, withdrawn: 1 });
+    expect(await skusOf('Returns')).toEqual(['S1', 'S3']);
+  });
+
   it('does not withdraw products of skipped rows, and neither restores nor moves them', async () => {
     const { load } = partner('Protects');
     await load(csvOf(rows(1, 5)));
