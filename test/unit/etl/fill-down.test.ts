@@ -97,9 +97,11 @@ function meaningsOf(rows: readonly Row[], order: readonly Header[]) {
     brand = cells.brand || brand;
     if (!damage) isKnown ||= cells.title !== '';
     else {
-      const isBehind = damage.kind === 'field' || order.indexOf(damage.cell) > to;
+      const place = damage.kind === 'field' ? order.length : order.indexOf(damage.cell);
+      // Before them, a delimiter too many would move them.
+      const isOutside = place > to || (place < from && damage.kind === 'quote');
       const isEmpty = order.slice(from, to + 1).every((name) => name === 'handle' || cells[name] === '');
-      isKnown &&= isBehind && isEmpty && damage.kind !== 'lines';
+      isKnown &&= isOutside && isEmpty && damage.kind !== 'lines';
     }
     const name = title && [title, cells.size].filter(Boolean).join('/');
     return { name: name || undefined, brand: brand || undefined, isKnown };
