@@ -27,6 +27,7 @@ const rooms = {
     'partners',
     'formats',
     'idempotency',
+    'keys',
     'etl',
     'jobs',
   ],

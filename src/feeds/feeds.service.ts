@@ -7,17 +7,20 @@ import {
   findAnswered,
   isUnclaimed,
   keepAnswer,
+  type AnsweredRequest,
   type IdempotencyKey,
 } from '../idempotency/idempotency.repository';
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
 import { defaultLoadOptions, loadFieldNames, type LoadOptions } from '../feed-format/load-options';
 import type { FeedFormat } from '../feed-format/format-definition';
-import { getOrInsertPartner } from '../partners/partners.repository';
+import { getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
 import { insertJobs } from '../jobs/jobs.repository';
+import { requireKeyInUse } from '../keys/keys.repository';
 import type { PartnerScope } from '../shared/caller';
 import {
   feedNotFound,
   idempotentRequestInProgress,
+  partnerNotFound,
   rawFileMissing,
   rawFileRemoved,
   ServiceError,
@@ -37,6 +40,7 @@ import {
   drawFeedId,
   findDuplicate,
   findFeed,
+  findFeedPosition,
   insertFeed,
   publishFeedEvent,
   type FeedRow,
@@ -95,6 +99,8 @@ export interface FeedReceipt {
 
 interface ReceivedUpload extends ReceivedFile {
   partnerName: string;
+  /** Absent: the partner did not exist when its name was read. */
+  partnerId?: number;
   loadOptions: LoadOptions;
   format: FeedFormat | null;
   /** Checks the stored file, if it was stored unchecked. */
@@ -110,7 +116,9 @@ interface StoredObject {
 interface FeedWrite {
   /** Absent: a new transaction. */
   trx?: Knex.Transaction;
-  beforeCommit: (trx: Knex.Transaction, upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
+  /** Refuses what was begun by a key that has gone since; the partner is locked. */
+  requireKey?: (trx: Knex.Transaction) => Promise<void>;
+  beforeCommit?: (trx: Knex.Transaction, upload: ReceivedUpload, receipt: FeedReceipt) => Promise<void>;
 }
 
 export interface IdempotentReceiveContext extends ReceiveContext, UploadAdmission {
@@ -138,7 +146,10 @@ export async function receiveFeedIdempotently<T extends object>(
   return admitUpload(body, context, loadFieldNames, async (upload) =>
     key
       ? receiveWithKey(upload, key, context, describe)
-      : { responseBody: describe(await receiveFeed(upload, context)), replayed: false },
+      : {
+          responseBody: describe(await receiveFeed(upload, context, { requireKey: keyCheckOf(context) })),
+          replayed: false,
+        },
   );
 }
 
@@ -150,17 +161,33 @@ function receiveWithKey<T extends object>(
 ): Promise<Outcome<T>> {
   return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
     const answered = await findAnswered(context.db, key);
-    if (answered) {
+    if (answered && (await isStillTrue(answered, context))) {
       const received = await readUpload(upload, context.uploadBytesMax, discardContent);
       return replay<T>(answered, digestUpload(received));
     }
     const receipt = await receiveFeed(upload, context, {
       trx,
+      requireKey: keyCheckOf(context),
       beforeCommit: (_trx, received, receipt) =>
         keepAnswer(trx, { key, requestDigest: digestUpload(received) }, describe(receipt)),
     });
     return { responseBody: describe(receipt), replayed: false };
   });
+}
+
+const keyCheckOf =
+  ({ caller }: IdempotentReceiveContext) =>
+  (trx: Knex.Transaction) =>
+    requireKeyInUse(trx, caller);
+
+/** Returns whether a stored response shows no feed that was removed with its partner, or that the key must not see. */
+async function isStillTrue(
+  { responseBody }: AnsweredRequest,
+  { db, caller }: IdempotentReceiveContext,
+): Promise<boolean> {
+  const { feed_id: id } = responseBody as { feed_id?: string };
+  if (id === undefined) return true;
+  return (await findFeedPosition(db, parseId('FD', id)!, caller.partnerName)) !== null;
 }
 
 function digestUpload(upload: ReceivedUpload): Buffer {
@@ -183,7 +210,8 @@ function digestUpload(upload: ReceivedUpload): Buffer {
 /**
  * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted upload
  * leaves nothing; a crash leaves at most an object without a row.
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; partner_not_found when the partner was removed
+ *   meanwhile; errors of the body and of `also`
  */
 export async function receiveFeed(
   upload: IncomingUpload,
@@ -202,8 +230,8 @@ export async function receiveFeed(
     await checkStored(received, stored.object!, context);
     await moveToFinalKey(received, stored.object!, context);
     const write = async (trx: Knex.Transaction) => {
-      const receipt = await writeFeed(trx, received, stored.object!, context);
-      await also?.beforeCommit(trx, received, receipt);
+      const receipt = await writeFeed(trx, received, stored.object!, context, also?.requireKey);
+      await also?.beforeCommit?.(trx, received, receipt);
       // If the commit fails, its outcome is unknown: the feed may exist and needs its object.
       stored.object = undefined;
       return receipt;
@@ -237,7 +265,14 @@ async function readUpload(
   if (received instanceof ServiceError) throw received;
   const partnerName = form.finish();
   // The partner is known now.
-  return { partnerName, loadOptions: form.loadOptions, format: decided as FeedFormat | null, ...received };
+  const { partnerId } = form;
+  return {
+    partnerName,
+    partnerId,
+    loadOptions: form.loadOptions,
+    format: decided as FeedFormat | null,
+    ...received,
+  };
 }
 
 /** Checks a file whose format was not known when it was stored. @throws invalid_feed_file, invalid_shape */
@@ -264,13 +299,19 @@ async function moveToFinalKey(
 
 async function writeFeed(
   trx: Knex.Transaction,
-  { partnerName, fileName, contentType, sha256, sizeBytes, loadOptions, format }: ReceivedUpload,
+  upload: ReceivedUpload,
   { feedId, key }: StoredObject,
   { objectStore }: ReceiveContext,
+  requireKey: FeedWrite['requireKey'],
 ): Promise<FeedReceipt> {
+  const { partnerName, fileName, contentType, sha256, sizeBytes, loadOptions, format } = upload;
+  const partnerId = upload.partnerId ?? (await getOrInsertPartner(trx, partnerName));
+  const isThere = await lockAgainstRemoval(trx, partnerId);
+  await requireKey?.(trx);
+  if (!isThere) throw partnerNotFound();
   await insertFeed(trx, {
     feed_id: feedId,
-    partner_id: await getOrInsertPartner(trx, partnerName),
+    partner_id: partnerId,
     filename: fileName,
     content_type: contentType,
     raw_file_bucket: objectStore.bucket,

@@ -63,7 +63,7 @@ export interface Call<O extends OperationId> {
   log: Log;
   /** Bytes of responses on the connection that the client has received. */
   bytesTaken: () => number;
-  /** Whether the client has disconnected or the process shuts down, so that waits must end. */
+  /** Whether the client has disconnected, its key is gone, or the process shuts down, so that waits must end. */
   isAborted: () => boolean;
   reply: <S extends Status<O>>(
     status: S,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../shared/caller';
 import type { Log } from '../shared/log';
+import type { KeyCheck } from './key-check';
 import type { Route } from './routes';
 import type { UnknownParameters } from './unknown-parameters';
 import { parseQuery } from './well-formed';
@@ -16,6 +17,8 @@ export class Exchange {
   readonly query: object;
   route: Route | undefined;
   caller: Caller | undefined;
+  /** Absent where no key is required. */
+  keyCheck: KeyCheck | undefined;
   /** Absent until the key is checked, and for a file outside of the document. */
   unknownParameters: UnknownParameters | undefined;
   private openedLog: Log | undefined;
@@ -34,6 +37,7 @@ export class Exchange {
     this.query = queryStart === -1 ? {} : parseQuery(url.slice(queryStart + 1));
     this.route = undefined;
     this.caller = undefined;
+    this.keyCheck = undefined;
     this.unknownParameters = undefined;
     this.openedLog = undefined;
   }

@@ -48,9 +48,10 @@ export class HandlerCall {
     this.checked = values.checked;
     this.caller = exchange.caller;
     this.requestId = exchange.requestId;
+    const { keyCheck } = exchange;
     const { socket } = exchange.request;
     this.bytesTaken = () => bytesTaken(socket);
-    this.isAborted = () => socket.destroyed || isDraining();
+    this.isAborted = () => socket.destroyed || isDraining() || (keyCheck?.isGone() ?? false);
   }
 
   get log(): Log {

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
-import { fileTooLarge, malformedRequest, ServiceError } from '../shared/errors';
+import { fileTooLarge, malformedRequest, ServiceError, unauthorized } from '../shared/errors';
+import type { KeyCheck } from './key-check';
 import { askForBody, hasBody } from './request-body';
 import { Delimiters } from './multipart-delimiters';
 import { watchSender } from './slow-client';
@@ -42,21 +43,27 @@ export interface MultipartBody {
 /**
  * Opens a multipart/form-data body; a request without a body has no parts.
  * @param fileBytesMax - limit of the file; the rest of the body has `multipartOverheadBytes`
+ * @param keyCheck - of the sender, whose body is refused once the key is gone
  */
-export function openMultipart(request: IncomingMessage, fileBytesMax: number): MultipartBody {
+export function openMultipart(
+  request: IncomingMessage,
+  fileBytesMax: number,
+  keyCheck?: KeyCheck,
+): MultipartBody {
   const abortion = new AbortController();
   return {
-    parts: readMultipart(request, fileBytesMax, abortion.signal),
+    parts: readMultipart(request, fileBytesMax, abortion.signal, keyCheck),
     bytesReceived: () => (request.complete ? Infinity : request.socket.bytesRead),
     abort: (error) => abortion.abort(error),
   };
 }
 
-/** @throws malformed_request, too_large, request_timeout, the signal's reason; also from the content of a file */
+/** @throws malformed_request, too_large, request_timeout, unauthorized, the signal's reason; also from the content of a file */
 async function* readMultipart(
   request: IncomingMessage,
   fileBytesMax: number,
   signal: AbortSignal,
+  keyCheck: KeyCheck | undefined,
 ): AsyncGenerator<FormPart, void> {
   if (!hasBody(request)) return;
   signal.throwIfAborted();
@@ -110,6 +117,10 @@ async function* readMultipart(
       const piece = request.read() as Buffer | null;
       if (!piece) return;
       bytes += piece.length;
+      if (keyCheck?.isGone()) {
+        fail(unauthorized());
+        return;
+      }
       if (bytes > bodyBytesMax) {
         fail(fileTooLarge(fileBytesMax));
         return;

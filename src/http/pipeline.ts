@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Document } from 'openapi-backend';
 import {
   invalidShape,
@@ -20,10 +21,12 @@ import {
   type Rules,
 } from './contract';
 import { unlessCopied } from './caching';
+import { EncodedFile } from './encoded-file';
 import { asServiceError, errorReply } from './error-response';
 import { Exchange } from './exchange';
 import { HandlerCall } from './handler-call';
 import { readJsonBody } from './json-body';
+import { KeyCheck } from './key-check';
 import { openMultipart } from './multipart';
 import { prepareBody } from './prepare-body';
 import { sentQuery, typedQuery } from './query';
@@ -118,10 +121,14 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
     if (options.isDraining()) throw unavailable('the process is shutting down');
     // 401, then 429
     exchange.caller = await authenticate(exchange.request, options);
+    const key = exchange.request.headers['x-api-key'] as string;
+    exchange.keyCheck = new KeyCheck(async () => (await options.authenticate(key)) !== undefined);
     await options.countRequest(exchange.caller);
   }
   // 415, 413, 400
   const { sentBody, body, errors: bodyErrors } = await readBody(exchange.request, route);
+  // A body can take hours.
+  await exchange.keyCheck?.requireInUse();
   const path = pathParameters(route, exchange);
   const { value: query, errors } = toWellFormed(sentQuery(route.parameters, exchange.query), ['query']);
   errors.push(...bodyErrors);
@@ -138,13 +145,19 @@ async function respond(exchange: Exchange, options: Options): Promise<Reply> {
   // 403
   if (exchange.caller && !onlyReads(exchange.method, route)) requireWriteAccess(exchange.caller);
   // 403, 404, 409
-  const form = isForm(route) ? openMultipart(exchange.request, options.uploadBytesMax) : undefined;
+  const form = isForm(route)
+    ? openMultipart(exchange.request, options.uploadBytesMax, exchange.keyCheck)
+    : undefined;
   const call = new HandlerCall(
     exchange,
     { path, query: typed, headers, body, sentBody, form, checked },
     options,
   );
-  return unlessCopied(exchange.request, await route.handle(call));
+  const reply = await route.handle(call);
+  // After a wait; a stream is checked while it is sent. What was written is said.
+  const isStream = reply.body instanceof Readable || reply.body instanceof EncodedFile;
+  if (onlyReads(exchange.method, route) && !isStream) await exchange.keyCheck?.requireInUse();
+  return unlessCopied(exchange.request, reply);
 }
 
 /** Operations with POST that only read. */

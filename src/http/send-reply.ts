@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Log } from '../shared/log';
+import { ServiceError, unauthorized } from '../shared/errors';
 import { TransferEvicted } from '../shared/transfer-limit';
 import { stringifyJson } from '../shared/exact-json';
 import type { Reply } from './contract';
 import { EncodedFile } from './encoded-file';
+import type { Exchange } from './exchange';
+import type { KeyCheck } from './key-check';
 
 /** Size of the pieces in which a stream is sent; progress of a client is measured per piece. */
 const responsePieceBytes = 32 * 1024;
@@ -31,12 +33,14 @@ export function prepareReply(reply: Reply, mediaType: string): PreparedReply {
   return { reply, mediaType, payload: stringifyJson(body as object) };
 }
 
+type SentExchange = Pick<Exchange, 'request' | 'response' | 'log' | 'keyCheck'>;
+
 /**
  * Sends a reply and waits until it is handed over.
  * @returns false if the stream has failed midway, also logged: the connection is destroyed so that clients detect truncation
  */
 export async function sendReply(
-  exchange: { request: IncomingMessage; response: ServerResponse; log: Log },
+  exchange: SentExchange,
   { reply, mediaType, charset = 'utf-8', payload }: PreparedReply,
   requestId: string,
 ): Promise<boolean> {
@@ -60,7 +64,7 @@ function setContentType(response: ServerResponse, mediaType: string, charset: st
 }
 
 async function sendStream(
-  { request, response, log }: { request: IncomingMessage; response: ServerResponse; log: Log },
+  { request, response, log, keyCheck }: SentExchange,
   payload: Readable,
 ): Promise<boolean> {
   drainRequest(request);
@@ -70,10 +74,11 @@ async function sendStream(
     return true;
   }
   const promisedBytes = response.getHeader('Content-Length');
+  const pieces = inPieces(keyCheck);
   const sent =
     promisedBytes === undefined
-      ? pipeline(payload, inPieces, response)
-      : pipeline(payload, exactly(Number(promisedBytes)), inPieces, response);
+      ? pipeline(payload, pieces, response)
+      : pipeline(payload, exactly(Number(promisedBytes)), pieces, response);
   const client = watchDisconnect(request, response, payload);
   try {
     await Promise.race([sent, client.left]);
@@ -81,7 +86,8 @@ async function sendStream(
   } catch (error) {
     const isEarlyEnd = (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (isEarlyEnd && client.wasFirst()) return true;
-    const level = error instanceof TransferEvicted ? 'warn' : 'error';
+    const isMeant = error instanceof TransferEvicted || error instanceof ServiceError;
+    const level = isMeant ? 'warn' : 'error';
     log[level]({ err: error }, 'response truncated');
     return false;
   } finally {
@@ -126,13 +132,17 @@ function exactly(promisedBytes: number) {
   };
 }
 
-async function* inPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    for (let at = 0; at < bytes.length; at += responsePieceBytes) {
-      yield bytes.subarray(at, at + responsePieceBytes);
+/** Passes chunks on in pieces, until the key of the request is gone. */
+function inPieces(keyCheck: KeyCheck | undefined) {
+  return async function* (chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+      for (let at = 0; at < bytes.length; at += responsePieceBytes) {
+        if (keyCheck?.isGone()) throw unauthorized();
+        yield bytes.subarray(at, at + responsePieceBytes);
+      }
     }
-  }
+  };
 }
 
 /** Discards the rest of a request for a limited time. */

@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto';
+import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
+import type { Caller } from '../shared/caller';
+import { unauthorized } from '../shared/errors';
 
 export interface ApiKeyRow {
   api_key_id: number;
@@ -64,6 +67,28 @@ export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyInU
     true,
   );
   return key;
+}
+
+/**
+ * Locks the key of a request until the transaction ends: it is revoked or removed after that, or the request is refused. Keys of the
+ * settings are in use as long as the process.
+ * @throws unauthorized when the key is no longer in use, or has another limit
+ */
+export async function requireKeyInUse(
+  trx: Knex.Transaction,
+  { keyDigest, partnerName, isConfigured }: Caller,
+): Promise<void> {
+  if (isConfigured) return;
+  // Not `now()`: the transaction may be older than the expiry.
+  const rows = await queryRows(
+    trx,
+    `select from api_keys
+     where key_digest in (?, ?) and revoked_at is null and (expires_at is null or expires_at > clock_timestamp())
+       and partner_name is not distinct from ?
+     for share`,
+    [keyDigest, limitedDigest(keyDigest), partnerName],
+  );
+  if (rows.length === 0) throw unauthorized();
 }
 
 export async function hasKeyInUse(db: Database): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import type { PartnerScope } from '../shared/caller';
 import { partnerNotFound } from '../shared/errors';
@@ -40,11 +41,9 @@ export async function getPartner(db: Database, sentName: string, scope: PartnerS
 /** Finds the number of a partner by its name as sent. @throws partner_not_found when there is none in the scope */
 export async function getPartnerId(db: Database, sentName: string, scope: PartnerScope): Promise<number> {
   const name = await nameInScope(db, sentName, scope);
-  const partner = await db('partners')
-    .where('partner_name', name)
-    .first<{ partner_id: number } | undefined>('partner_id');
-  if (!partner) throw partnerNotFound();
-  return partner.partner_id;
+  const partnerId = await findPartnerId(db, name);
+  if (partnerId === undefined) throw partnerNotFound();
+  return partnerId;
 }
 
 /** @throws partner_not_found for another partner than that of the scope */
@@ -115,6 +114,22 @@ export async function getOrInsertPartner(db: Database, partnerName: string): Pro
   return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
 }
 
+/** Locks the row of a partner against removal until the transaction ends. @returns whether the partner is still there */
+export async function lockAgainstRemoval(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: unknown[] }>(
+    'select from partners where partner_id = ? for key share',
+    [partnerId],
+  );
+  return rows.length > 0;
+}
+
+export async function findPartnerId(db: Database, partnerName: string): Promise<number | undefined> {
+  const partner = await db('partners')
+    .where('partner_name', partnerName)
+    .first<{ partner_id: number } | undefined>('partner_id');
+  return partner?.partner_id;
+}
+
 export async function partnerExists(db: Database, partnerName: string): Promise<boolean> {
-  return (await db('partners').where('partner_name', partnerName).first('partner_id')) !== undefined;
+  return (await findPartnerId(db, partnerName)) !== undefined;
 }

@@ -200,6 +200,7 @@ async function receive(claim: ClaimedFetch, file: SourceFile, context: FetchCont
     return { status: 'completed', feedId, httpStatus };
   } catch (error) {
     if (sourceError()) throw sourceError();
+    if (error instanceof ServiceError && error.code === 'partner_not_found') throw new Superseded();
     if (!(error instanceof RepeatedFile)) throw error;
     const outcome: FetchOutcome = { status: 'unchanged', feedId: lastFeedId!, httpStatus, validators };
     await inTransaction(context.db, 'request', (trx) => end(trx, claim, outcome));

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/products/search-index';
+import { removePartner } from '../../src/retention/remove-partner';
 import { lockJob } from '../../src/runs/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import {
@@ -26,6 +27,8 @@ import {
   filePart,
   formBody,
   formType,
+  openFiles,
+  OpenUpload,
   partnerPart,
   sendRaw,
   type RawRequest,
@@ -184,6 +187,7 @@ export const replays: Record<string, Replay> = {
     api.upload({ partnerName, csv: `sku,product_name,${'x'.repeat(262_144)}\n` }),
   'uploadFeed 400 malformed_multipart': ({ api }) => postForm(api, '/feeds/upload', 'no part'),
   'uploadFeed 422 missing_parts': ({ api }) => api.upload({}),
+  'uploadFeed 404 example': uploadWhilePartnerIsRemoved,
   'uploadFeed 409 example': ({ service, api }) =>
     whileKeyIsHeld(service, () => uploadWithKey(api, 'held', springFile)),
   'uploadFeed 422 wrong_key': ({ api }) => uploadWithKey(api, '', springFile),
@@ -824,6 +828,18 @@ function uploadWithKey(api: ApiClient, key: string, csv: string): Promise<ApiRes
   body.set('partner_name', partnerName);
   body.set('file', new Blob([csv], { type: 'text/csv' }), 'feed.csv');
   return api.send('POST', '/feeds/upload', { headers: { 'idempotency-key': key }, body });
+}
+
+async function uploadWhilePartnerIsRemoved({ service }: State): Promise<ApiResponse> {
+  await service.api.uploadFeed(springFile, 'Leaving');
+  const body = formBody([partnerPart('Leaving'), filePart(springFile.padEnd(1_000_000))]);
+  const upload = new OpenUpload(service);
+  await upload.write(body.subarray(0, -100));
+  await eventually('the file is being stored', () => openFiles(service.dataDir).length > 0);
+  await removePartner(service.db, 'Leaving');
+  await upload.write(body.subarray(-100));
+  upload.end();
+  return upload.response;
 }
 
 /** Sends a request while another one uses the key `held`. */

@@ -215,7 +215,7 @@ describe('a concurrent merge', () => {
     expect(await claimable()).toEqual([waiting[0]]);
   });
 
-  it('blocks an upload of the merged partner, which then creates that partner again', async () => {
+  it('blocks an upload of the merged partner, which is then refused', async () => {
     await load(decomposed, { OLD: '1' });
     await load(composed, { OLD: '2' });
 
@@ -229,14 +229,11 @@ describe('a concurrent merge', () => {
       return { started };
     });
 
-    expect((await uploading.started).status).toBe(201);
+    expect((await uploading.started).status).toBe(404);
     const { rows } = await service.db.raw<{ rows: object[] }>(
       'select partner_name, count(*)::int as feeds from feeds join partners using (partner_id) group by 1 order by 1',
     );
-    expect(rows).toEqual([
-      { partner_name: decomposed, feeds: 1 },
-      { partner_name: composed, feeds: 2 },
-    ]);
+    expect(rows).toEqual([{ partner_name: composed, feeds: 2 }]);
   });
 });
 
