@@ -270,7 +270,8 @@ export interface paths {
          *     **Withdrawals**
          *
          *     A feed with mode `replace` withdraws the active products of its collection that no row names. A row that is skipped, for any
-         *     reason, keeps its product from being withdrawn. A row that cannot be split into cells withholds all withdrawals of the run.
+         *     reason, keeps its product from being withdrawn. A row that cannot be split into cells, or whose sku is filled down from one
+         *     that is unknown, withholds all withdrawals of the run.
          *     The run fails, and changes nothing, if it would withdraw more than ten and more than a fifth of the active products of the
          *     collection, or leave none: `would_withdraw` and the message have the number, which `max_withdrawn` confirms. It fails too
          *     if a newer `replace` feed of the collection has been loaded since, unless `allow_older` is true.
