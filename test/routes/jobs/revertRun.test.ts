@@ -259,6 +259,11 @@ describe('POST /jobs/{job_id}/revert', () => {
       const before = await catalogOf(partner);
       const second = await load('A,Tent,6\nB,Lamp,7\n', partner, { collection: 'sale' });
 
+      const { body: changes } = await service.api.get(`/jobs/${second.jobId}/changes?run=1`);
+      expect(changes.items).toMatchObject([{ sku: 'A', action: 'update' }]);
+      const { body: lamps } = await service.api.get(`/products?partner_name=${partner}&sku=B`);
+      const { body: history } = await service.api.get(`/products/${lamps.items[0].product_id}/history`);
+      expect(history.items).toMatchObject([{ job_id: second.jobId, changes: [] }, { job_id: first.jobId }]);
       expect((await revert(first)).body.conflicts).toHaveLength(2);
       expect((await revert(second)).body.summary).toEqual({ ...counters, processed: 2, updated: 2 });
 
