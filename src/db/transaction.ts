@@ -107,18 +107,3 @@ export async function beginTransaction(
     throw error;
   }
 }
-
-/** Runs `work` with another lock timeout. After an error, the transaction or savepoint must end. */
-export async function withLockTimeout<T>(
-  trx: Knex.Transaction,
-  milliseconds: number,
-  work: () => PromiseLike<T>,
-): Promise<T> {
-  const { rows } = await trx.raw<{ rows: [{ before: string }] }>(
-    "select current_setting('lock_timeout') as before",
-  );
-  await trx.raw(`set local lock_timeout = ${milliseconds}`);
-  const result = await work();
-  await trx.raw("select set_config('lock_timeout', ?, true)", [rows[0].before]);
-  return result;
-}

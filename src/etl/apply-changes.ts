@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import { withLockTimeout } from '../db/transaction';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { mergeSql, type ComparedCounters } from './load';
 import { endManualVersions } from './manual-versions';
@@ -14,9 +13,9 @@ export async function skipManualChangeLog(trx: Knex.Transaction): Promise<void> 
 /**
  * Applies the changes that `compareProducts` stored. The caller holds the partner's lock.
  *
- * Inserts come first: they wait only for a manual transaction that has inserted the same sku. From the first update on,
- * manual transactions may wait for its products, so that its own waits must be short.
- * @param lockMilliseconds - lock timeout for a product that another transaction has changed or locked
+ * Inserts come first: they wait only for a manual transaction that has inserted the same sku. From the first lock of a product
+ * on, the run waits for no manual transaction.
+ * @param lockProducts - locks the products that the changes update
  * @returns the number of products that were changed by hand since the last change, besides those that the run changes
  * @throws an error for which `isContention` is true; the caller must then roll back
  */
@@ -25,7 +24,7 @@ export async function applyChanges(
   feed: StagedFeed,
   change: CatalogChange,
   { inserted, updated, moved, withdrawn }: ComparedCounters,
-  lockMilliseconds: number,
+  lockProducts: () => Promise<void>,
 ): Promise<number> {
   const { feedId, collection } = feed;
   const bindings = { feedId, collection, ...change };
@@ -33,23 +32,21 @@ export async function applyChanges(
   await skipManualChangeLog(trx);
   if (inserted > 0) await trx.raw(sql.insert, bindings);
   if (updated + moved + withdrawn === 0) return endManualVersions(trx, change);
-  // A wait for the table, for example while an index is created, has no such timeout.
-  await trx.raw('lock table products in row exclusive mode; set local from_collapse_limit = 1');
-  await withLockTimeout(trx, lockMilliseconds, async () => {
-    const write = async (statement: string, expected: number) => {
-      if (expected === 0) return;
-      const { rowCount } = await trx.raw<{ rowCount: number }>(statement, bindings);
-      if (rowCount !== expected) throw new ProductsGone();
-    };
-    await write(sql.update, updated);
-    await write(sql.move, moved);
-    if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
-  });
+  await lockProducts();
+  await trx.raw('set local from_collapse_limit = 1');
+  const write = async (statement: string, expected: number) => {
+    if (expected === 0) return;
+    const { rowCount } = await trx.raw<{ rowCount: number }>(statement, bindings);
+    if (rowCount !== expected) throw new ProductsGone();
+  };
+  await write(sql.update, updated);
+  await write(sql.move, moved);
+  if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
   await trx.raw('set local from_collapse_limit to default');
   return endManualVersions(trx, change);
 }
 
-/** A product to be updated was deleted or changed after it was compared. */
+/** A product to be updated was deleted or changed after it was compared, or another transaction holds it. */
 export class ProductsGone extends Error {}
 
 /**

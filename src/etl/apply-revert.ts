@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 import { writeBack } from '../db/working-copy';
-import { withLockTimeout } from '../db/transaction';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
 import { assignmentsSql, revertEffects, type RunChange } from './change-effects';
@@ -35,14 +34,14 @@ export async function applyRevert(
   check: (counts: RevertCounts) => void,
 ): Promise<RevertCounts> {
   await skipManualChangeLog(trx);
-  return untilUncontended(trx, change.partnerId, async (lockMilliseconds) => {
+  return untilUncontended(trx, change.partnerId, async () => {
     const counts = await storeEffects(trx, undone);
     check(counts);
     const tables = [writtenSql];
     return {
       tables,
-      apply: async (savepoint) => {
-        await writeProducts(savepoint, change, counts, lockMilliseconds);
+      apply: async (savepoint, lockProducts) => {
+        await writeProducts(savepoint, change, counts, lockProducts);
         await writeBack(savepoint, [change.partnerId]);
         return counts;
       },
@@ -73,15 +72,12 @@ async function writeProducts(
   trx: Knex.Transaction,
   { runId }: CatalogChange,
   { updated, withdrawn }: RevertCounts,
-  lockMilliseconds: number,
+  lockProducts: () => Promise<void>,
 ): Promise<void> {
   if (updated + withdrawn === 0) return;
-  // A wait for the table, for example while an index is created, has no such timeout.
-  await trx.raw('lock table products in row exclusive mode');
-  await withLockTimeout(trx, lockMilliseconds, async () => {
-    const { rowCount } = await trx.raw<{ rowCount: number }>(updateSql, { revertId: runId });
-    if (rowCount !== updated + withdrawn) throw new ProductsGone();
-  });
+  await lockProducts();
+  const { rowCount } = await trx.raw<{ rowCount: number }>(updateSql, { revertId: runId });
+  if (rowCount !== updated + withdrawn) throw new ProductsGone();
 }
 
 /** Drops the digests of the products that `applyRevert` has written, and enqueues the products for the search index. */

@@ -1,19 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { writeBack } from '../db/working-copy';
 import type { CatalogChange } from '../partners/catalog-changes';
-import { applyChanges, isContention } from './apply-changes';
+import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';
 import type { StagedFeed } from './staging';
 import type { MergeResult, RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 
-/**
- * Lock timeout of the first attempt. PostgreSQL looks for deadlocks after a second and aborts one of the two transactions: a
- * run that stops waiting earlier never causes that.
- */
+/** Time in which the first attempt tries to lock its products. */
 const lockMilliseconds = 100;
 
-/** The last attempt waits up to 50 seconds for each product. */
+/** Pause between two tries. */
+const lockPollMilliseconds = 20;
+
+/** The last attempt tries for 50 seconds. */
 const attemptsMax = 10;
 
 /**
@@ -27,7 +28,7 @@ export async function mergeStaged(
   stats: RunStats,
   check: (counters: RunCounters) => Promise<void>,
 ): Promise<MergeResult> {
-  return untilUncontended(trx, feed.partnerId, async (lockTimeout) => {
+  return untilUncontended(trx, feed.partnerId, async () => {
     stats.phase = 'comparing';
     const counters = await compareProducts(trx, feed, stats);
     await check(counters);
@@ -35,9 +36,9 @@ export async function mergeStaged(
     const { moved, ...merged } = counters;
     return {
       tables: ['feed_changes', ...(counters.withdrawn > 0 ? ['feed_withdrawals'] : [])],
-      apply: async (savepoint) => {
+      apply: async (savepoint, lockProducts) => {
         const manual = await stats.timed('apply', () =>
-          applyChanges(savepoint, feed, change, counters, lockTimeout),
+          applyChanges(savepoint, feed, change, counters, lockProducts),
         );
         await stats.timed('write back', () => writeBack(savepoint, [feed.partnerId]));
         return { counters: merged, uncounted: moved + manual };
@@ -46,33 +47,72 @@ export async function mergeStaged(
   });
 }
 
-/** Compared changes: the relations with the products to be written, and what writes them in a savepoint. */
+/**
+ * Compared changes: the relations with the products to be written, and what writes them in a savepoint, which locks those that
+ * exist before it writes the first of them.
+ */
 interface ComparedChanges<T> {
   tables: string[];
-  apply: (savepoint: Knex.Transaction) => Promise<T>;
+  apply: (savepoint: Knex.Transaction, lockProducts: () => Promise<void>) => Promise<T>;
 }
 
 /**
  * Compares and applies changes until no manual transaction is in the way.
  *
  * Manual transactions may lock the same products, in any order, for any time. A run never waits for one while it holds
- * products itself: it rolls back, waits until the other transaction ends, and compares again.
- * @param compare - gets the lock timeout for the products
+ * existing products itself: it rolls back, waits until the other transaction ends, and compares again.
  */
 export async function untilUncontended<T>(
   trx: Knex.Transaction,
   partnerId: number,
-  compare: (lockMilliseconds: number) => Promise<ComparedChanges<T>>,
+  compare: () => Promise<ComparedChanges<T>>,
 ): Promise<T> {
   for (let attempt = 0; ; attempt++) {
+    const { tables, apply } = await compare();
     // Exponential: a series of short manual transactions must not block a run forever.
-    const { tables, apply } = await compare(lockMilliseconds * 2 ** attempt);
+    const milliseconds = lockMilliseconds * 2 ** attempt;
     try {
-      return await trx.transaction(apply);
+      return await trx.transaction((savepoint) =>
+        apply(savepoint, () => lockProducts(savepoint, tables, milliseconds)),
+      );
     } catch (error) {
       if (!isContention(error) || attempt === attemptsMax - 1) throw error;
     }
     await waitForProducts(trx, partnerId, tables);
+  }
+}
+
+/** Locks the products to be changed that no other transaction holds, and tells whether these are all. */
+const lockSql = (changes: string) => `
+  select (select count(product_id) from ${changes} as changes) = (
+    select count(*) from (
+      select from ${changes} as changes join products
+        on (products.partner_id, products.sku, products.product_id)
+          = (changes.partner_id, changes.sku, changes.product_id)
+      for no key update of products skip locked
+    ) as locked
+  ) as "areLocked"`;
+
+/**
+ * Locks the products to be changed. Tries again and again instead of waiting in PostgreSQL: a transaction that waits for a lock
+ * and holds others can be part of a deadlock, of which PostgreSQL ends any transaction, also the manual one.
+ * @throws ProductsGone if not all are locked in time
+ */
+export async function lockProducts(
+  trx: Knex.Transaction,
+  tables: string[],
+  milliseconds: number,
+): Promise<void> {
+  // Waits for the table, for example while an index is created, before products are locked.
+  await trx.raw('lock table products in row exclusive mode');
+  const deadline = performance.now() + milliseconds;
+  for (const changes of tables) {
+    for (;;) {
+      const { rows } = await trx.raw<{ rows: [{ areLocked: boolean }] }>(lockSql(changes));
+      if (rows[0].areLocked) break;
+      if (performance.now() >= deadline) throw new ProductsGone();
+      await sleep(lockPollMilliseconds);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { listChanges } from '../../src/etl/list-changes';
 import { applyChanges } from '../../src/etl/apply-changes';
+import { lockProducts } from '../../src/etl/merge-staged';
 import { compareProducts } from '../../src/etl/load';
 import { RunStats } from '../../src/etl/run-stats';
 import { endManualVersions } from '../../src/etl/manual-versions';
@@ -104,7 +105,9 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
         expect(await readSince()).toBeLessThanOrEqual(100);
 
         const change = await beginRunChange(trx, feed.partnerId);
-        await applyChanges(trx, feed, change, { ...counters, inserted: 0 }, 100);
+        await lockProducts(trx, ['feed_changes'], 0);
+        expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);
+        await applyChanges(trx, feed, change, { ...counters, inserted: 0 }, () => Promise.resolve());
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);
         expect(await countRead(trx, 'feed_rows')).toBeLessThanOrEqual(10 * sizes.staged);
       } finally {

@@ -233,7 +233,7 @@ describe('a revert', () => {
       await eventually('it waits for the lock', async () => {
         const { rowCount } = await service.db.raw<{ rowCount: number }>(
           `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-           and query like '%update products set run_id%'`,
+           and query like 'select from products%for no key update'`,
         );
         return rowCount > 0;
       });
