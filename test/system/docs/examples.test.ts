@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import document from '../../../generated/openapi.json';
@@ -45,6 +45,49 @@ describe('the commands of the documentation', () => {
 
     const printed = stdout.split('\n').filter(Boolean);
     expect(printed).toEqual(outputOf(example).map((line) => expect.stringMatching(line) as unknown));
+  });
+
+  describe('to send a daily feed', () => {
+    const page = readFileSync(join(project, 'docs/how-to/integrate-as-a-partner.md'), 'utf8');
+    const [, script] = /^```sh\n(set -e\n.*?)^```$/ms.exec(page)!;
+    let service: { url: string; key: string };
+    beforeAll(async () => {
+      const folder = await folderWithoutFeeds();
+      const { url } = await startService({ cwd: folder });
+      service = { url: url!, key: readFileSync(join(folder, '.data/api-key'), 'utf8').trim() };
+    });
+    /** Runs the script in a folder with the feed, after `before`. */
+    const send = async (csv: string, before = '') => {
+      const cwd = createTestFolder();
+      writeFileSync(join(cwd, 'feed.csv'), csv);
+      const env = { ...process.env, URL: service.url, KEY: service.key };
+      const run = promisify(execFile)('sh', ['-c', before + script!], { cwd, env, timeout: 60_000 });
+      return run.then(
+        ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
+        (error: { code: number; stdout: string; stderr: string }) => error,
+      );
+    };
+
+    it('end with 0 when the run has completed', async () => {
+      const { code, stdout } = await send('sku,product_name\nTENT-2,Tent\n');
+      expect(stdout).toContain('Inserted: 1.');
+      expect(code).toBe(0);
+    });
+
+    it('end with 1 and the reason when the run has failed', async () => {
+      const { code, stderr } = await send('sku,product_name\nTENT-2,"Tent\n');
+      expect(stderr).toContain('is never closed');
+      expect(code).toBe(1);
+    });
+
+    it('end when a request is refused while they follow the job, as of a key that was revoked', async () => {
+      const csv = 'sku,product_name\nTENT-3,Tent\n';
+      const refused = 'command curl -sS --fail-with-body "$URL/feeds"';
+      const stub = `curl() { case "$*" in *wait=30*) ${refused} ;; *) command curl "$@" ;; esac; }\n`;
+      const { code, stdout } = await send(csv, stub);
+      expect(code).toBe(22);
+      expect(stdout).not.toContain('"status":"completed"');
+    });
   });
 
   it("of the contract's introduction lead to a product, on a service without feeds", async () => {
