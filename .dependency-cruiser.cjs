@@ -14,7 +14,7 @@ const rooms = {
   idempotency: ['shared', 'db'],
   keys: ['shared', 'db'],
   etl: ['shared', 'db', 'storage', 'feed-format', 'partners'],
-  formats: ['shared', 'db', 'feed-format', 'http', 'partners', 'etl'],
+  formats: ['shared', 'db', 'feed-format', 'http', 'partners', 'keys', 'etl'],
   jobs: ['shared', 'db', 'events', 'feed-format', 'http', 'etl'],
   runs: ['shared', 'db', 'storage', 'feed-format', 'partners', 'http', 'etl', 'jobs'],
   feeds: [
@@ -39,6 +39,7 @@ const rooms = {
     'feed-format',
     'http',
     'partners',
+    'keys',
     'formats',
     'jobs',
     'runs',

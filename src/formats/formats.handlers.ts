@@ -5,6 +5,7 @@ import { builtInFormats, findBuiltInFormat } from '../feed-format/built-in-forma
 import { definitionFaults } from '../feed-format/format-faults';
 import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
 import { parsePartnerName } from '../partners/partner-name';
+import { requireKeyInUse } from '../keys/keys.repository';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../shared/caller';
@@ -54,6 +55,7 @@ export function formatHandlers(db: Database): FormatHandlers {
       requirePartner(caller.partnerName, partnerName);
       const format = await inTransaction(db, 'request', async (trx) => {
         const partnerId = await getOrInsertPartner(trx, partnerName);
+        await requireKeyInUse(trx, caller);
         const isStored = await upsertFormat(trx, partnerId, { name: path.format_name, definition: body });
         if (!isStored) throw tooManyFormats(partnerName, formatsMax);
         return findFormat(trx, partnerId, path.format_name);

@@ -4,6 +4,7 @@ import { findUploadFormat } from '../formats/upload-format';
 import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
 import { parsePosition } from '../jobs/jobs.service';
 import { parsePartnerName } from '../partners/partner-name';
+import { requireKeyInUse } from '../keys/keys.repository';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requesterName, requirePartner, type PartnerScope } from '../shared/caller';
@@ -63,6 +64,7 @@ export function sourceHandlers(db: Database, secretBox: SecretBox | undefined): 
       await requireFormat(db, partnerName, body);
       const source = await inTransaction(db, 'request', async (trx) => {
         const partnerId = await getOrInsertPartner(trx, partnerName);
+        await requireKeyInUse(trx, caller);
         const sourceName = path.source_name;
         const stored = await lockSource(trx, partnerId, sourceName);
         if (body.format) await keepFormat(trx, partnerId, body.format);

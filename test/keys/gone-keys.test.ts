@@ -9,6 +9,8 @@ import { loadProducts } from '../support/catalog';
 import { eventually } from '../support/harness';
 import type { ApiClient } from '../support/api-client';
 import { filePart, formBody, formType, openFiles, OpenUpload, partnerPart } from '../support/requests';
+import { putFormat } from '../support/format-requests';
+import { putSource } from '../support/source-requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { filesBelow } from '../support/stored-uploads';
 
@@ -109,6 +111,22 @@ describe('what was begun by a key that has gone since', () => {
     expect(response!.status).toBe(401);
     upload.abort();
     await eventually('nothing is left', async () => (await filesBelow(service.dataDir)).length === 0);
+  });
+
+  it.each([
+    ['a format', (api: ApiClient) => putFormat(api, partner, 'weekly')],
+    [
+      'a source',
+      (api: ApiClient) => putSource(api, partner, 'daily', { url: 'https://feeds.acme.example/' }),
+    ],
+  ])('%s is not stored while the service still remembers the key', async (_what, put) => {
+    const api = service.api.withKey(await makeKey(partner));
+    expect((await api.get('/orders')).status).toBe(200);
+    await removePartner(service.db, partner);
+
+    await put(api).catch(() => undefined);
+
+    await expectNothingOf(partner);
   });
 
   it('an order is 401 whose body came later', async () => {
