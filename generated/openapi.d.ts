@@ -136,9 +136,12 @@ export interface paths {
          *     file that is not CSV in UTF-8, for example an Excel workbook, with the way out. The rest of a larger file, the
          *     catalog and other feeds are not considered.
          *
-         *     `suggested_format` is a format that seems to fit, ready for `PUT /partners/{partner_name}/formats/{format_name}`,
-         *     and `sample` shows products under it. Of a file whose header row an upload would refuse, headers, rows and issues are
-         *     those under the suggested format. Nothing is applied: an upload names its format.
+         *     `suggested_format` is a format that fits, ready for `PUT /partners/{partner_name}/formats/{format_name}`, and `sample`
+         *     shows products under it. It is there only if no sku, name, price or currency is in doubt: all rows of the inspected bytes
+         *     count. Else `draft_format` has what is known, and `doubts` ask for the rest: patch the draft with the `changes` of one
+         *     choice for each doubt (`application/merge-patch+json`, RFC 7396), in their order, and the draft is a format. Of a file
+         *     whose header row an upload would refuse, headers, rows and issues are those under the suggested format. Nothing is
+         *     applied: an upload names its format.
          *
          *     With `format`, which must precede the file, the answer is that of an upload with this format: its refusal, headers,
          *     rows, issues and `sample`. Without it, the partner's format `default` is not applied; `format=default` does so.
@@ -3768,7 +3771,7 @@ export interface components {
              */
             delimiter: string | null;
             /**
-             * @description What precedes the decimals of prices, a point or a comma; null where the file is no table.
+             * @description What precedes the decimals of prices, a point or a comma; null where it is in doubt, or the file is no table.
              * @example ,
              */
             decimal_separator: string | null;
@@ -3854,6 +3857,107 @@ export interface components {
              */
             issue_counts: components["schemas"]["RowIssueCount"][];
             suggested_format: components["schemas"]["SuggestedFormat"];
+            draft_format: components["schemas"]["DraftFormat"];
+            /**
+             * @description What the file does not tell; empty where `suggested_format` is there.
+             * @example [
+             *       {
+             *         "about": "price",
+             *         "code": "unsure_column",
+             *         "message": "No column certainly has the price.",
+             *         "choices": [
+             *           {
+             *             "label": "The price is \"RRP\"",
+             *             "changes": {
+             *               "columns": {
+             *                 "price": {
+             *                   "from": [
+             *                     "RRP"
+             *                   ]
+             *                 }
+             *               },
+             *               "decimal_separator": "."
+             *             },
+             *             "value_pointer": null,
+             *             "sample": [
+             *               {
+             *                 "sku": "TENT-2",
+             *                 "product_name": "Two-person tent",
+             *                 "description": null,
+             *                 "brand": null,
+             *                 "category": null,
+             *                 "price": "189.90",
+             *                 "currency": null,
+             *                 "availability": null
+             *               }
+             *             ]
+             *           },
+             *           {
+             *             "label": "Leave the price out",
+             *             "changes": {
+             *               "columns": {
+             *                 "price": null
+             *               }
+             *             },
+             *             "value_pointer": null,
+             *             "sample": [
+             *               {
+             *                 "sku": "TENT-2",
+             *                 "product_name": "Two-person tent",
+             *                 "description": null,
+             *                 "brand": null,
+             *                 "category": null,
+             *                 "price": null,
+             *                 "currency": null,
+             *                 "availability": null
+             *               }
+             *             ]
+             *           }
+             *         ]
+             *       },
+             *       {
+             *         "about": "currency",
+             *         "code": "no_currency",
+             *         "message": "The file does not name the currency of its prices. Orders of products without a currency use USD.",
+             *         "choices": [
+             *           {
+             *             "label": "All prices are in one currency, which you name",
+             *             "changes": {
+             *               "columns": {
+             *                 "currency": {
+             *                   "value": ""
+             *                 }
+             *               }
+             *             },
+             *             "value_pointer": "/columns/currency/value",
+             *             "sample": []
+             *           },
+             *           {
+             *             "label": "Leave the currency out: orders use USD",
+             *             "changes": {
+             *               "columns": {
+             *                 "currency": null
+             *               }
+             *             },
+             *             "value_pointer": null,
+             *             "sample": [
+             *               {
+             *                 "sku": "TENT-2",
+             *                 "product_name": "Two-person tent",
+             *                 "description": null,
+             *                 "brand": null,
+             *                 "category": null,
+             *                 "price": "189.90",
+             *                 "currency": null,
+             *                 "availability": null
+             *               }
+             *             ]
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
+            doubts: components["schemas"]["FormatDoubt"][];
             /**
              * @description The first products that would be loaded under `format`, else under the suggested format, at most five.
              * @example [
@@ -3872,7 +3976,7 @@ export interface components {
             sample: components["schemas"]["CleanedValues"][];
         };
         /**
-         * @description A format that seems to fit a file, a format definition; null where no sku or no product name was found.
+         * @description A format that fits a file, a format definition; null where something that matters is in doubt, or no sku or no product name was found.
          * @example {
          *       "delimiter": ";",
          *       "decimal_separator": ",",
@@ -3946,6 +4050,178 @@ export interface components {
              */
             ignore_rows_without?: components["schemas"]["PartnerHeader"][];
         } | null;
+        /**
+         * @description What is known of how to read a file, a format definition without what is in doubt, perhaps without `sku`; null where there is a suggested format, or no sku or no product name was found.
+         * @example {
+         *       "delimiter": ";",
+         *       "columns": {
+         *         "sku": {
+         *           "from": [
+         *             "Item code"
+         *           ]
+         *         },
+         *         "product_name": {
+         *           "from": [
+         *             "Item name"
+         *           ]
+         *         }
+         *       }
+         *     }
+         */
+        DraftFormat: ({
+            columns: components["schemas"]["DraftColumns"];
+        } & {
+            [key: string]: unknown;
+        }) | null;
+        /**
+         * @description Where each of our columns comes from, as far as it is known.
+         * @example {
+         *       "sku": {
+         *         "from": [
+         *           "Item code"
+         *         ]
+         *       }
+         *     }
+         */
+        DraftColumns: {
+            [key: string]: components["schemas"]["ColumnSource"];
+        };
+        /**
+         * @description What a file does not tell, with the answers that it leaves.
+         * @example {
+         *       "about": "price",
+         *       "code": "unsure_column",
+         *       "message": "No column certainly has the price.",
+         *       "choices": [
+         *         {
+         *           "label": "Leave the price out",
+         *           "changes": {
+         *             "columns": {
+         *               "price": null
+         *             }
+         *           },
+         *           "value_pointer": null,
+         *           "sample": []
+         *         }
+         *       ]
+         *     }
+         */
+        FormatDoubt: {
+            about: components["schemas"]["DoubtSubject"];
+            code: components["schemas"]["DoubtCode"];
+            /**
+             * @description What is in doubt, for people.
+             * @example No column certainly has the price.
+             */
+            message: string;
+            /**
+             * @description The answers, at least one, the likeliest first.
+             * @example [
+             *       {
+             *         "label": "Leave the price out",
+             *         "changes": {
+             *           "columns": {
+             *             "price": null
+             *           }
+             *         },
+             *         "value_pointer": null,
+             *         "sample": []
+             *       }
+             *     ]
+             */
+            choices: components["schemas"]["DoubtChoice"][];
+        };
+        /**
+         * @description What a doubt is about. New ones may be added.
+         * @example price
+         */
+        DoubtSubject: components["schemas"]["KnownDoubtSubject"] | string;
+        /**
+         * @description What a doubt can be about in this version.
+         *
+         *     - `sku`, `product_name`, `price`, `currency`: where the column comes from
+         *     - `decimal_separator`: what precedes the decimals of prices
+         *     - `quote`: whether a quote begins a quoted cell
+         *     - `rows`: which rows are products
+         * @example price
+         * @enum {string}
+         */
+        KnownDoubtSubject: "sku" | "product_name" | "price" | "currency" | "decimal_separator" | "quote" | "rows";
+        /**
+         * @description Why something is in doubt. New codes may be added.
+         * @example unsure_column
+         */
+        DoubtCode: components["schemas"]["KnownDoubtCode"] | string;
+        /**
+         * @description Reasons of doubts in this version.
+         *
+         *     - `several_columns`: more than one column may be it, for example a net and a gross price
+         *     - `unsure_column`: only columns with names that mean something else as well, for example an amount or a sale price
+         *     - `unnamed_column`: a column of numbers whose name is unknown, while no other one has prices
+         *     - `repeated_sku`: several rows have the same sku
+         *     - `ambiguous_decimals`: `1,125` can be thousands or three decimals
+         *     - `contradictory_decimals`: some prices have a decimal comma, others a decimal point
+         *     - `no_currency`: the file does not name the currency of its prices
+         * @example unsure_column
+         * @enum {string}
+         */
+        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "repeated_sku" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
+        /**
+         * @description An answer to a doubt.
+         * @example {
+         *       "label": "Leave the price out",
+         *       "changes": {
+         *         "columns": {
+         *           "price": null
+         *         }
+         *       },
+         *       "value_pointer": null,
+         *       "sample": []
+         *     }
+         */
+        DoubtChoice: {
+            /**
+             * @description The answer in words.
+             * @example 1,125 means 1.125
+             */
+            label: string;
+            /**
+             * @description What the answer changes in the draft, a merge patch (RFC 7396).
+             * @example {
+             *       "columns": {
+             *         "price": {
+             *           "from": [
+             *             "RRP"
+             *           ]
+             *         }
+             *       }
+             *     }
+             */
+            changes: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description JSON pointer to the text in the patched draft that must be filled in, for example the currency; null where the answer is complete.
+             * @example /columns/currency/value
+             */
+            value_pointer: string | null;
+            /**
+             * @description Products under this answer that differ under another one, the first of them.
+             * @example [
+             *       {
+             *         "sku": "TENT-2",
+             *         "product_name": "Two-person tent",
+             *         "description": null,
+             *         "brand": null,
+             *         "category": null,
+             *         "price": "189.90",
+             *         "currency": null,
+             *         "availability": null
+             *       }
+             *     ]
+             */
+            sample: components["schemas"]["CleanedValues"][];
+        };
         /** @description Format of a file that is not CSV in UTF-8, and the way out; null if an upload would accept its content, or if the format is unknown. */
         FileHint: {
             code: components["schemas"]["FileHintCode"];

@@ -101,7 +101,14 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const downloads = new TransferLimit({ capacity: concurrentDownloads, what: 'downloads' });
   const handlers: Handlers = {
     ...feedHandlers(
-      { db, claims, objectStore, uploadBytesMax: config.uploadBytesMax, uploadLimits },
+      {
+        db,
+        claims,
+        objectStore,
+        uploadBytesMax: config.uploadBytesMax,
+        uploadLimits,
+        defaultCurrency: config.defaultCurrency,
+      },
       downloads,
     ),
     ...jobHandlers(db, changes),

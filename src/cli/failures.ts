@@ -8,6 +8,8 @@ export const exitCodes = {
   usage: usageExitCode,
   /** With `--strict`: loaded, but rows were skipped. */
   rowsSkipped: 3,
+  /** Of `inspect`: the file does not tell how to read it. */
+  open: 3,
   /** The service was unreachable or overloaded, after all retries. */
   unavailable: 4,
   timedOut: 5,

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
+import type { FormatDefinition } from '../feed-format/format-definition';
+import { answeredFormat, askFor, doubtLines, openDoubts, parseAnswers } from './doubts';
 import { exitCodes, Failure } from './failures';
 import { openFeedFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
@@ -17,6 +19,8 @@ interface InspectionOptions {
   format?: string;
   /** Name under which the suggested format is saved. */
   save?: string;
+  /** Answers to what is in doubt: ABOUT=NUMBER[:VALUE]. */
+  answer?: string[];
 }
 
 export function inspectFile(path: string, options: InspectionOptions & { issues: number }): Work {
@@ -24,14 +28,25 @@ export function inspectFile(path: string, options: InspectionOptions & { issues:
     const file = await openFeedFile(path);
     try {
       const inspection = await inspect(session, file, options);
+      const answers = parseAnswers(options.answer ?? [], inspection.doubts);
       session.view.clear();
       process.stdout.write(
         session.json
           ? `${printableJson(inspection)}\n`
           : inspectionReport(file.name, inspection, options.issues),
       );
-      if (options.save !== undefined)
-        return await saveSuggested(session, inspection, { ...options, save: options.save });
+      // A named format says how to read the file.
+      const isOpen = () => options.format === undefined && openDoubts(inspection, answers).length > 0;
+      if (!session.json && isOpen()) {
+        process.stdout.write(`\n${linesText(doubtLines(openDoubts(inspection, answers)))}`);
+        if (process.stdin.isTTY && process.stdout.isTTY)
+          await askFor(openDoubts(inspection, answers), answers);
+      }
+      if (isOpen()) return exitCodes.open;
+      if (options.save !== undefined) {
+        const definition = answeredFormat(inspection, answers);
+        return await saveFormat(session, definition, { ...options, save: options.save });
+      }
       return inspection.accepted && inspection.run_failure === null ? exitCodes.done : exitCodes.refused;
     } finally {
       await file.close();
@@ -40,9 +55,9 @@ export function inspectFile(path: string, options: InspectionOptions & { issues:
 }
 
 /** Saves the suggested format. @throws Failure if there is none */
-async function saveSuggested(
+async function saveFormat(
   session: Session,
-  { suggested_format: definition }: FeedInspection,
+  definition: FormatDefinition | null,
   { partner, save: name }: InspectionOptions & { save: string },
 ): Promise<number> {
   if (!definition) throw new Failure(exitCodes.refused, 'There is no suggested format to save.');
@@ -76,7 +91,9 @@ async function inspect(
     partner_name: partner,
     ...(format !== undefined && { format }),
   })) as FeedInspection | undefined;
-  if (typeof inspection?.accepted === 'boolean') return inspection;
+  // A service of an earlier version names no doubts.
+  if (typeof inspection?.accepted === 'boolean')
+    return { ...{ draft_format: null, doubts: [] }, ...inspection };
   throw unexpectedResponse('an inspection');
 }
 
@@ -97,10 +114,11 @@ async function beginningOf(file: FeedFile): Promise<FeedFile | undefined> {
   };
 }
 
-function adviceOf({ accepted, hint, headers, suggested_format }: FeedInspection): string[] {
-  const isReadable = !accepted && suggested_format !== null;
+function adviceOf({ accepted, hint, headers, suggested_format, draft_format }: FeedInspection): string[] {
+  const save = draft_format ? 'feed inspect --answer ABOUT=NUMBER --save NAME' : 'feed inspect --save NAME';
+  const isReadable = !accepted && (suggested_format ?? draft_format) !== null;
   const format = isReadable
-    ? ['A format can read it as it is: save one with feed inspect --save NAME, and name it with --format.']
+    ? [`A format can read it as it is: save one with ${save}, and name it with --format.`]
     : [];
   // The headers of another file format are meaningless.
   if (hint) return [hint.message, ...format];

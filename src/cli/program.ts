@@ -32,7 +32,10 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
       ' requested, or it was cancelled before its start; of cancel: the run had ended before',
   ],
   [`${exitCodes.usage}`, 'wrong command line or setting, or FILE cannot be read'],
-  [`${exitCodes.rowsSkipped}`, 'with --strict: loaded, but rows were skipped'],
+  [
+    `${exitCodes.rowsSkipped}`,
+    'with --strict: loaded, but rows were skipped; of inspect: something is in doubt, and not answered',
+  ],
   [`${exitCodes.unavailable}`, 'the service was unreachable or overloaded, after all retries'],
   [`${exitCodes.timedOut}`, '--timeout expired; a run continues'],
   ['130, 143', 'ended by Ctrl-C or SIGTERM; a run continues'],
@@ -104,6 +107,11 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .requiredOption(...partner)
     .option(...format)
     .option('--save <NAME>', 'save the suggested format as a format of the partner')
+    .option(
+      '--answer <ANSWER>',
+      'ABOUT=NUMBER, or ABOUT=NUMBER:VALUE: answer what is in doubt by the number of a choice; repeatable',
+      collect,
+    )
     .option(...firstIssues)
     .action((path: string, options: Parameters<typeof inspectFile>[1], command: Command) =>
       start(inspectFile(path, options), command),

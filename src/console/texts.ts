@@ -143,6 +143,9 @@ export const texts = {
     },
     upload: 'Store the file and preview',
     noTable: 'This file cannot be read as a table',
+    doubts: 'What the file does not tell',
+    answer: 'Its value',
+    needsAnswers: 'Answer what the file does not tell.',
     needsSku: 'Choose the column with the SKU, and the one with the name.',
   },
   transfer: {

@@ -91,12 +91,16 @@ export function firstRecord(text: Buffer, delimiter: Delimiter, limit = Infinity
 }
 
 /** Splits the first records that are not blank, each with the number of lines before it. */
-export function firstRecords(text: Buffer, delimiter: Delimiter): TableRecord[] {
+export function firstRecords(
+  text: Buffer,
+  delimiter: Delimiter,
+  recordsMax = firstRecordsMax,
+): TableRecord[] {
   const scanner = new LooseScanner(delimiter, Infinity);
   const records: TableRecord[] = [];
   let linesBefore = 0;
   scanner.next = 0;
-  while (scanner.next < text.length && records.length < firstRecordsMax) {
+  while (scanner.next < text.length && records.length < recordsMax) {
     scanner.begin(scanner.next);
     if (scanner.scan(text, true) !== 'complete') break;
     const fields = Array.from({ length: Math.min(scanner.fieldCount, firstFieldsMax) }, (_, position) =>

@@ -124,7 +124,7 @@ export const feedColumns = [
     cleaning: [...text, 'plain_decimal'],
     description:
       'The price of one unit: optionally one currency sign or ISO 4217 code before or after; digits, or thousands in groups of three split by commas (`0,500` is none); optionally a point and 1 to 4 decimals, and zeros behind them; at most 999,999,999,999.9999. A sign is only dropped; a code gives the currency where the row has none.',
-    aliases: ['unitprice', 'listprice', 'saleprice', 'retailprice', 'msrp', 'amount', 'cost'],
+    aliases: ['unitprice', 'listprice', 'retailprice', 'sellingprice'],
     example: '189.90',
   },
   {

@@ -1,4 +1,4 @@
-import { codes } from 'currency-codes';
+import { code as entryOf, codes } from 'currency-codes';
 
 /** Codes withdrawn from ISO 4217, but still in the library's list (2024-06-25). */
 const withdrawn = [
@@ -29,4 +29,59 @@ export const activeCurrencies: ReadonlySet<string> = new Set(
 
 export function isActiveCurrency(code: string): boolean {
   return activeCurrencies.has(code);
+}
+
+/** Returns the number of decimals of an amount in a currency; undefined for an unknown code. */
+export function minorDigitsOf(code: string): number | undefined {
+  return isActiveCurrency(code) ? entryOf(code)?.digits : undefined;
+}
+
+/** Signs that name one currency each; `$`, `kr`, `¥`, `£` and others name several. */
+const signs: Readonly<Record<string, string>> = {
+  '€': 'EUR',
+  zł: 'PLN',
+  Kč: 'CZK',
+  Ft: 'HUF',
+  '₹': 'INR',
+  '₺': 'TRY',
+  '₴': 'UAH',
+  '₩': 'KRW',
+  '₪': 'ILS',
+  '฿': 'THB',
+  '₫': 'VND',
+  R$: 'BRL',
+};
+
+/** Codes that are words as well, so that a header does not name them. */
+const codesLikeWords = new Set(['ALL', 'BAM', 'BOB', 'COP', 'CUP', 'GEL', 'MAD', 'MOP', 'PEN', 'TOP']);
+
+/** Finds the only currency that a header names by code or sign: `price_eur`, `Preis in €`. */
+export function currencyInHeader(header: string): string | undefined {
+  const words = (header.match(/\p{L}+/gu) ?? []).map((word) => word.toUpperCase());
+  const named = new Set(words.filter((word) => isActiveCurrency(word) && !codesLikeWords.has(word)));
+  // A foot, rather.
+  const sign = signIn(header.replace(/\bFt\b/g, ''));
+  if (sign !== undefined) named.add(sign);
+  return named.size === 1 ? [...named][0] : undefined;
+}
+
+/** What a price says about its currency. */
+export interface NamedCurrency {
+  code: string;
+  /** A sign is not read as a currency, only dropped. */
+  isSign: boolean;
+}
+
+/** Finds the currency that a price names by code or unambiguous sign. */
+export function currencyInPrice(price: string): NamedCurrency | undefined {
+  const code = /(?<![A-Za-z])[A-Za-z]{3}(?![A-Za-z])/.exec(price)?.[0].toUpperCase();
+  if (code !== undefined && isActiveCurrency(code)) return { code, isSign: false };
+  const sign = signIn(price);
+  return sign === undefined ? undefined : { code: sign, isSign: true };
+}
+
+function signIn(text: string): string | undefined {
+  const words = new Set(text.match(/R\$|\p{Sc}|\p{L}+/gu) ?? []);
+  const found = Object.keys(signs).filter((sign) => words.has(sign));
+  return found.length === 1 ? signs[found[0]!] : undefined;
 }

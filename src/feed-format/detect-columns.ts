@@ -2,8 +2,8 @@ import { isKnownAvailability } from './availability';
 import { columnsNamed } from './header-synonyms';
 import { suggestColumn } from './header-suggestion';
 import { productColumns, type ProductColumn } from './columns';
+import { numberText, shareOf, type Column } from './column-cells';
 import { trimText } from './text';
-import type { Table } from './detect-table';
 import type { FormatDefinition } from './format-definition';
 
 type KnownAvailability = NonNullable<FormatDefinition['availability']>[string];
@@ -20,47 +20,48 @@ interface Candidate extends ColumnMatch {
   rank: number;
 }
 
-const columnsMax = 1_000;
-
 /** Below this, a match is only a guess by spelling. */
 const confidenceMin = 0.3;
 
-/** Finds the column that each header means: by its name, and by the cells below it. Each column has one header. */
-export function detectColumns({ names, rows }: Pick<Table, 'names' | 'rows'>): ColumnMatch[] {
-  const shown = names.slice(0, columnsMax);
-  const candidates = shown.flatMap((header, position) => {
-    const cells = rows.map((row) => trimText(row[position] ?? ''));
-    return namedBy(header).map((named): Candidate => {
-      const confidence = clamp(named.confidence + contentCheck(named.column, cells));
-      return { ...named, position, confidence };
-    });
-  });
+/**
+ * Finds what headers mean, apart from sku and price: by their names, and by the cells below them. Each column has one header.
+ * @param taken - positions that are sku or price, or may be
+ */
+export function detectColumns(
+  columns: readonly Column[],
+  taken: ReadonlySet<number | undefined>,
+): ColumnMatch[] {
+  const candidates = columns
+    .filter(({ position }) => !taken.has(position))
+    .flatMap(({ header, position, cells }) =>
+      namedBy(header).map((named) => {
+        const confidence = clamp(named.confidence + contentCheck(named.column, cells));
+        return { ...named, position, confidence, isOwn: header.toLowerCase() === named.column };
+      }),
+    )
+    .filter(({ column }) => column !== 'sku' && column !== 'price');
   candidates.sort((a, b) => b.confidence - a.confidence || a.rank - b.rank || a.position - b.position);
   const matches: ColumnMatch[] = [];
-  for (const { position, column, confidence } of candidates) {
+  for (const { position, column, confidence, isOwn } of candidates) {
     if (confidence < confidenceMin) continue;
     if (matches.some((each) => each.position === position || each.column === column)) continue;
-    const hasRival = candidates.some(
-      (each) =>
-        each.column === column &&
-        each.position !== position &&
-        each.confidence >= rivalMin &&
-        !isOwn(names[position]!, column),
-    );
+    const hasRival =
+      !isOwn &&
+      candidates.some(
+        (each) => each.column === column && each.position !== position && each.confidence >= rivalMin,
+      );
     matches.push({
       position,
       column,
       confidence: round(hasRival ? Math.min(confidence, disputed) : confidence),
     });
   }
-  return matches.sort((a, b) => a.position - b.position);
+  return matches;
 }
 
 /** Another header that names the same column this well makes the choice a guess. */
 const rivalMin = 0.75;
 const disputed = 0.8;
-
-const isOwn = (header: string, column: ProductColumn) => header.toLowerCase() === column;
 
 const round = (number: number) => Math.round(100 * number) / 100;
 const clamp = (number: number) => Math.min(0.99, Math.max(0, number));
@@ -76,29 +77,19 @@ function namedBy(header: string): Omit<Candidate, 'position'>[] {
 
 const similarMax = 40;
 
-const number =
-  /^(?:[$€£¥]|[A-Za-z]{3})?[ \u00a0\u202f]?-?\d[\d.,'’ \u00a0\u202f]*[ \u00a0\u202f]?(?:[$€£¥฿]|[A-Za-zł]{2,3}|руб\.?|บาท|円|元|원)?$/u;
-
 /** Tells how well the cells fit a column: what is added to the confidence. */
 function contentCheck(column: ProductColumn, cells: readonly string[]): number {
   const filled = cells.filter((cell) => cell !== '');
   if (cells.length === 0) return 0;
-  if (filled.length === 0) return column === 'sku' || column === 'product_name' ? -0.2 : -0.1;
-  const share = (test: (cell: string) => boolean) => filled.filter(test).length / filled.length;
+  if (filled.length === 0) return column === 'product_name' ? -0.2 : -0.1;
+  const share = (test: (cell: string) => boolean) => shareOf(filled, test);
   switch (column) {
-    case 'sku': {
-      const distinct = new Set(filled).size / filled.length;
-      const isCode = share((cell) => cell.length <= 64 && !/\s.*\s.*\s/.test(cell)) > 0.8;
-      return (distinct > 0.9 ? 0.02 : distinct > 0.5 ? -0.1 : -0.4) + (isCode ? 0 : -0.3);
-    }
     case 'product_name':
-      return share((cell) => number.test(cell)) > 0.8
+      return share((cell) => numberText.test(cell)) > 0.8
         ? -0.5
         : share((cell) => /\p{L}/u.test(cell)) > 0.8
           ? 0.02
           : -0.2;
-    case 'price':
-      return share((cell) => number.test(cell)) > 0.7 ? 0.02 : -0.6;
     case 'currency':
       return share((cell) => /^[A-Za-z]{3}$|^[$€£¥]$/.test(cell)) > 0.8 ? 0.02 : -0.5;
     case 'availability': {
@@ -106,7 +97,7 @@ function contentCheck(column: ProductColumn, cells: readonly string[]): number {
       const known = share((cell) => availabilityOf(cell) !== undefined);
       if (known > 0.8) return 0.03;
       // A quantity is no availability.
-      if (share((cell) => number.test(cell)) > 0.5) return -0.7;
+      if (share((cell) => numberText.test(cell)) > 0.5) return -0.7;
       return words.size <= 8 ? -0.35 : -0.6;
     }
     case 'category':
@@ -114,7 +105,7 @@ function contentCheck(column: ProductColumn, cells: readonly string[]): number {
       if (filled.length >= 10 && new Set(filled).size === 1) return -0.2;
       return share((cell) => /^\d+(?:[.,]\d+)?$/.test(cell)) > 0.8 ? -0.4 : 0;
     default:
-      return share((cell) => number.test(cell)) > 0.8 ? -0.4 : 0;
+      return share((cell) => numberText.test(cell)) > 0.8 ? -0.4 : 0;
   }
 }
 

@@ -1,46 +1,50 @@
+/** A cell of the column of prices. */
+export interface PriceCell {
+  text: string;
+  /** Minor digits of the currency that cell, row or column name (ISO 4217); undefined: none is known. */
+  minorDigits?: number;
+}
+
 /** What precedes the decimals of a number; null where no number tells. */
 export interface DecimalGuess {
   separator: '.' | ',' | null;
-  confidence: number;
+  /** Why it is open: thousands or three decimals (`1,125`), or numbers that contradict one another. */
+  doubt: 'ambiguous' | 'contradictory' | null;
 }
 
 const units =
-  /^[\p{Sc}A-Za-z]{0,4}\.?[\s\u00a0\u202f]*|[\s\u00a0\u202f]*[\p{Sc}A-Za-zа-яł円元원]{0,6}\.?$/giu;
-const comma =
-  /^\d+,\d{1,2}$|^\d+,\d{4}$|^\d{1,3}(?:[.\s\u00a0\u202f'’]\d{3})+,\d{1,4}$|^\d{1,3}(?:\.\d{3}){2,}$|^0,\d+$/;
-const point =
-  /^\d+\.\d{1,2}$|^\d+\.\d{4}$|^\d{1,3}(?:[,\s\u00a0\u202f'’]\d{3})+\.\d{1,4}$|^\d{1,3}(?:,\d{3}){2,}$|^0\.\d+$/;
-/** Thousands, or three decimals. */
-const thousandsComma = /^\d{1,3},\d{3}$/;
-const thousandsPoint = /^\d{1,3}\.\d{3}$/;
+  /^[\p{Sc}A-Za-z]{0,4}\.?[\s\u00a0\u202f]*-?|[\s\u00a0\u202f]*[\p{Sc}A-Za-zа-яł円元원]{0,6}\.?$/giu;
 
-/**
- * Finds the decimal separator of prices.
- * @param prices - cells of the column of prices
- * @param others - other cells, which are taken where the prices do not tell
- */
-export function detectDecimal(prices: readonly string[], others: readonly string[]): DecimalGuess {
-  for (const [cells, confidence] of [
-    [prices, 0.95],
-    [others, 0.7],
-  ] as const) {
-    const numbers = cells
-      .filter((cell) => /\d/.test(cell) && cell.length <= 40)
-      .map((cell) => cell.trim().replace(units, ''));
-    const count = (pattern: RegExp) => {
-      const found = numbers.filter((cell) => pattern.test(cell));
-      // Few others may be lists.
-      return cells === prices || new Set(found).size >= 3 ? found.length : 0;
-    };
-    const [commas, points] = [count(comma), count(point)];
-    if (commas !== points) {
-      const isClear = Math.min(commas, points) <= Math.max(commas, points) / 10;
-      return { separator: commas > points ? ',' : '.', confidence: isClear ? confidence : 0.5 };
-    }
-    // Prices with thousands and without decimals.
-    const [byComma, byPoint] = [count(thousandsComma), count(thousandsPoint)];
-    if (cells === prices && byComma !== byPoint)
-      return { separator: byComma > byPoint ? '.' : ',', confidence: 0.6 };
+/** Finds the decimal separator of prices, by every one of them. */
+export function detectDecimal(prices: readonly PriceCell[]): DecimalGuess {
+  const counts = { '.': 0, ',': 0, ambiguous: 0 };
+  for (const price of prices) {
+    const evidence = evidenceOf(price);
+    if (evidence) counts[evidence]++;
   }
-  return { separator: null, confidence: 0.5 };
+  if (counts['.'] > 0 && counts[','] > 0) return { separator: null, doubt: 'contradictory' };
+  if (counts['.'] + counts[','] > 0) return { separator: counts['.'] > 0 ? '.' : ',', doubt: null };
+  return { separator: null, doubt: counts.ambiguous > 0 ? 'ambiguous' : null };
+}
+
+/** Tells what a price says about its decimal separator; undefined: it has none, or is no number. */
+export function evidenceOf({ text, minorDigits }: PriceCell): '.' | ',' | 'ambiguous' | undefined {
+  if (text.length > 40) return undefined;
+  const number = text.trim().replace(units, '');
+  const found = /^([\d.,'’\s\u00a0\u202f]*)([.,])(\d+)$/.exec(number);
+  if (!found) return undefined;
+  const [, before, last, decimals] = found as unknown as [string, string, '.' | ',', string];
+  const other = last === '.' ? ',' : '.';
+  if (before.includes(last)) {
+    // One that repeats separates thousands.
+    const groups = `${before}${last}${decimals}`.split(last);
+    const areThousands = groups.every((group, at) =>
+      at === 0 ? /^\d{1,3}$/.test(group) : /^\d{3}$/.test(group),
+    );
+    return areThousands ? other : undefined;
+  }
+  if (before.includes(other) || decimals.length !== 3 || /^0|^\d{4}|['’\s\u00a0\u202f]/.test(before))
+    return last;
+  if (minorDigits === 3) return last;
+  return minorDigits === 0 ? other : 'ambiguous';
 }

@@ -1,14 +1,26 @@
 import { findBuiltInFormat } from './built-in-formats';
-import { columnFormat, type ProductColumn } from './columns';
+import { columnsOfTable, type Column } from './column-cells';
+import { columnFormat, productColumns, type ProductColumn } from './columns';
+import { currencyInHeader, currencyInPrice, minorDigitsOf } from './currency';
 import type { Encoding } from './decode-text';
 import type { Delimiter } from './delimiter';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
-import { detectDecimal } from './detect-decimal';
+import { detectDecimal, type DecimalGuess, type PriceCell } from './detect-decimal';
 import { decodeBeginning, detectEncoding } from './detect-encoding';
+import { choosePrice, type PriceChoice } from './detect-price';
+import { chooseSku } from './detect-sku';
 import { detectTable, type Table, type TableRecord } from './detect-table';
 import { fileHint } from './file-hint';
-import type { FormatDefinition } from './format-definition';
+import type { ColumnSource, FeedFormat, FormatDefinition } from './format-definition';
+import {
+  currencyDoubt,
+  decimalDoubt,
+  priceDoubt,
+  skuDoubt,
+  type FormatDoubt,
+  type FormatDraft,
+} from './format-doubts';
 import { comparable } from './format-reading';
 import { trimText } from './text';
 
@@ -16,24 +28,30 @@ import { trimText } from './text';
 export interface FormatDetection {
   encoding: { value: Encoding | null; confidence: number };
   delimiter: { value: Delimiter | null; confidence: number };
-  decimalSeparator: { value: '.' | ',' | null; confidence: number };
+  /** Null where it is in doubt, and where the file is no table. */
+  decimalSeparator: '.' | ',' | null;
   skipLines: number;
   headers: { header: string; column: ProductColumn | null; confidence: number }[];
-  /** How to read the file; null where no sku or no name is found. */
+  /** How to read the file, without what is in doubt; null where no sku or no name is found. */
+  draft: FormatDraft | null;
+  doubts: readonly FormatDoubt[];
+  /** The draft, if nothing is in doubt. */
   definition: FormatDefinition | null;
   /** Beginning of the text as UTF-8; undefined where it is no text. */
   text: Buffer | undefined;
 }
 
 /** Splits the beginning of a text into its first records that are not blank. */
-export type SplitText = (text: Buffer, delimiter: Delimiter) => TableRecord[];
+export type SplitText = (text: Buffer, delimiter: Delimiter, recordsMax?: number) => TableRecord[];
 
 const nothing: FormatDetection = {
   encoding: { value: null, confidence: 0 },
   delimiter: { value: null, confidence: 0 },
-  decimalSeparator: { value: null, confidence: 0 },
+  decimalSeparator: null,
   skipLines: 0,
   headers: [],
+  draft: null,
+  doubts: [],
   definition: null,
   text: undefined,
 };
@@ -44,51 +62,160 @@ const textHints = new Set<string | undefined>([undefined, 'utf_16', 'windows_125
 /** Text in which the records are sought. */
 const tableBytes = 128 * 1024;
 
+export interface DetectionOptions {
+  split: SplitText;
+  /** Whether the bytes are the whole file; if not, the last record may be cut. */
+  complete: boolean;
+  /** The currency of orders of products without one. */
+  defaultCurrency: string;
+}
+
 /**
  * Finds how to read a file.
  * @param bytes - the file, or its beginning
  */
-export function detectFormat(bytes: Buffer, split: SplitText): FormatDetection {
+export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDetection {
+  const { split, complete } = options;
   if (bytes.length === 0 || !textHints.has(fileHint(bytes)?.code)) return nothing;
   const { encoding, confidence } = detectEncoding(bytes);
   const decoded = decodeBeginning(bytes, encoding ?? 'utf-8') ?? (encoding === null ? bytes : undefined);
   if (!decoded || decoded.includes(0)) return nothing;
   const found = { ...nothing, encoding: { value: encoding, confidence }, text: decoded };
   const line = findDelimiterLine(decoded.toString('latin1', 0, delimiterLineMax));
-  const start = decoded.subarray(line?.length ?? 0).subarray(0, tableBytes);
+  const text = decoded.subarray(line?.length ?? 0);
+  const start = text.subarray(0, tableBytes);
   const table = detectTable((delimiter) => split(start, delimiter), line?.stated);
   if (!table) return found;
-  return { ...found, ...detectInTable(table, encoding) };
+  const records = split(text, table.delimiter, Infinity).slice(table.recordsBefore + 1);
+  const whole = complete ? records : records.slice(0, -1);
+  const rows = whole.map(({ fields }) => fields).filter((fields) => isSplit(fields, table.names.length));
+  return { ...found, ...detectInTable({ ...table, rows }, encoding, options.defaultCurrency) };
 }
 
-function detectInTable(table: Table, encoding: Encoding | null) {
+/** Whether a run can split a record; one with too many fields may have others in their places. */
+const isSplit = (fields: readonly string[], width: number) =>
+  fields.length <= width || (fields.length === width + 1 && fields.at(-1) === '');
+
+function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency: string) {
   const { delimiter, names, rows, confidence, skipLines } = table;
   const builtIn = builtInFor(names);
-  const matches = builtIn ? matchesOf(builtIn, names) : detectColumns(table);
-  const price = matches.find(({ column }) => column === 'price');
-  const cellsAt = (position: number) => rows.map((row) => trimText(row[position] ?? ''));
-  const others = price
-    ? names.flatMap((_, position) => (position === price.position ? [] : cellsAt(position)))
-    : [];
-  const decimal = detectDecimal(price ? cellsAt(price.position) : [], others);
-  const of = (position: number) => matches.find((match) => match.position === position);
+  const columns = columnsOfTable(table);
+  const known = builtIn ? matchesOf(builtIn.definition, names) : [];
+  const knownAs = (column: ProductColumn) => {
+    const match = known.find((each) => each.column === column);
+    return match && columns.find(({ position }) => position === match.position);
+  };
+  const sku = chooseSku(columns, rows, knownAs('sku'));
+  const found = choosePrice(columns, knownAs('price'));
+  // Under another name than the system has for it.
+  const isForeign = builtIn && found.chosen && !knownAs('price');
+  const price: PriceChoice = isForeign
+    ? { ...found, chosen: undefined, rivals: [found.chosen!], doubt: 'unsure' }
+    : found;
+  const taken = new Set(
+    [...sku.rivals, ...price.rivals, sku.chosen, price.chosen].map((each) => each?.position),
+  );
+  const matches = [
+    ...(builtIn ? known : detectColumns(columns, taken)).filter(
+      ({ column }) => column !== 'sku' && column !== 'price',
+    ),
+    ...matchOf(sku.chosen, 'sku', builtIn ? builtInConfidence : sku.confidence),
+    ...matchOf(price.chosen, 'price', builtIn ? builtInConfidence : price.confidence),
+  ];
+  const currencies = matches.find(({ column }) => column === 'currency');
+  const currencyCells = columns.find(({ position }) => position === currencies?.position)?.cells;
+  const decimalOf = (column: Column) => detectDecimal(priceCells(column, currencyCells));
+  const decimal = price.chosen ? decimalOf(price.chosen) : noDecimals;
+  const draftedPrice = decimal.doubt ? undefined : price.chosen;
+  const guesses = [
+    ...matchOf(sku.rivals[0], 'sku', guessConfidence),
+    ...matchOf(price.rivals[0], 'price', guessConfidence),
+  ];
+  const of = (position: number) => [...matches, ...guesses].find((match) => match.position === position);
   const place = {
     ...(delimiter !== ',' && { delimiter }),
     ...(encoding !== null && encoding !== 'utf-8' && { encoding }),
     ...(skipLines > 0 && { skip_lines: skipLines }),
     ...(decimal.separator === ',' && { decimal_separator: ',' }),
   };
+  const hasName = matches.some(({ column }) => column === 'product_name');
+  const hasSku = sku.chosen !== undefined || sku.rivals.length > 0;
+  const drafted = matches.filter(
+    ({ column, position }) => column !== 'price' || position === draftedPrice?.position,
+  );
+  const currency = currencyOf([price.chosen ?? price.rivals].flat(), currencyCells);
+  const needsCurrency = price.chosen !== undefined || price.rivals.length > 0;
+  const doubts = [
+    skuDoubt(sku),
+    priceDoubt(price, decimalOf),
+    price.chosen && decimalDoubt(price.chosen, decimal),
+    needsCurrency && currency === 'unknown' && builtIn?.name !== 'standard'
+      ? currencyDoubt(defaultCurrency)
+      : undefined,
+  ].filter((doubt) => doubt !== undefined);
+  const constant = draftedPrice && typeof currency === 'object' ? currency : undefined;
+  const draft =
+    hasName && hasSku
+      ? draftOf(table, { builtIn: builtIn?.definition, matches: drafted, place, currency: constant })
+      : null;
+  const isOpen = draft === null || doubts.length > 0;
   return {
     delimiter: { value: names.length > 1 ? delimiter : null, confidence },
-    decimalSeparator: { value: decimal.separator ?? ('.' as const), confidence: decimal.confidence },
+    decimalSeparator: decimal.doubt || price.doubt ? null : (decimal.separator ?? ('.' as const)),
     skipLines,
     headers: names.map((header, position) => ({
       header,
       column: of(position)?.column ?? null,
       confidence: of(position)?.confidence ?? 0,
     })),
-    definition: builtIn ? { ...builtIn, ...place } : definitionOf(table, matches, place),
+    draft,
+    doubts: draft === null ? [] : doubts,
+    definition: isOpen ? null : (draft as unknown as FormatDefinition),
   };
+}
+
+/** Confidence in the likeliest of several columns. */
+const guessConfidence = 0.5;
+
+const noDecimals: DecimalGuess = { separator: null, doubt: null };
+
+function matchOf(column: Column | undefined, name: ProductColumn, confidence: number): ColumnMatch[] {
+  if (!column) return [];
+  const isOwn = comparable(column.header) === name;
+  return [{ position: column.position, column: name, confidence: isOwn ? 1 : confidence }];
+}
+
+/** Adds to prices what is known of their currency: by cell, by row, or by header. */
+function priceCells({ header, cells }: Column, currencyCells: readonly string[] | undefined): PriceCell[] {
+  const ofHeader = currencyInHeader(header);
+  return cells.map((text, at) => {
+    const code = currencyInPrice(text)?.code ?? (currencyCells?.[at] || undefined)?.toUpperCase() ?? ofHeader;
+    return { text, minorDigits: code === undefined ? undefined : minorDigitsOf(code) };
+  });
+}
+
+/**
+ * Finds where the currency of prices is named.
+ * @param prices - the column of prices, or those that may be it
+ * @returns `cells`: each price, or a column of its own; a code: in the header, or by sign in all prices
+ */
+function currencyOf(
+  prices: readonly Column[],
+  currencyCells: readonly string[] | undefined,
+): 'cells' | 'unknown' | { value: string } {
+  if (currencyCells?.some((cell) => cell !== '')) return 'cells';
+  const found = prices.map(({ header, cells }) => {
+    const named = cells.filter((cell) => /\d/.test(cell)).map(currencyInPrice);
+    const [first] = named;
+    if (named.length > 0 && named.every((each) => each && !each.isSign)) return 'cells';
+    const ofHeader = currencyInHeader(header);
+    if (ofHeader !== undefined) return { value: ofHeader };
+    const isAlike = first !== undefined && named.every((each) => each?.code === first.code);
+    return isAlike ? { value: first.code } : 'unknown';
+  });
+  const [first, ...others] = found;
+  if (!first || found.includes('unknown')) return 'unknown';
+  return others.length === 0 ? first : 'cells';
 }
 
 /** Headers by which the export of a system is known. */
@@ -99,19 +226,19 @@ const marks: Record<string, readonly string[]> = {
   'google-merchant': ['id', 'title', 'price', 'availability'],
 };
 
-function builtInFor(names: readonly string[]): FormatDefinition | undefined {
+function builtInFor(names: readonly string[]): FeedFormat | undefined {
   const known = new Set(names.map((name) => comparable(name).replace(/^g:/, '')));
   const found = Object.entries(marks).find(([, headers]) =>
     headers.every((header) => known.has(comparable(header))),
   );
-  const definition = found && findBuiltInFormat(found[0])!.definition;
-  if (!definition) return undefined;
+  const format = found && findBuiltInFormat(found[0]);
+  if (!format) return undefined;
   // A header that occurs twice cannot be read.
-  const used = Object.values(definition.columns).flatMap(({ from, join }) =>
+  const used = Object.values(format.definition.columns).flatMap(({ from, join }) =>
     (from ?? join ?? []).map(comparable),
   );
   const isTwice = used.some((header) => names.filter((name) => comparable(name) === header).length > 1);
-  return isTwice ? undefined : definition;
+  return isTwice ? undefined : format;
 }
 
 /** Confidence in the columns of a known system. */
@@ -133,33 +260,52 @@ function matchesOf({ columns }: FormatDefinition, names: readonly string[]): Col
 /** Words in place of a price. */
 const nullWords = new Set(['n/a', 'na', '-', '--', 'null', 'none', '#n/a', 'k.a.', 'nan', '—', '–']);
 
-function definitionOf(
-  { names, rows }: Table,
-  matches: readonly ColumnMatch[],
-  place: Partial<FormatDefinition>,
-): FormatDefinition | null {
-  const isOnce = (position: number) =>
-    names.filter((name) => comparable(name) === comparable(names[position]!)).length === 1;
-  const usable = matches.filter(
-    ({ position }) => isOnce(position) && names[position]!.length <= headerCharactersMax,
+interface DraftParts {
+  builtIn: FormatDefinition | undefined;
+  matches: readonly ColumnMatch[];
+  place: Partial<FormatDefinition>;
+  /** The currency of all prices. */
+  currency: { value: string } | undefined;
+}
+
+function draftOf(table: Table, { builtIn, matches, place, currency }: DraftParts): FormatDraft {
+  const { names, rows } = table;
+  const constant = currency && { currency };
+  if (builtIn) {
+    const { sku, price, ...columns } = builtIn.columns;
+    const has = (wanted: ProductColumn) => matches.some(({ column }) => column === wanted);
+    const kept = {
+      ...(has('sku') && { sku }),
+      ...columns,
+      ...(has('price') && price && { price }),
+      ...constant,
+    };
+    return { ...builtIn, ...place, columns: inOrder(kept) };
+  }
+  const columns = Object.fromEntries(
+    matches.map(({ column, position }) => [column, { from: [names[position]!] }]),
   );
-  const columns: Partial<FormatDefinition['columns']> = {};
-  for (const { column, position } of usable) columns[column] = { from: [names[position]!] };
-  const { sku, product_name } = columns;
-  if (!sku || !product_name) return null;
   const cellsOf = (wanted: ProductColumn) => {
-    const position = usable.find(({ column }) => column === wanted)?.position;
+    const position = matches.find(({ column }) => column === wanted)?.position;
     return position === undefined ? [] : rows.map((row) => trimText(row[position] ?? ''));
   };
   const empty = [...new Set(cellsOf('price').filter((cell) => nullWords.has(cell.toLowerCase())))];
   const availability = availabilityWords(cellsOf('availability'));
   return {
     ...place,
-    ...(empty.length > 0 && { null_values: empty }),
-    columns: { ...columns, sku },
+    ...(empty.length > 0 && { null_values: empty.slice(0, nullValuesMax) }),
+    columns: inOrder({ ...columns, ...constant }),
     ...(availability && { availability }),
   };
 }
 
-/** Longer names are refused in a format. */
-const headerCharactersMax = 255;
+const nullValuesMax = 100;
+
+/** Sorts columns as the template has them. */
+const inOrder = (columns: Partial<Record<ProductColumn, ColumnSource>>) =>
+  Object.fromEntries(
+    productColumns.flatMap((column) => {
+      const source = columns[column];
+      return source ? [[column, source] as const] : [];
+    }),
+  );

@@ -19,6 +19,8 @@ export interface Table {
   /** Lines before the header row, the line `sep=` left out; 0 where these are blank. */
   skipLines: number;
   names: readonly string[];
+  /** Records before the header row. */
+  recordsBefore: number;
   rows: readonly (readonly string[])[];
   confidence: number;
 }
@@ -65,6 +67,7 @@ function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidat
     delimiter,
     skipLines: isOnlyBlank ? 0 : header.linesBefore,
     names,
+    recordsBefore: at,
     rows,
     evenness,
     matches,

@@ -21,7 +21,7 @@ const names: Record<ProductColumn, string> = {
     商品编码 商品编号 产品编号 产品编码 货号 商品編號 產品編號 貨號 商品貨號
     商品コード 商品番号 品番 製品番号 製品コード 商品管理番号 型番 품번 상품코드 제품코드
     ? reference ref code productid id referencia riferimento codice codigo kod symbol indeks номер код nummer number mpn handle slug
-    référence numero 编号 货品 상품번호`,
+    référence numero 编号 货品 상품번호 ean ean8 ean13 gtin gtin13 gtin14 upc barcode isbn isbn13`,
   product_name: `productname product_name name title producttitle itemname itemtitle articlename productlabel displayname
     produktname artikelname artikelbezeichnung produktbezeichnung produkttitel produktbezeichung artikeltitel
     nomproduit nomduproduit nomarticle designation titreproduit libelleproduit nomdelarticle
@@ -72,7 +72,7 @@ const names: Record<ProductColumn, string> = {
     ? type gruppe group department rayon famille gamme grupa groep группа collection tags 类型 ジャンル`,
   price: `price regularprice variantprice listprice unitprice retailprice sellingprice salesprice productprice itemprice pricetaxexcl
     pricetaxincl priceincltax priceexcltax msrp grossprice
-    preis verkaufspreis vkpreis vk uvp bruttopreis einzelpreis listenpreis stueckpreis stuckpreis preiseur preisineur preisbrutto
+    preis regulaererpreis regulärerpreis verkaufspreis vkpreis vk uvp bruttopreis einzelpreis listenpreis stueckpreis stuckpreis preiseur preisineur preisbrutto
     prix prixttc prixdevente prixht prixunitaire prixpublic prixeur prixventettc
     precio precioventa preciodeventa pvp preciounitario precioeur preciodelista
     prezzo prezzovendita prezzodivendita prezzolistino prezzodilistino prezzounitario prezzoeur
@@ -122,10 +122,22 @@ for (const [column, list] of Object.entries(names) as [ProductColumn, string][])
 }
 
 /** Lower-case letters and digits of a text, without accents. */
-function plainWord(text: string): string {
+export function plainWord(text: string): string {
   const lower = text.normalize('NFKC').toLowerCase().replaceAll('ß', 'ss').replaceAll('ł', 'l');
   const latin = lower.replace(/[\u00c0-\u024f]+/g, (each) => each.normalize('NFD').replace(/\p{Mn}/gu, ''));
   return latin.replace(/[^\p{L}\p{N}\p{M}]/gu, '');
+}
+
+/** Splits a header into its words, without accents: `Preis (EK)` and `sellingPrice` have two each. */
+export function headerWords(header: string): string[] {
+  const split = header
+    .slice(0, headerCharactersMax)
+    .replace(/^g:/i, '')
+    .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2');
+  return split
+    .split(/[^\p{L}\p{N}\p{M}€$]+/u)
+    .map(plainWord)
+    .filter((word) => word !== '');
 }
 
 /** Longer cells are no names. */

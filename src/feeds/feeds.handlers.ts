@@ -38,7 +38,7 @@ declare module '../http/contract' {
 
 /** Handles uploads, inspections, lists and downloads of feeds. `downloads` limits raw files. */
 export function feedHandlers(
-  context: Omit<IdempotentReceiveContext, 'caller' | 'log'>,
+  context: Omit<IdempotentReceiveContext, 'caller' | 'log'> & { defaultCurrency: string },
   downloads: TransferLimit,
 ): Pick<
   Handlers,
@@ -133,8 +133,9 @@ export function feedHandlers(
     },
 
     async inspectFeed({ form, caller, reply }) {
-      const { db, uploadBytesMax, uploadLimits } = context;
-      const inspection = await inspectFeed(form, uploadBytesMax, { db, caller, uploadLimits });
+      const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
+      const admission = { db, caller, uploadLimits };
+      const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
       return reply(200, inspectionBody(inspection));
     },
   };
@@ -208,6 +209,11 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
     issues: inspection.issues.map(issueBody),
     issue_counts: inspection.issueCounts,
     suggested_format: inspection.suggestedFormat,
+    draft_format: inspection.draftFormat,
+    doubts: inspection.doubts.map(({ choices, ...doubt }) => ({
+      ...doubt,
+      choices: choices.map(({ valuePointer, ...choice }) => ({ ...choice, value_pointer: valuePointer })),
+    })),
     sample: inspection.sample,
   };
 }

@@ -38,11 +38,21 @@ const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, wha
 type PlacedOutcome = RowOutcome & { place: RecordPlace };
 
 /** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
-export function inspectRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
-  return oneAtATime.run({ holder: 'inspections' }, () => transformRows(bytes, complete, header));
+export function inspectRows(
+  bytes: Buffer,
+  complete: boolean,
+  header: NamedHeader,
+  rowsMax = inspectRowsMax,
+): Promise<InspectedRows> {
+  return oneAtATime.run({ holder: 'inspections' }, () => transformRows(bytes, complete, header, rowsMax));
 }
 
-async function transformRows(bytes: Buffer, complete: boolean, header: NamedHeader): Promise<InspectedRows> {
+async function transformRows(
+  bytes: Buffer,
+  complete: boolean,
+  header: NamedHeader,
+  rowsMax: number,
+): Promise<InspectedRows> {
   const log = new RowIssueLog();
   /** By sku, in file order. */
   const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
@@ -82,7 +92,7 @@ async function transformRows(bytes: Buffer, complete: boolean, header: NamedHead
   return {
     rowCount,
     rows: [...loaded.values()]
-      .slice(0, inspectRowsMax)
+      .slice(0, rowsMax)
       .map(({ place: { line, row }, values }) => ({ line, row, values: values as InspectedRow['values'] })),
     issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
     issueCounts: log.countsByCode,

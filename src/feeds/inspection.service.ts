@@ -3,6 +3,7 @@ import { productColumns } from '../feed-format/columns';
 import { firstRecords, readFormatHeader } from '../etl/format-header';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
+import { applyMergePatch } from '../feed-format/merge-patch';
 import { shiftedOffsets } from '../feed-format/line-offsets';
 import { guessHeaderNames, readHeader } from '../feed-format/header';
 import { isCsvFile } from '../feed-format/csv-file-type';
@@ -17,6 +18,7 @@ import {
   inspectHeadersMax,
   type FeedInspection,
   type FileReading,
+  type InspectionDoubt,
   type InspectedHeader,
   type StatedEncoding,
 } from './inspection';
@@ -31,6 +33,7 @@ export async function inspectFeed(
   body: MultipartBody,
   fileBytesMax: number,
   admission: UploadAdmission,
+  defaultCurrency: string,
 ): Promise<FeedInspection> {
   requireRoom(admission);
   return admitUpload(body, admission, ['format'], async ({ form, file, readRest }) => {
@@ -39,20 +42,25 @@ export async function inspectFeed(
     // A partner's `default` is not applied: without `format`, the file is to be described as it is.
     const format = form.loadOptions.formatName === null ? null : await form.findFormat();
     form.finish();
-    return inspectFile(file, beginning, (format as FeedFormat | null)?.definition);
+    return inspectFile(file, beginning, {
+      format: (format as FeedFormat | null)?.definition,
+      defaultCurrency,
+    });
   });
 }
 
 async function inspectFile(
   part: FilePart,
   file: FileBeginning,
-  format: FormatDefinition | undefined,
+  { format, defaultCurrency }: { format: FormatDefinition | undefined; defaultCurrency: string },
 ): Promise<FeedInspection> {
   const { complete, isBlank } = file;
   const bytes = complete ? file.bytes : file.bytes.subarray(0, lastCharacterEnd(file.bytes));
   const encoding = encodingOf(bytes);
-  const detection = isBlank ? undefined : detectFormat(bytes, firstRecords);
-  const suggested = detection?.definition ? await rowsOfSuggested(detection, complete) : undefined;
+  const detection = isBlank
+    ? undefined
+    : detectFormat(bytes, { split: firstRecords, complete, defaultCurrency });
+  const shown = detection?.draft?.columns.sku ? await rowsOfDraft(detection, complete) : undefined;
   const { refusal, isRefused, read } = format
     ? await inspectByFormat(part, { ...file, bytes }, format)
     : await inspectWithoutFormat(part, { ...file, bytes }, encoding);
@@ -69,13 +77,15 @@ async function inspectFile(
     detectedEncoding: encoding === 'unknown' ? (detection?.encoding.value ?? 'unknown') : encoding,
     byteOrderMark: /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3)),
     lineEnds: lineEndsOf(text.toString()),
-    decimalSeparator: detection?.decimalSeparator.value ?? null,
+    decimalSeparator: detection?.decimalSeparator ?? null,
     skipLines: detection?.skipLines ?? 0,
-    suggestedFormat: suggested ? detection!.definition : null,
-    sample: suggested?.sample ?? [],
+    suggestedFormat: detection?.definition ?? null,
+    draftFormat: detection?.definition ? null : (detection?.draft ?? null),
+    doubts: detection ? await withSamples(detection) : [],
+    sample: shown?.sample ?? [],
     ...(read ?? {
       ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined),
-      ...(suggested?.rows ?? noRows),
+      ...(shown?.rows ?? noRows),
     }),
   };
 }
@@ -125,16 +135,59 @@ function describeDetected(
   };
 }
 
-/** Reads the rows under the suggested format. @returns undefined if it cannot read them */
-async function rowsOfSuggested(
-  { definition, text }: FormatDetection,
+/** Reads the rows under the suggested format, or under its draft. @returns undefined if it cannot read them */
+async function rowsOfDraft(
+  { draft, text }: FormatDetection,
   complete: boolean,
 ): Promise<{ rows: InspectedRows; sample: InspectedRow['values'][] } | undefined> {
-  const header = readFormatHeader(text!, definition!);
+  const header = readFormatHeader(text!, draft as FormatDefinition);
   if ('problem' in header) return undefined;
   header.reading!.offsets = shiftedOffsets(0);
   const rows = await inspectRows(text!, complete, header);
   return { rows, sample: sampleOf(rows) };
+}
+
+/** Text in which the products of choices are sought. */
+const choiceBytes = 32 * 1024;
+
+const choiceProducts = 3;
+
+/** Adds to each choice the first products that differ from those of another choice. */
+async function withSamples({ draft, doubts, text }: FormatDetection): Promise<InspectionDoubt[]> {
+  const first = doubts.map(({ choices }) => choices[0]!.changes);
+  const sampled: InspectionDoubt[] = [];
+  for (const [at, doubt] of doubts.entries()) {
+    const base = first.filter((_, other) => other !== at).reduce<unknown>(applyMergePatch, draft);
+    const byLine: (Map<number, InspectedRow['values']> | undefined)[] = [];
+    for (const { changes, valuePointer } of doubt.choices)
+      byLine.push(
+        valuePointer === null ? await productsOf(applyMergePatch(base, changes), text!) : undefined,
+      );
+    const lines = [...new Set(byLine.flatMap((products) => [...(products?.keys() ?? [])]))].sort(
+      (a, b) => a - b,
+    );
+    const differing = lines.filter((line) => {
+      const texts = byLine.flatMap((products) => (products ? [JSON.stringify(products.get(line))] : []));
+      return texts.length === 1 || new Set(texts).size > 1;
+    });
+    const shown = differing.slice(0, choiceProducts);
+    const choices = doubt.choices.map((choice, index) => ({
+      ...choice,
+      sample: shown.flatMap((line) => byLine[index]?.get(line) ?? []),
+    }));
+    sampled.push({ ...doubt, choices });
+  }
+  return sampled;
+}
+
+/** Reads the products at the beginning of a text under a definition, by line. */
+async function productsOf(definition: unknown, text: Buffer): Promise<Map<number, InspectedRow['values']>> {
+  const header = readFormatHeader(text, definition as FormatDefinition);
+  if ('problem' in header) return new Map();
+  header.reading!.offsets = shiftedOffsets(0);
+  const beginning = text.subarray(0, choiceBytes);
+  const { rows } = await inspectRows(beginning, beginning.length === text.length, header, Infinity);
+  return new Map(rows.map(({ line, values }) => [line, values]));
 }
 
 /** Finds the end of the last complete UTF-8 character. */

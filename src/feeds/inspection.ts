@@ -3,6 +3,7 @@ import type { Encoding } from '../feed-format/decode-text';
 import type { Delimiter } from '../feed-format/delimiter';
 import type { FileHint } from '../feed-format/file-hint';
 import type { FormatDefinition } from '../feed-format/format-definition';
+import type { DoubtChoice, FormatDoubt, FormatDraft } from '../feed-format/format-doubts';
 import type { InspectedRow, InspectedRows } from './inspect-rows';
 
 /** A header row of commas alone would make a response of 17 MB. */
@@ -16,6 +17,12 @@ export interface InspectedHeader {
   confidence: number;
   suggestion: ProductColumn | null;
 }
+
+/** What the file does not tell. */
+export type InspectionDoubt = Omit<FormatDoubt, 'choices'> & {
+  /** Each with the first products that differ under it. */
+  choices: (DoubtChoice & { sample: InspectedRow['values'][] })[];
+};
 
 export type StatedEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
 
@@ -37,8 +44,11 @@ export interface FeedInspection extends InspectedRows {
   skipLines: number;
   lineEnds: 'lf' | 'crlf' | 'mixed' | 'none';
   headers: InspectedHeader[];
-  /** How to read the file; null where no sku or no name was found. */
+  /** How to read the file; null where something is in doubt, and where no sku or no name was found. */
   suggestedFormat: FormatDefinition | null;
+  /** What is known of how to read the file; null where there is a suggestion, or no sku or no name was found. */
+  draftFormat: FormatDraft | null;
+  doubts: InspectionDoubt[];
   /** First products under the format of the form, else under the suggested one. */
   sample: InspectedRow['values'][];
 }

@@ -41,11 +41,11 @@ function Inspected({ draft }: { draft: Draft }) {
       </>
     );
   if (!inspection.data) return <Loading />;
-  const { accepted, hint, refusal, suggested_format } = inspection.data;
+  const { accepted, hint, refusal, suggested_format, draft_format } = inspection.data;
   return (
     <>
       <Facts draft={draft} inspection={inspection.data} />
-      {accepted || suggested_format ? (
+      {accepted || suggested_format || draft_format ? (
         <ReadingForm draft={draft} inspection={inspection.data} />
       ) : (
         <div role="alert" className="notice bad">

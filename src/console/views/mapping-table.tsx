@@ -11,14 +11,15 @@ interface Options {
 
 /** Chooses for each of our columns where its values come from. */
 export function Mapping({ inspection, definition, onChange }: Options) {
-  const { headers, suggested_format: suggested } = inspection;
+  const { headers, suggested_format } = inspection;
+  const suggested = suggested_format ?? definition;
   const headersOrPositions = headers.map(({ header, column_number }): [string, string] =>
     definition.header === false
       ? [`position:${column_number}`, `${column_number}`]
       : [`from:${header}`, header],
   );
   const optionsOf = (column: Column) => {
-    const source = suggested?.columns[column];
+    const source = suggested.columns[column];
     const current = choiceOf(definition.columns[column]);
     const offered: [string, string][] = [
       ['', texts.check.absent],
@@ -44,7 +45,7 @@ export function Mapping({ inspection, definition, onChange }: Options) {
               value={choiceOf(source)}
               options={optionsOf(column)}
               onChange={(choice) =>
-                onChange(withSource(definition, column, sourceOf(choice, suggested?.columns[column])))
+                onChange(withSource(definition, column, sourceOf(choice, suggested.columns[column])))
               }
             />
             {source?.value !== undefined && (

@@ -15,6 +15,7 @@ import { Choice, Field } from '../parts/field';
 import { Card } from '../parts/page';
 import { Sending } from '../parts/sending';
 import { texts } from '../texts';
+import { answeredDraft, Doubts, type Answers } from './doubts';
 import { Faults } from './faults';
 import { Mapping } from './mapping-table';
 import { Sample } from './sample-table';
@@ -33,6 +34,7 @@ export function ReadingForm({ draft, inspection }: Options) {
   const [, navigate] = useLocation();
   const [reading, setReading] = useState(inspection.accepted ? asItIs : byMapping);
   const [definition, setDefinition] = useState<Definition | null>(inspection.suggested_format);
+  const [answers, setAnswers] = useState<Answers>({});
   const [name, setName] = useState('default');
   const [mode, setMode] = useState<Schemas['LoadMode']>('upsert');
   const formats = useQuery({
@@ -70,7 +72,7 @@ export function ReadingForm({ draft, inspection }: Options) {
   });
   const readings: [string, string][] = [
     ...(inspection.accepted ? ([[asItIs, texts.check.standard]] as [string, string][]) : []),
-    ...(definition ? ([[byMapping, texts.check.own]] as [string, string][]) : []),
+    ...(definition || inspection.draft_format ? ([[byMapping, texts.check.own]] as [string, string][]) : []),
     ...known.map(({ format_name, partner_name }): [string, string] => [
       format_name,
       partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
@@ -88,6 +90,16 @@ export function ReadingForm({ draft, inspection }: Options) {
           options={readings}
           onChange={setReading}
         />
+        {reading === byMapping && inspection.doubts.length > 0 && (
+          <Doubts
+            inspection={inspection}
+            answers={answers}
+            onChange={(changed) => {
+              setAnswers(changed);
+              setDefinition(answeredDraft(inspection, changed));
+            }}
+          />
+        )}
         {reading === byMapping && definition && (
           <Mapping inspection={inspection} definition={definition} onChange={setDefinition} />
         )}
@@ -118,7 +130,9 @@ export function ReadingForm({ draft, inspection }: Options) {
         ) : (
           upload.error && <Failure error={upload.error} />
         )}
-        {isIncomplete && <p className="field-error">{texts.check.needsSku}</p>}
+        {isIncomplete && (
+          <p className="field-error">{definition ? texts.check.needsSku : texts.check.needsAnswers}</p>
+        )}
         {upload.isPending ? (
           <Sending progress={transfer.progress} onCancel={transfer.cancel} />
         ) : (

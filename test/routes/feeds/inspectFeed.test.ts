@@ -1,11 +1,15 @@
 import { gzipSync } from 'node:zlib';
 import { encode } from 'iconv-lite';
+import type { components } from '../../../generated/openapi';
+import { applyMergePatch } from '../../../src/feed-format/merge-patch';
 import type { ApiResponse } from '../../support/api-client';
 import { putFormat } from '../../support/format-requests';
 import { excelWorkbook, filesOfOtherFormats } from '../../support/other-file-formats';
 import { fieldPart, filePart, formBody, formType, partnerPart, type RawPart } from '../../support/requests';
 import { startTestService, type TestService } from '../../support/service';
 import { expectRefusal, stored } from '../../support/stored-uploads';
+
+type FormatDoubt = components['schemas']['FormatDoubt'];
 
 const fileBytesMax = 2_000_000;
 let service: TestService;
@@ -135,6 +139,8 @@ describe('POST /feeds/inspect', () => {
         suggested_format: {
           columns: Object.fromEntries(Object.keys(values({})).map((column) => [column, { from: [column] }])),
         },
+        draft_format: null,
+        doubts: [],
         sample: [
           values({
             sku: '01',
@@ -487,7 +493,7 @@ describe('POST /feeds/inspect', () => {
     });
 
     it('suggests a format for a file of Excel: semicolons, decimal commas, Windows-1252, lines before the header', async () => {
-      const csv = `Preisliste Müller\r\n\r\nArtikelnummer;Bezeichnung;Preis;Bestand;Verfügbarkeit\r\n${[
+      const csv = `Preisliste Müller\r\n\r\nArtikelnummer;Bezeichnung;Preis (EUR);Bestand;Verfügbarkeit\r\n${[
         'A-1;Hängematte;1.299,50;3;auf Lager',
         'A-2;Zelt für zwei;12,90;0;ausverkauft',
         'A-3;;12,90;0;auf Lager',
@@ -507,7 +513,7 @@ describe('POST /feeds/inspect', () => {
         headers: [
           { header: 'Artikelnummer', column: 'sku' },
           { header: 'Bezeichnung', column: 'product_name' },
-          { header: 'Preis', column: 'price' },
+          { header: 'Preis (EUR)', column: 'price' },
           { header: 'Bestand', column: null, confidence: 0 },
           { header: 'Verfügbarkeit', column: 'availability' },
         ],
@@ -519,7 +525,8 @@ describe('POST /feeds/inspect', () => {
           columns: {
             sku: { from: ['Artikelnummer'] },
             product_name: { from: ['Bezeichnung'] },
-            price: { from: ['Preis'] },
+            price: { from: ['Preis (EUR)'] },
+            currency: { value: 'EUR' },
             availability: { from: ['Verfügbarkeit'] },
           },
           availability: { 'auf lager': 'in_stock', ausverkauft: 'out_of_stock' },
@@ -528,8 +535,20 @@ describe('POST /feeds/inspect', () => {
         issue_counts: [{ code: 'missing_required', count: 1 }],
       });
       expect(body.sample).toEqual([
-        values({ sku: 'A-1', product_name: 'Hängematte', price: '1299.50', availability: 'in_stock' }),
-        values({ sku: 'A-2', product_name: 'Zelt für zwei', price: '12.90', availability: 'out_of_stock' }),
+        values({
+          sku: 'A-1',
+          product_name: 'Hängematte',
+          price: '1299.50',
+          currency: 'EUR',
+          availability: 'in_stock',
+        }),
+        values({
+          sku: 'A-2',
+          product_name: 'Zelt für zwei',
+          price: '12.90',
+          currency: 'EUR',
+          availability: 'out_of_stock',
+        }),
       ]);
     });
 
@@ -542,12 +561,16 @@ describe('POST /feeds/inspect', () => {
       ],
       ['WooCommerce', 'ID,SKU,Name,Regular price,In stock?\n1,T-1,Tent,5,1\n', ['SKU', 'Name']],
     ])(
-      'suggests a format that the service accepts, and under which the file loads: %s',
+      'suggests a format that the service accepts, and under which the file loads, at least with answers: %s',
       async (_, csv, headers) => {
-        const { suggested_format, sample, headers: found } = await inspect(csv);
+        const { suggested_format, draft_format, doubts, sample, headers: found } = await inspect(csv);
+        const answers = doubts.map(
+          ({ choices }: { choices: { changes: object }[] }) => choices.at(-1)!.changes,
+        );
+        const format = suggested_format ?? answers.reduce(applyMergePatch, draft_format);
         const saved = await service.api.send('PUT', '/partners/Detected/formats/seen', {
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(suggested_format),
+          body: JSON.stringify(format),
         });
         const upload = await send(
           '/feeds/upload',
@@ -571,6 +594,54 @@ describe('POST /feeds/inspect', () => {
       ['no table', excelWorkbook()],
     ])('suggests no format for a file with %s', async (_, csv) => {
       expect(await inspect(csv)).toMatchObject({ suggested_format: null, sample: [], row_count: 0 });
+    });
+
+    it('asks where the file does not tell, with the products of each choice', async () => {
+      const rows = ['A;a;1,125;2,50', 'B;b;5;6', 'C;c;2,250;'];
+      const body = await inspect(`Artikelnummer;Bezeichnung;RRP;Aktionspreis\n${rows.join('\n')}\n`);
+      const priced = (price: string | null) =>
+        values({ sku: 'A', product_name: 'a', ...(price && { price }) });
+
+      expect(body).toMatchObject({
+        suggested_format: null,
+        draft_format: {
+          delimiter: ';',
+          columns: { sku: { from: ['Artikelnummer'] }, product_name: { from: ['Bezeichnung'] } },
+        },
+        decimal_separator: null,
+        headers: [
+          { column: 'sku' },
+          { column: 'product_name' },
+          { column: 'price', confidence: 0.5 },
+          { column: null },
+        ],
+      });
+      const [price, currency] = body.doubts as FormatDoubt[];
+      expect(price).toMatchObject({ about: 'price', code: 'unsure_column' });
+      expect(price!.choices.map(({ label, changes, sample }) => [label, changes, sample[0]])).toEqual([
+        [
+          'The price is "RRP"; 1,125 means 1125',
+          { columns: { price: { from: ['RRP'] } }, decimal_separator: '.' },
+          priced('1125'),
+        ],
+        [
+          'The price is "RRP"; 1,125 means 1.125',
+          { columns: { price: { from: ['RRP'] } }, decimal_separator: ',' },
+          priced('1.125'),
+        ],
+        [
+          'The price is "Aktionspreis"',
+          { columns: { price: { from: ['Aktionspreis'] } }, decimal_separator: ',' },
+          priced('2.50'),
+        ],
+        ['Leave the price out', { columns: { price: null } }, priced(null)],
+      ]);
+      expect(currency).toMatchObject({
+        about: 'currency',
+        code: 'no_currency',
+        message: expect.stringContaining('use USD'),
+        choices: [{ value_pointer: '/columns/currency/value', sample: [] }, { value_pointer: null }],
+      });
     });
 
     it('describes a file with an invalid header', async () => {

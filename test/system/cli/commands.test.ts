@@ -38,7 +38,7 @@ describe('npm run feed -- inspect', () => {
   it('shows columns, first rows and issues of a file, and stores nothing', async () => {
     const { code, stdout } = await feed('inspect', write(csv), ...acme);
 
-    expect(code).toBe(0);
+    expect(code).toBe(3);
     expect(stdout).toBe(`spring.csv: an upload would store it.
 Encoding utf-8, delimiter ",", line ends lf, 2 rows.
 
@@ -56,10 +56,49 @@ line  values
 Issues: 1 invalid_price
 
 line  sku     field  code           value     message
-3     LAMP-1  price  invalid_price  1.299,00  price has a decimal comma. Write it with a decimal point, for example 1299.00, or use
-                                              a format that has a decimal comma.
+3     LAMP-1  price  invalid_price  1.299,00  price has a decimal comma. Write it with a decimal point, for example
+                                              1299.00, or use a format that has a decimal comma.
+
+In doubt: answer with --answer ABOUT=NUMBER for each.
+decimal_separator: Some prices in "price" have a decimal comma, others a decimal point.
+  decimal_separator=1  The decimals are behind a point (TENT-2; Two-person tent; 189.90 EUR)
+  decimal_separator=2  The decimals are behind a comma (LAMP-1; Head lamp; 1299.00 EUR)
 `);
     expect((await service.api.get('/feeds/FD00002')).status).toBe(404);
+  });
+
+  it('exits with 3 while something is in doubt, and saves the format that the answers make', async () => {
+    const path = write('Item Number;Title;Cost;RRP\n1;Tent;4,10;9,99\n');
+    const seen = ['--partner', 'Seen Ltd'];
+    const open = await feed('inspect', path, '--save', 'rrp', '--answer', 'price=1', ...seen);
+    const answers = ['--answer', 'price=1', '--answer', 'currency=1:EUR'];
+    const saved = await feed('inspect', path, '--save', 'rrp', ...answers, ...seen);
+    const wrong = await Promise.all(
+      ['price=9', 'sku=1', 'price', 'currency=1'].map((answer) =>
+        feed('inspect', path, '--answer', answer, ...seen),
+      ),
+    );
+
+    expect(open.code).toBe(3);
+    expect(open.stdout).not.toContain('The price is');
+    expect(open.stdout).toContain(
+      '\n  currency=1  All prices are in one currency, which you name: --answer currency=1:VALUE\n',
+    );
+    expect(saved.code).toBe(0);
+    const { body } = await service.api.get('/partners/Seen%20Ltd/formats/rrp');
+    expect(body.definition).toEqual({
+      delimiter: ';',
+      decimal_separator: ',',
+      columns: {
+        sku: { from: ['Item Number'] },
+        product_name: { from: ['Title'] },
+        price: { from: ['RRP'] },
+        currency: { value: 'EUR' },
+      },
+    });
+    expect(wrong.map(({ code, stderr }) => [code, stderr.includes('Wrong --answer: ')])).toEqual(
+      wrong.map(() => [2, true]),
+    );
   });
 
   it('exits with 1 and advice for a file that an upload would refuse', async () => {
@@ -69,7 +108,7 @@ line  sku     field  code           value     message
     expect(stdout).toMatch(
       /^spring\.csv: an upload would refuse it\. Invalid CSV file: .*\nHeader 'Item Number' \(column 1\): rename it to sku\.\nHeader 'Title' \(column 2\): rename it to product_name\.\n/,
     );
-    expect(stdout).toContain('1       Item Number  sku (confidence 0.97)\n');
+    expect(stdout).toContain('1       Item Number  sku (confidence 0.95)\n');
     expect(stdout).toContain('The first rows that a run would load with the suggested format:\n');
   });
 

@@ -4,11 +4,13 @@ import { firstRecords, readFormatHeader } from '../../../src/etl/format-header';
 import { detectDecimal } from '../../../src/feed-format/detect-decimal';
 import { detectEncoding } from '../../../src/feed-format/detect-encoding';
 import { detectFormat } from '../../../src/feed-format/detect-format';
+import type { FormatDefinition } from '../../../src/feed-format/format-definition';
 import { columnsNamed } from '../../../src/feed-format/header-synonyms';
 import { casesFor } from '../../support/fuzz';
 import { filesOfOtherFormats } from '../../support/other-file-formats';
 
-const detect = (content: string | Buffer) => detectFormat(Buffer.from(content), firstRecords);
+const detect = (content: string | Buffer) =>
+  detectFormat(Buffer.from(content), { split: firstRecords, complete: true, defaultCurrency: 'USD' });
 
 describe('detectEncoding', () => {
   it.each([
@@ -66,7 +68,7 @@ describe('detectFormat', () => {
     const found = detect(text);
 
     expect(found).toMatchObject({ delimiter: { value: delimiter }, skipLines });
-    expect(found.definition).toMatchObject({
+    expect(found.draft).toMatchObject({
       columns: { sku: { from: [expect.any(String)] }, product_name: { from: [expect.any(String)] } },
     });
   });
@@ -84,33 +86,22 @@ describe('detectFormat', () => {
     fc.assert(
       fc.property(lines, ({ line: first, title, end }) => {
         const text = [first, ...title, 'Art.-Nr.;Bezeichnung;Preis', '1;Zelt;1,50', ''].join(end);
-        const { definition, headers } = detect(text);
+        const { draft, headers } = detect(text);
         const names = headers.map((each) => each.header);
-        if (definition) expect(readFormatHeader(Buffer.from(text), definition)).toMatchObject({ names });
+        const header = draft && readFormatHeader(Buffer.from(text), draft as FormatDefinition);
+        if (header) expect(header).toMatchObject({ names });
       }),
       casesFor('lines with a delimiter', 200),
     );
   });
 
-  it('takes the column whose cells fit', () => {
-    const { definition } = detect(
-      'ID;Reference;Titel;Status;Price;Einkaufspreis;Type\n1;A-1;Zelt;aktiv;auf Anfrage;5,50;Zelte\n2;A-2;Stuhl;aktiv;auf Anfrage;6,50;Möbel\n',
-    );
-
-    expect(definition?.columns).toMatchObject({
-      sku: { from: ['Reference'] },
-      product_name: { from: ['Titel'] },
-    });
-    expect(definition?.columns).not.toHaveProperty('availability');
-  });
-
   it('names no header that occurs twice', () => {
-    expect(detect('SKU;Name;Name\n1;a;b\n').definition).toBeNull();
+    expect(detect('SKU;Name;Name\n1;a;b\n')).toMatchObject({ draft: null, doubts: [], definition: null });
   });
 
   it('lists words that mean nothing, and words for the availability', () => {
     expect(
-      detect('SKU;Name;Preis;Verfügbarkeit\n1;a;1,50;Auf Lager\n2;b;k.A.;vergriffen\n').definition,
+      detect('SKU;Name;Preis (EUR);Verfügbarkeit\n1;a;1,50;Auf Lager\n2;b;k.A.;vergriffen\n').definition,
     ).toMatchObject({
       null_values: ['k.A.'],
       availability: { 'auf lager': 'in_stock', vergriffen: 'out_of_stock' },
@@ -125,17 +116,183 @@ describe('detectFormat', () => {
   );
 });
 
-describe('detectDecimal', () => {
+/** Finds what a file with these columns is in doubt about, and which headers are known. */
+const doubtsOf = (header: string, ...rows: string[]) => {
+  const { draft, doubts, definition } = detect([header, ...rows, ''].join('\n'));
+  expect(definition === null).toBe(draft === null || doubts.length > 0);
+  return {
+    draft,
+    about: doubts.map(({ about, code }) => `${about} ${code}`),
+    labels: doubts.flatMap(({ choices }) => choices.map(({ label }) => label)),
+  };
+};
+const headerOf = (draft: ReturnType<typeof detect>['draft'], column: string) =>
+  draft?.columns[column]?.from?.[0];
+
+describe('detectFormat, where the file does not tell:', () => {
   it.each([
-    [',', ['12,50', '1.299,00']],
-    ['.', ['12.50', '1,299.00']],
-    [',', ["1'299,00", '5']],
-    [',', ['5,00 €', 'EUR 7,5']],
-    ['.', ['$5.00', '7.25 USD']],
-    [',', ['1.234.567']],
-    [null, ['5', '7', '']],
-  ])('finds the separator %j for %j', (separator, prices) => {
-    expect(detectDecimal(prices, []).separator).toBe(separator);
+    [
+      'Item code,Item name,Cost,RRP in EUR',
+      ['A,a,4.10,9.99', 'B,b,12.00,29.90'],
+      ['unsure_column'],
+      undefined,
+    ],
+    ['SKU;Name;Preis (EK);Preis (VK)', ['A;a;4,10;9,99', 'B;b;12,00;29,90'], [], 'Preis (VK)'],
+    ['SKU;Name;Einkaufspreis', ['A;a;4,10'], [], undefined],
+    ['SKU;Name;EK netto;Verkaufspreis', ['A;a;4,10;9,99'], [], 'Verkaufspreis'],
+    ['SKU;Name;Wholesale price;Price', ['A;a;4.10;9.99'], [], 'Price'],
+    ['SKU;Nom;Prix d’achat;Prix', ['A;a;4,10;9,99'], [], 'Prix'],
+    ['SKU;Nom;Montant', ['A;a;4', 'B;b;12'], ['unsure_column'], undefined],
+    ['SKU;Name;Our price;Price', ['A;a;4.10;9.99'], [], 'Our price'],
+    ['SKU;Name;Price;Sale price', ['A;a;4.10;3.99'], [], 'Price'],
+    ['SKU;Name;Sale price', ['A;a;4.10'], ['unsure_column'], undefined],
+    ['SKU;Name;UVP', ['A;a;4,10'], ['unsure_column'], undefined],
+    ['SKU;Name;Compare-at price', ['A;a;4.10'], ['unsure_column'], undefined],
+    ['SKU;Name;Nettopreis;Bruttopreis', ['A;a;4,10;4,88'], ['several_columns'], undefined],
+    ['SKU;Name;VK netto;Preis brutto', ['A;a;4,10;4,88'], ['several_columns'], undefined],
+    ['SKU;Name;price_eur;price_usd', ['A;a;4.10;4.88'], ['several_columns'], undefined],
+    ['SKU;Name;VK;VK_2', ['A;a;4,10;4,88'], ['several_columns'], undefined],
+    ['SKU;Name;VK;VK_2', ['A;a;4,10;4,10'], [], 'VK'],
+    ['SKU;Name;Price per kg;Price', ['A;a;4.10;4.88'], [], 'Price'],
+    ['SKU;Name;Tarif X', ['A;a;4.10', 'B;b;5.10'], ['unnamed_column'], undefined],
+    ['SKU;Name;Menge;Weight', ['A;a;4;5'], [], undefined],
+  ])('the price of %j', (header, rows, codes, price) => {
+    const { draft, about } = doubtsOf(header, ...rows);
+
+    expect(about.filter((each) => each.startsWith('price'))).toEqual(codes.map((code) => `price ${code}`));
+    expect(headerOf(draft, 'price')).toBe(price);
+  });
+
+  it('offers each column that may have the price, never one with costs, and to leave it out', () => {
+    const { labels } = doubtsOf('SKU,Name,Cost,RRP,MSRP', 'A,a,1.00,5.00,6.00');
+
+    expect(labels.slice(0, 3)).toEqual(['The price is "RRP"', 'The price is "MSRP"', 'Leave the price out']);
+  });
+
+  const priced = (...prices: string[]) => prices.map((price, at) => `S${at};n${at};"${price}"`);
+
+  it.each([
+    ['price', ['1,125', '1,375'], 'ambiguous_decimals'],
+    ['price', ['1.250', '7.750'], 'ambiguous_decimals'],
+    ['price', ['12,50', '1.75'], 'contradictory_decimals'],
+    ['price', ['1.125 EUR', '2.250 EUR'], 'ambiguous_decimals'],
+    ['price', ['1,125', '12,50'], ','],
+    ['price', ['1,125', '12.50'], undefined],
+    ['price', ['19.990000', '7.125000'], undefined],
+    ['price', ['0,990', '1,250'], ','],
+    ['price', ['1250.500'], undefined],
+    ['price', ['1.234.567', '5'], ','],
+    ['price', ["1'250,500"], ','],
+    ['price', ['12.500 KWD', '7.750 KWD'], undefined],
+    ['price', ['1.280 JPY', '980 JPY'], ','],
+    ['price_kwd', ['12.500', '7.750'], undefined],
+    ['price', ['5', '7', ''], undefined],
+  ])('the decimal separator of %s %j is %s', (name, prices, expected) => {
+    for (const [header, builtIn] of [
+      ['sku;product_name', true],
+      ['Artikelnummer;Bezeichnung', false],
+    ] as const) {
+      const { draft, about } = doubtsOf(`${header};${name}`, ...priced(...prices));
+      const decimals = about.filter((each) => each.startsWith('decimal'));
+      if (builtIn && name !== 'price') continue;
+      if (expected === undefined || expected === ',') {
+        expect([draft?.decimal_separator, decimals]).toEqual([expected, []]);
+        expect(draft?.columns.price).toBeDefined();
+      } else {
+        expect([draft?.decimal_separator, decimals]).toEqual([undefined, [`decimal_separator ${expected}`]]);
+        expect(draft?.columns.price).toBeUndefined();
+      }
+    }
+  });
+
+  it('takes no decimal comma for a built-in format because of other columns', () => {
+    const { definition } = detect(
+      'id,title,price,availability,size\nA,a,5 EUR,in_stock,"1,5"\nB,b,7 EUR,in_stock,"2,5"\n',
+    );
+
+    expect(definition).not.toHaveProperty('decimal_separator');
+    expect(definition?.columns.price?.from).toContain('price');
+  });
+
+  it('tells what each choice of a decimal separator means', () => {
+    const { labels } = doubtsOf('sku,product_name,price', 'A,a,"1,125"');
+
+    expect(labels).toEqual(['1,125 means 1125', '1,125 means 1.125']);
+  });
+
+  it('reads no price in another way than it was written, whatever the prices', () => {
+    const price = fc.record({
+      amount: fc.oneof(fc.nat(3_000), fc.nat(9_999_999)),
+      decimals: fc.constantFrom(0, 1, 2, 3, 3, 4),
+    });
+    const written = fc.record({
+      decimal: fc.constantFrom('.', ','),
+      grouped: fc.boolean(),
+      prices: fc.array(price, { minLength: 1, maxLength: 6 }),
+    });
+    fc.assert(
+      fc.property(written, ({ decimal, grouped, prices }) => {
+        const texts = prices.map(({ amount, decimals }) => {
+          const whole = grouped
+            ? String(amount).replace(/\B(?=(?:\d{3})+$)/g, decimal === '.' ? ',' : '.')
+            : String(amount);
+          return decimals === 0 ? whole : `${whole}${decimal}${'5'.repeat(decimals)}`;
+        });
+        const { separator, doubt } = detectDecimal(texts.map((text) => ({ text })));
+        const isPlain = texts.every((text) => /^\d+$/.test(text));
+        if (doubt === null) expect(separator).toBe(isPlain ? null : decimal);
+        else expect(separator).toBeNull();
+      }),
+      casesFor('decimal separators', 1_000),
+    );
+  });
+
+  it.each([
+    ['id,name,retailer_sku,vendor_sku', ['1,a,R1,V1', '2,b,R2,V2'], [], 'retailer_sku'],
+    [
+      'id,name,retailer_sku,vendor_sku',
+      ['1,a,R1,V1', '2,b,R2,V2', '2,b,R2,V3'],
+      ['sku repeated_sku'],
+      undefined,
+    ],
+    ['name,vendor_sku', ['a,V1', 'b,V2'], [], 'vendor_sku'],
+    ['name,sku,Item number', ['a,S1,I1', 'b,S2,I2'], [], 'sku'],
+    ['name,Article number,Item number', ['a,S1,I1', 'b,S2,I2'], ['sku several_columns'], undefined],
+    ['name,Article number,Item number', ['a,S1,S1', 'b,S2,S2'], [], 'Article number'],
+    ['name,Article number,Item number', ['a,S1,I1', 'b,S1,I2'], [], 'Item number'],
+    ['ID,Reference,Title', ['1,A-1,a', '2,A-2,b'], ['sku several_columns'], undefined],
+    ['Title,parent_sku,SKU code', ['a,P,A', 'b,P,B'], [], 'SKU code'],
+    ['Title,EAN', ['a,4006381333931', 'b,4006381333948'], [], 'EAN'],
+    ['Title,EAN,SKU code', ['a,4006381333931,A', 'b,4006381333948,B'], [], 'SKU code'],
+    ['name,sku', ['a,S1', 'a,S1', 'b,S2', 'b,S2'], [], 'sku'],
+    ['name,lang,sku', ['a,en,S1', 'b,en,S2', 'c,fr,S1', 'd,fr,S2'], ['rows repeated_sku'], undefined],
+    ['product_name,lang,sku', ['a,en,S1', 'c,fr,S1'], ['rows repeated_sku'], undefined],
+  ])('the sku of %j', (header, rows, doubts, sku) => {
+    const { draft, about } = doubtsOf(header, ...rows);
+
+    expect([about, headerOf(draft, 'sku')]).toEqual([doubts, sku]);
+  });
+
+  it('counts all rows for a sku, not only the first ones', () => {
+    const rows = Array.from({ length: 1_000 }, (_, at) => `${at < 800 ? at : at - 200},Name ${at}`);
+
+    expect(doubtsOf('SKU code,Title', ...rows).about).toEqual(['rows repeated_sku']);
+  });
+
+  it.each([
+    ['SKU code,Title,price_eur', '5.00', undefined, 'EUR'],
+    ['SKU code,Title,Preis in €', '5.00', undefined, 'EUR'],
+    ['SKU code,Title,Price', '€5.00', undefined, 'EUR'],
+    ['SKU code,Title,Price', '5.00 EUR', undefined, undefined],
+    ['SKU code,Title,Price', '$5.00', 'no_currency', undefined],
+    ['SKU code,Title,Price', '5.00', 'no_currency', undefined],
+    ['SKU code,Title,Price all', '5.00', 'no_currency', undefined],
+    ['sku,product_name,price', '5.00', undefined, undefined],
+  ])('the currency of %j and %j', (header, price, code, constant) => {
+    const { draft, about } = doubtsOf(header, `A,a,${price}`);
+
+    expect(about.filter((each) => each.startsWith('currency'))).toEqual(code ? [`currency ${code}`] : []);
+    expect(draft?.columns.currency?.value).toBe(constant);
   });
 });
 

@@ -1,0 +1,143 @@
+import type { components } from '../../generated/openapi';
+import type { Column } from './column-cells';
+import { currencyInHeader } from './currency';
+import type { DecimalGuess } from './detect-decimal';
+import type { PriceChoice } from './detect-price';
+import type { SkuChoice } from './detect-sku';
+
+/** A format without what is in doubt, and members by name. */
+export type FormatDraft = NonNullable<components['schemas']['DraftFormat']>;
+
+/** What a file does not tell, with the answers that it leaves. */
+export interface FormatDoubt {
+  about: components['schemas']['KnownDoubtSubject'];
+  code: components['schemas']['KnownDoubtCode'];
+  message: string;
+  choices: DoubtChoice[];
+}
+
+/** An answer. */
+export interface DoubtChoice {
+  label: string;
+  /** Merge patch (RFC 7396) of the draft. */
+  changes: Record<string, unknown>;
+  /** JSON pointer to the value in the patched draft that whoever answers must give; null: the answer is complete. */
+  valuePointer: string | null;
+}
+
+const choicesMax = 6;
+
+const choice = (label: string, changes: Record<string, unknown>, valuePointer: string | null = null) => ({
+  label,
+  changes,
+  valuePointer,
+});
+
+const quoted = (header: string) => `"${header}"`;
+const from = ({ header }: Column) => ({ from: [header] });
+
+/** Doubts which column has the skus, or what rows with one sku are. */
+export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined {
+  if (!doubt) return undefined;
+  const [first] = rivals as [Column];
+  const named = rivals.slice(0, choicesMax).map((column) => column);
+  if (doubt === 'repeated' && named.length === 1) {
+    const message = `Several rows have the same ${quoted(first.header)}. Rows of one product in other languages or shops are not to be loaded over it.`;
+    const label = `Of rows with the same ${quoted(first.header)}, the last one counts`;
+    return {
+      about: 'rows',
+      code: 'repeated_sku',
+      message,
+      choices: [choice(label, { columns: { sku: from(first) } })],
+    };
+  }
+  const message =
+    doubt === 'repeated'
+      ? `Several rows have the same ${quoted(first.header)}.`
+      : 'Several columns may have the sku, and are different in nearly all rows.';
+  return {
+    about: 'sku',
+    code: doubt === 'repeated' ? 'repeated_sku' : 'several_columns',
+    message,
+    choices: named.map((column) =>
+      choice(`The sku is ${quoted(column.header)}`, { columns: { sku: from(column) } }),
+    ),
+  };
+}
+
+/** Doubts which column has the prices. @param decimalOf - finds the decimal separator of a column */
+export function priceDoubt(
+  { rivals, doubt }: PriceChoice,
+  decimalOf: (column: Column) => DecimalGuess,
+): FormatDoubt | undefined {
+  if (!doubt) return undefined;
+  const messages = {
+    several: 'Several columns may have the price.',
+    unsure: 'No column certainly has the price.',
+    unnamed: 'No column is named as the price, but a column of numbers may be it.',
+  };
+  const codes = { several: 'several_columns', unsure: 'unsure_column', unnamed: 'unnamed_column' } as const;
+  return {
+    about: 'price',
+    code: codes[doubt],
+    message: messages[doubt],
+    choices: [
+      ...rivals
+        .slice(0, choicesMax - 1)
+        .flatMap((column) =>
+          priceChoices(column, decimalOf(column), `The price is ${quoted(column.header)}`),
+        ),
+      choice('Leave the price out', { columns: { price: null } }),
+    ],
+  };
+}
+
+/** Doubts what precedes the decimals of prices. */
+export function decimalDoubt(column: Column, guess: DecimalGuess): FormatDoubt | undefined {
+  if (!guess.doubt) return undefined;
+  const message =
+    guess.doubt === 'ambiguous'
+      ? `The prices in ${quoted(column.header)} have thousands or three decimals.`
+      : `Some prices in ${quoted(column.header)} have a decimal comma, others a decimal point.`;
+  return {
+    about: 'decimal_separator',
+    code: guess.doubt === 'ambiguous' ? 'ambiguous_decimals' : 'contradictory_decimals',
+    message,
+    choices: priceChoices(column, guess, ''),
+  };
+}
+
+/** The answers that take the prices from a column: one, or one for each separator. */
+function priceChoices(column: Column, { separator, doubt }: DecimalGuess, label: string): DoubtChoice[] {
+  const currency = currencyInHeader(column.header);
+  const columns = {
+    price: from(column),
+    ...(currency !== undefined && { currency: { value: currency } }),
+  };
+  if (!doubt) return [choice(label, { columns, decimal_separator: separator ?? '.' })];
+  const example = column.cells.find((cell) => /\d[.,]\d{3}(?!\d)/.test(cell) && !/[.,].*[.,]/.test(cell));
+  return (['.', ','] as const).map((decimal) => {
+    const number = /\d+([.,])\d+/.exec(example ?? '');
+    const meaning = number
+      ? `${number[0]} means ${number[1] === decimal ? number[0].replace(',', '.') : number[0].replace(/[.,]/, '')}`
+      : `The decimals are behind ${decimal === '.' ? 'a point' : 'a comma'}`;
+    return choice(label ? `${label}; ${meaning}` : meaning, { columns, decimal_separator: decimal });
+  });
+}
+
+/** Doubts the currency of prices. @param defaultCurrency - what orders of products without a currency use */
+export function currencyDoubt(defaultCurrency: string): FormatDoubt {
+  return {
+    about: 'currency',
+    code: 'no_currency',
+    message: `The file does not name the currency of its prices. Orders of products without a currency use ${defaultCurrency}.`,
+    choices: [
+      choice(
+        'All prices are in one currency, which you name',
+        { columns: { currency: { value: '' } } },
+        '/columns/currency/value',
+      ),
+      choice(`Leave the currency out: orders use ${defaultCurrency}`, { columns: { currency: null } }),
+    ],
+  };
+}
