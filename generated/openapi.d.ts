@@ -348,6 +348,8 @@ export interface paths {
          *     A run that has started fails with the reason `The run was cancelled.`, and so does the job. A client that waits for the
          *     run gets the same result.
          *
+         *     A revert is cancelled in the same way. It leaves job, feed and issues as they are.
+         *
          *     The response is sent when the run has ended, usually after a second or two. If it does not stop within ten
          *     seconds, the response is 202; it stops as soon as possible and is not applied. A run that has ended already is
          *     409.
@@ -462,7 +464,7 @@ export interface paths {
          *
          *     **Queue**
          *
-         *     A revert waits in the same queue as loads and is executed like these; see `runJob`. It cannot be cancelled. A repeated
+         *     A revert waits in the same queue as loads and is executed like these; see `runJob` and `cancelJob`. A repeated
          *     request joins a revert of the same run that is queued or running, and is 409 after it: so a run is not reverted twice.
          *     With `Prefer: respond-async`, the response is 202 immediately, and `GET /jobs/{job_id}/runs` shows the progress.
          */
@@ -7554,7 +7556,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ReadOnlyKey"];
             404: components["responses"]["RunNotFound"];
-            /** @description The run cannot be reverted, or not now: it has not completed, is reverted already, its history is not kept, products were changed since, or the job is queued or running. */
+            /** @description The run cannot be reverted, or not now: it has not completed, is reverted already, its history is not kept, products were changed since, the job is queued or running, or the revert was cancelled before it started. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

@@ -1,4 +1,4 @@
--- Made from migrations/ (f8125cc3ba197ca9) by "make generate". Do not edit.
+-- Made from migrations/ (9294eebdc6bc3bbe) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -289,6 +289,7 @@ create table runs (
   skips_conflicts boolean not null default false,
   attempts_left smallint not null default 0,
   request_id text collate "C",
+  cancel_requested boolean not null default false,
   constraint runs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint runs_kind_known CHECK ((kind = ANY (ARRAY['load'::text, 'revert'::text]))),
   constraint runs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),

@@ -39,6 +39,7 @@ import * as orderByStatement from './20261124090000_order_by_statement';
 import * as claimIdempotencyKeys from './20261124090100_claim_idempotency_keys';
 import * as nameCollections from './20261126010000_name_collections';
 import * as cancelWaitingRuns from './20261126050000_cancel_waiting_runs';
+import * as cancelReverts from './20261126060000_cancel_reverts';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -112,4 +113,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261124090100_claim_idempotency_keys': expand(claimIdempotencyKeys),
   '20261126010000_name_collections': expand(nameCollections),
   '20261126050000_cancel_waiting_runs': expand(cancelWaitingRuns),
+  '20261126060000_cancel_reverts': expand(cancelReverts),
 };

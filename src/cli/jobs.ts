@@ -100,6 +100,9 @@ function isCancelled({ status, queued_at, started_at }: Job, queuedAt: string): 
 export const cancelledText = (jobId: string) =>
   printable(`The run of job ${jobId} was cancelled before it started.`);
 
+export const cancelledRevertText = (jobId: string) =>
+  printable(`The revert of a run of job ${jobId} was cancelled: it has changed nothing.`);
+
 /**
  * Cancels the run and waits for its end.
  * @returns the job, and when the run was cancelled; null if it had ended before
@@ -108,7 +111,7 @@ export const cancelledText = (jobId: string) =>
 export async function cancelJob(
   { service, view }: Session,
   jobId: string,
-): Promise<{ job: Job; cancelled: 'before its start' | 'in progress' | null }> {
+): Promise<{ job: Job; cancelled: 'before its start' | 'in progress' | 'revert in progress' | null }> {
   const response = await service.ask('the cancellation', {
     method: 'POST',
     path: `${pathOf(jobId)}/cancel`,
@@ -120,14 +123,22 @@ export async function cancelJob(
     const ended = await followJob(service, jobId, view);
     return { job: ended, cancelled: ended.status === 'failed' ? 'in progress' : null };
   }
+  let last = await lastRun(service, jobId);
+  // A revert, which the job does not show.
+  for (; last?.status === 'running'; last = await lastRun(service, jobId)) await service.pause(pollSeconds);
+  if (last?.status === 'cancelled') return { job, cancelled: 'before its start' };
+  if (!response && isWaiting(job))
+    throw new Failure(exitCodes.refused, printable(`Job ${jobId} has no run to cancel.`));
+  if (last?.status !== 'failed') return { job, cancelled: null };
+  return { job, cancelled: last.kind === 'revert' ? 'revert in progress' : 'in progress' };
+}
+
+async function lastRun(service: Service, jobId: string) {
   const { items } = await service.getList('the request for runs', '/jobs/{job_id}/runs', {
     path: { job_id: jobId },
     query: { limit: 1 },
   });
-  if (items[0]?.status === 'cancelled') return { job, cancelled: 'before its start' };
-  if (!response && isWaiting(job))
-    throw new Failure(exitCodes.refused, printable(`Job ${jobId} has no run to cancel.`));
-  return { job, cancelled: job.status === 'failed' ? 'in progress' : null };
+  return items[0];
 }
 
 /** Gets the first issues of the last run, in the order of the file. @throws Failure */

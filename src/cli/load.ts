@@ -1,7 +1,15 @@
 import { exitCodes, Failure } from './failures';
 import { openFeedFile } from './feed-file';
 import { inspectRefused } from './inspect';
-import { cancelJob, cancelledText, firstIssues, followRun, runJob, type Job } from './jobs';
+import {
+  cancelJob,
+  cancelledRevertText,
+  cancelledText,
+  firstIssues,
+  followRun,
+  runJob,
+  type Job,
+} from './jobs';
 import { printable, printableJson } from './printable';
 import { issuesReport, jobReport } from './report';
 import type { Session, Work } from './session';
@@ -52,8 +60,13 @@ export function cancel(jobId: string): Work {
   return async (session) => {
     const { job, cancelled } = await withRunHint(session, jobId, cancelJob(session, jobId));
     session.view.clear();
-    const isUnchanged = cancelled === 'before its start';
-    const text = `${isUnchanged ? `${cancelledText(jobId)}\n` : ''}${jobReport(job)}`;
+    const texts = {
+      'before its start': cancelledText,
+      'revert in progress': cancelledRevertText,
+      'in progress': null,
+    };
+    const said = cancelled && texts[cancelled];
+    const text = `${said ? `${said(jobId)}\n` : ''}${jobReport(job)}`;
     process.stdout.write(session.json ? `${printableJson(job)}\n` : text);
     return cancelled ? exitCodes.done : exitCodes.refused;
   };

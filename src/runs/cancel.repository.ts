@@ -3,7 +3,7 @@ import type { Database } from '../db/database';
 import { lockJob } from './claims.repository';
 import { cancelQueuedRun } from './queue.repository';
 import { failLockedRun } from './recovery';
-import { findPendingRevert } from './reverts.repository';
+import { cancelQueuedRevert, failRevert, findPendingRevert, requestRevertCancel } from './reverts.repository';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 
@@ -17,7 +17,7 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
     const isQueued = job?.status === 'queued' && job.run_requested_at !== null;
     if (isQueued) await cancelQueuedRun(trx, jobId);
     else if (job?.status === 'running') await failLockedRun(trx, jobId, cancelledReason);
-    else return 'none';
+    else return endRevert(trx, jobId);
     return 'ended';
   }
   const { rows } = await trx.raw<{ rows: { run: number }[] }>(
@@ -28,14 +28,21 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
      returning run_count as run`,
     [jobId],
   );
-  // A revert cannot be cancelled.
-  if (!rows[0] && (await findPendingRevert(trx, jobId))) return 'none';
-  // The claim is not visible as `running` yet, or the run is just ending.
-  return rows[0] ?? 'changing';
+  // Else, the claim is not visible as `running` yet, or the run is just ending.
+  return rows[0] ?? (await requestRevertCancel(trx, jobId)) ?? 'changing';
+}
+
+/** Ends a queued or orphaned revert of a job, which the caller has locked. */
+async function endRevert(trx: Knex.Transaction, jobId: number): Promise<'ended' | 'none'> {
+  const revert = await findPendingRevert(trx, jobId);
+  if (!revert) return 'none';
+  const at = { jobId, run: revert.run };
+  if (revert.status === 'queued') await cancelQueuedRevert(trx, at);
+  else await failRevert(trx, at, cancelledReason, 0);
+  return 'ended';
 }
 
 /** Tells whether this run of the job is in progress. */
 export async function isRunning(db: Database, { jobId, run }: RunNumber): Promise<boolean> {
-  const job = db('validation_jobs').where({ job_id: jobId, run_count: run, status: 'running' });
-  return (await job.first('job_id')) !== undefined;
+  return (await db('runs').where({ job_id: jobId, run, status: 'running' }).first('run')) !== undefined;
 }

@@ -21,7 +21,7 @@ export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<OrphanedR
      for no key update`,
   );
   const reverts = await trx.raw<{ rows: OrphanedRun[] }>(
-    `select job_id, run as run_count, attempts_left, false as cancel_requested, true as is_revert from runs as job
+    `select job_id, run as run_count, attempts_left, cancel_requested, true as is_revert from runs as job
      where kind = 'revert' and status = 'running' and case when status = 'running' then ${lockSql} end
      for no key update`,
   );
@@ -45,7 +45,7 @@ export async function lockReservedRun(
     revert === null
       ? `select job_id, run_count, attempts_left, cancel_requested, false as is_revert from validation_jobs
          where job_id = :jobId and status = 'running' for no key update`
-      : `select job_id, run as run_count, attempts_left, false as cancel_requested, true as is_revert from runs
+      : `select job_id, run as run_count, attempts_left, cancel_requested, true as is_revert from runs
          where (job_id, run) = (:jobId, :revert) and status = 'running' for no key update`,
     { jobId, ...(revert !== null && { revert }) },
   );

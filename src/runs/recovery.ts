@@ -41,11 +41,12 @@ function requeue(trx: Knex.Transaction, { job_id: jobId, run_count: run, is_reve
 
 /** Fails an orphaned run, which the caller has locked. */
 async function failOrphan(trx: Knex.Transaction, orphan: OrphanedRun, reason: string): Promise<void> {
-  const { job_id: jobId, run_count: run } = orphan;
+  const { job_id: jobId, run_count: run, cancel_requested: isCancelled } = orphan;
   if (orphan.is_revert) {
-    await failRevert(trx, { jobId, run }, 'The revert was interrupted. Request it again.', 0);
+    const interrupted = 'The revert was interrupted. Request it again.';
+    await failRevert(trx, { jobId, run }, isCancelled ? cancelledReason : interrupted, 0);
   } else {
-    await failLockedRun(trx, jobId, orphan.cancel_requested ? cancelledReason : reason);
+    await failLockedRun(trx, jobId, isCancelled ? cancelledReason : reason);
   }
 }
 

@@ -19,6 +19,7 @@ import type { RunNumber } from '../jobs/run-progress.repository';
 import {
   revertConflicts,
   runAlreadyReverted,
+  runCancelled,
   runNotCompleted,
   runNotKept,
   ServiceError,
@@ -101,7 +102,7 @@ async function listConflicts(
 /**
  * Requests the revert of a run and waits for its end. A repeated request joins a revert that is queued or in progress.
  * @throws job_to_run_not_found, run_not_found, run_not_completed, run_already_reverted, run_not_kept, revert_conflicts,
- *   job_already_running, job_already_waiting, unavailable
+ *   job_already_running, job_already_waiting, run_cancelled, unavailable
  */
 export async function revertRun(
   { db, worker }: RunServices,
@@ -142,10 +143,13 @@ export async function revertRun(
       { jobId, run: number },
       (state) => state?.status !== 'running' || isAborted(),
     );
+    if (last?.status === 'cancelled') throw runCancelled(asked.id);
     if (last && hasEnded(last)) return last;
   } while (!isAborted());
   throw unavailable('the revert has not ended yet');
 }
+
+const isPending = (state: JobRunRow | undefined) => state?.status === 'queued' || state?.status === 'running';
 
 const isBusy = (error: unknown) =>
   error instanceof ServiceError && ['job_already_running', 'job_already_waiting'].includes(error.code);
@@ -163,8 +167,9 @@ export async function queueRevert(
   const { jobId, request } = await prepareRevert(db, asked);
   const { run } = await requestRevert(db, jobId, request, queuedRunAttempts);
   worker.wake();
-  const last = await followRevert(db, { jobId, run }, (state) => !state || hasEnded(state) || isOver());
+  const last = await followRevert(db, { jobId, run }, (state) => !isPending(state) || isOver());
   if (!last) throw unavailable('the request was withdrawn');
+  if (last.status === 'cancelled') throw runCancelled(asked.id);
   return last;
 }
 

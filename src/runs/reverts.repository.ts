@@ -117,6 +117,36 @@ export async function withdrawRevert(db: Database, { jobId, run }: RunNumber): P
   );
 }
 
+/** Dequeues a revert, which the caller has locked. The run is kept as cancelled. */
+export async function cancelQueuedRevert(trx: Knex.Transaction, { jobId, run }: RunNumber): Promise<void> {
+  await trx('runs')
+    .where({ job_id: jobId, run, status: 'queued' })
+    .update({ status: 'cancelled', finished_at: trx.raw('clock_timestamp()') });
+}
+
+/** Requests the revert of a job that is in progress to stop. @returns undefined if there is none, or it is just ending */
+export async function requestRevertCancel(
+  trx: Knex.Transaction,
+  jobId: number,
+): Promise<{ run: number } | undefined> {
+  const { rows } = await trx.raw<{ rows: { run: number }[] }>(
+    `update runs set cancel_requested = true
+     where (job_id, run) in (
+       select job_id, run from runs where job_id = ? and kind = 'revert' and status = 'running'
+       for no key update skip locked
+     )
+     returning run`,
+    [jobId],
+  );
+  return rows[0];
+}
+
+/** Tells whether the cancellation of a revert in progress is requested. */
+export async function isRevertCancelled(db: Database, { jobId, run }: RunNumber): Promise<boolean> {
+  const revert = db('runs').where({ job_id: jobId, run, status: 'running', cancel_requested: true });
+  return (await revert.first('run')) !== undefined;
+}
+
 /** A revert that has been started. */
 export interface StartedRevert {
   revertsRun: number;
@@ -125,7 +155,7 @@ export interface StartedRevert {
 
 /**
  * Marks the claimed revert as running, on a second connection, like `markRunning`.
- * @param isRepeated - whether an orphaned revert may restart
+ * @param isRepeated - whether an orphaned revert may restart; not if it is to be cancelled
  * @returns undefined when it is no longer queued
  */
 export async function markRevertRunning(
@@ -135,7 +165,7 @@ export async function markRevertRunning(
 ): Promise<StartedRevert | undefined> {
   const { rows } = await db.raw<{ rows: StartedRevert[] }>(
     `update runs set status = 'running', started_at = now(), attempts_left = attempts_left - 1
-     where (job_id, run) = (:jobId, :run) and (status = 'queued' or (:isRepeated and status = 'running'))
+     where (job_id, run) = (:jobId, :run) and (status = 'queued' or (:isRepeated and status = 'running' and not cancel_requested))
      returning reverts_run as "revertsRun", skips_conflicts as "skipsConflicts"`,
     { jobId, run, isRepeated },
   );
@@ -150,16 +180,21 @@ export async function requeueRevert(trx: Knex.Transaction, { jobId, run }: RunNu
   ]);
 }
 
-/** Completes a revert, and publishes that. */
+/**
+ * Completes a revert, and publishes that.
+ * @returns false if its cancellation is requested; the caller must then roll back
+ */
 export async function completeRevert(
   trx: Knex.Transaction,
   { jobId, run }: RunNumber,
   counters: RunCounters,
-): Promise<void> {
-  await trx('runs')
-    .where({ job_id: jobId, run })
+): Promise<boolean> {
+  const completed = await trx('runs')
+    .where({ job_id: jobId, run, cancel_requested: false })
     .update({ status: 'completed', finished_at: trx.raw('clock_timestamp()'), ...counters });
+  if (completed === 0) return false;
   await publishRevertEvent(trx, { jobId, run });
+  return true;
 }
 
 /** Fails a revert that is in progress. @returns whether it was failed */

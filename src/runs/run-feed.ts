@@ -6,7 +6,7 @@ import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 import type { Log } from '../shared/log';
 import { claimRun, markRunning, type Claim, type ClaimedRun } from './claims.repository';
-import { failRevert, markRevertRunning } from './reverts.repository';
+import { failRevert, isRevertCancelled, markRevertRunning } from './reverts.repository';
 import { RevertConflicts, runRevert } from './run-revert';
 import type { ObjectStore } from '../storage/object-store';
 import type { RowSource } from '../etl/copy-rows';
@@ -28,7 +28,7 @@ import { formatId } from '../shared/ids';
 import { createStaging, readColumn, stageFeed } from '../etl/staging';
 import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
-import { startReporter, type RunReporter } from './run-reporter';
+import { progressReport, startReporter, type RunReporter } from './run-reporter';
 
 /** Dependencies of a run. */
 export interface RunContext {
@@ -109,37 +109,43 @@ export async function runFeed(
       if (!claimed) return { outcome: 'not_claimed' };
       onClaim?.(claimed);
       const isRepeated = 'jobId' in claim && claim.isReserved;
+      const execute = async (
+        at: RunInProgress,
+        reportState: () => Promise<boolean>,
+        work: (trx: Knex.Transaction, signal: AbortSignal) => Promise<RunCounters>,
+      ): Promise<RunReport> => {
+        started = at;
+        log = logOf(processLog, claimed, at.run);
+        const running = (reporter = startReporter(db, claimed, reportState, log));
+        try {
+          // The savepoint rolls a failure back while the claim is held until that failure is recorded.
+          const counters = await trx.transaction((savepoint) => work(savepoint, running.signal));
+          return { outcome: 'completed', counters };
+        } catch (error) {
+          await running.stop();
+          log.warn({ err: reasonOf(error) }, at.isRevert ? 'revert failed' : 'run failed');
+          return await recordFailure(trx, at, reasonOf(error), stats);
+        } finally {
+          await running.stop();
+        }
+      };
       if (claimed.revert !== null) {
-        const at = { ...claimed, run: claimed.revert };
+        const at = { ...claimed, run: claimed.revert, isRevert: true };
         const revert = await markRevertRunning(db, at, isRepeated);
         if (!revert) return { outcome: 'not_claimed' };
-        started = { ...at, isRevert: true };
-        log = logOf(processLog, claimed, at.run);
-        return await recordRevert(trx, started, log, (work) =>
-          stats.timed('revert', () => runRevert(work, at, revert)),
+        return await execute(
+          at,
+          () => isRevertCancelled(db, at),
+          (work) => stats.timed('revert', () => runRevert(work, at, revert)),
         );
       }
       const run = await markRunning(db, claimed.jobId, isRepeated);
       if (!run) return { outcome: 'not_claimed' };
       const feed = { ...claimed, ...run };
       const at = { jobId: feed.jobId, run: feed.run, isRevert: false };
-      started = at;
-      log = logOf(processLog, claimed, at.run);
-      reporter = startReporter(db, at, feed, stats, log);
-      const { signal } = reporter;
-      try {
-        // The savepoint rolls a failure back while the claim is held until that failure is recorded.
-        const counters = await trx.transaction((work) =>
-          loadFeed(work, db, { objectStore, feed, signal, run: feed.run }, stats, firstLoadBytes),
-        );
-        return { outcome: 'completed', counters };
-      } catch (error) {
-        await reporter.stop();
-        log.warn({ err: reasonOf(error) }, 'run failed');
-        return await recordFailure(trx, at, reasonOf(error), stats);
-      } finally {
-        await reporter.stop();
-      }
+      return await execute(at, progressReport(db, at, feed, stats), (work, signal) =>
+        loadFeed(work, db, { objectStore, feed, signal, run: feed.run }, stats, firstLoadBytes),
+      );
     });
     const { copied, rejected, unchanged, milliseconds: ms } = stats;
     if (started) log.info({ ...report, copied, unchanged, rejected, ms }, 'run');
@@ -147,21 +153,6 @@ export async function runFeed(
   } catch (error) {
     log.error({ err: error }, 'failed to commit run');
     return await recordLostRun(db, started, reasonOf(error), stats, log);
-  }
-}
-
-/** Undoes a run in a savepoint, and fails the revert if that fails. */
-async function recordRevert(
-  trx: Knex.Transaction,
-  at: RunInProgress,
-  log: Log,
-  undo: (work: Knex.Transaction) => Promise<RunCounters>,
-): Promise<RunReport> {
-  try {
-    return { outcome: 'completed', counters: await trx.transaction(undo) };
-  } catch (error) {
-    log.warn({ err: error }, 'revert failed');
-    return await recordFailure(trx, at, error);
   }
 }
 

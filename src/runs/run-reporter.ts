@@ -19,7 +19,7 @@ export const progressReports = {
   samples: 11,
 };
 
-/** Reports the progress of a run, and cancels it on request. */
+/** Cancels a run on request, which it looks for on a second connection: the run's own changes are invisible until it commits. */
 export interface RunReporter {
   /** Aborted when the run is cancelled; its reason is a FeedFailure. */
   signal: AbortSignal;
@@ -27,26 +27,36 @@ export interface RunReporter {
   stop(): Promise<void>;
 }
 
+/** Returns what reports the progress of a load. */
+export function progressReport(
+  db: Database,
+  at: RunNumber,
+  { sizeBytes }: Pick<ClaimedRun, 'sizeBytes'>,
+  stats: RunStats,
+): () => Promise<boolean> {
+  const measureRates = startRates();
+  return () => {
+    const { phase, rows, bytesRead } = stats;
+    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: sizeBytes };
+    return reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) });
+  };
+}
+
 /**
- * Starts to report on a run, on a second connection: the run's own changes are invisible until it commits.
- *
- * A cancellation aborts the file read and the running statement.
+ * Starts to report on a run. A cancellation aborts the file read and the running statement.
+ * @param reportState - reports, and tells whether the cancellation is requested
  * @param log - log of the run
  */
 export function startReporter(
   db: Database,
-  at: RunNumber,
-  { backend, sizeBytes }: Pick<ClaimedRun, 'backend' | 'sizeBytes'>,
-  stats: RunStats,
+  { backend }: Pick<ClaimedRun, 'backend'>,
+  reportState: () => Promise<boolean>,
   log: Log,
 ): RunReporter {
   const cancelling = new AbortController();
-  const measureRates = startRates();
 
   async function report(): Promise<void> {
-    const { phase, rows, bytesRead } = stats;
-    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: sizeBytes };
-    if (!(await reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) }))) return;
+    if (!(await reportState())) return;
     // Repeated with each report: between two statements there is none to cancel.
     await cancelStatementOf(db, backend);
     cancelling.abort(new FeedFailure(cancelledReason));

@@ -6,7 +6,7 @@ import { FeedFailure, type RunCounters } from '../etl/run-result';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { findRun } from '../jobs/job-runs.repository';
 import { hasChanges } from '../jobs/run-changes.service';
-import type { RunNumber } from '../jobs/run-progress.repository';
+import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 import { beginRunChange, endChange } from '../partners/catalog-changes';
 import { lockPartner } from '../partners/partner-lock';
 import { runNotKept } from '../shared/errors';
@@ -82,7 +82,7 @@ export async function runRevert(
   const hasWritten = counts.updated + counts.withdrawn > 0;
   if (hasWritten) await forget(trx, partnerId);
   const counters = revertCounters(counts);
-  await completeRevert(trx, { jobId, run }, counters);
+  if (!(await completeRevert(trx, { jobId, run }, counters))) throw new FeedFailure(cancelledReason);
   if (hasWritten) await endChange(trx, change, counts.withdrawn > 0, { jobId, run });
   return counters;
 }

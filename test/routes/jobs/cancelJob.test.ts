@@ -1,9 +1,11 @@
 import { cancelLimits } from '../../../src/runs/cancel.service';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
+import { markRevertRunning } from '../../../src/runs/reverts.repository';
 import { eventually } from '../../support/harness';
 import { aTimestamp } from '../../support/expectations';
 import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/runs-in-flight';
+import { storedFeed } from '../../support/stored-uploads';
 import { withStoredKey, startTestService, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
@@ -25,6 +27,10 @@ beforeAll(async () => {
 const cancel = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => service.api.post(`/jobs/${jobId}/cancel`);
 const run = ({ jobId }: UploadedFeed, prefer = '') =>
   service.api.post(`/jobs/${jobId}/run`, undefined, { prefer });
+const revert = ({ jobId }: UploadedFeed, prefer = '') =>
+  service.api.post(`/jobs/${jobId}/revert?run=1`, undefined, { prefer });
+const lastRunOf = async ({ jobId }: UploadedFeed) =>
+  (await service.api.get(`/jobs/${jobId}/runs`)).body.items[0] as { status: string };
 const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice(2));
 const stateOf = async ({ jobId, feedId }: UploadedFeed) => {
   const [job, feed, issues] = await Promise.all(
@@ -96,6 +102,61 @@ describe('POST /jobs/{job_id}/cancel', () => {
         'failed',
         'completed',
       ]);
+    });
+
+    it('dequeues a revert, whose client gets 409, and leaves the job as its last load left it', async () => {
+      const feed = await service.api.loadFeed(`${csv}ROPE-3,Rope,NA\n`, 'Queued revert');
+      const before = await stateOf(feed);
+      await revert(feed, 'respond-async');
+      const waiting = revert(feed, 'respond-async, wait=60');
+
+      expect(await cancel(feed)).toMatchObject({ status: 200, body: before.job });
+
+      const { status, body } = await waiting;
+      expect([status, body]).toEqual([
+        409,
+        { detail: `The run of job ${feed.jobId} was cancelled before it started.` },
+      ]);
+      expect(await stateOf(feed)).toEqual(before);
+      const state = { kind: 'revert', status: 'cancelled', started_at: null, finished_at: aTimestamp };
+      expect(await lastRunOf(feed)).toMatchObject({ ...state, failure_reason: null, summary: null });
+      expect((await cancel(feed)).status).toBe(409);
+      expect((await revert(feed)).body).toMatchObject({ run: 3, status: 'completed' });
+    });
+
+    it('cancels the running statement of a revert, which changes nothing and leaves the job alone', async () => {
+      const feed = await service.api.loadFeed(csv, 'Reverted');
+      const before = { ...(await stateOf(feed)), products: await productsOf('Reverted') };
+      const { partner_id } = await storedFeed(service, feed.feedId);
+      const { answer } = await service.db.transaction(async (trx) => {
+        await trx('partners').where({ partner_id }).forUpdate().select('partner_id');
+        const started = revert(feed);
+        await eventually('it is running', async () => (await lastRunOf(feed)).status === 'running');
+
+        expect(await cancel(feed)).toMatchObject({ status: 200, body: before.job });
+        return { answer: started };
+      });
+
+      const counters = { updated: 0, withdrawn: 0 };
+      expect((await answer).body).toMatchObject({ run: 2, status: 'failed', summary: counters });
+      const failed = { run: 2, status: 'failed', failure_reason: 'The run was cancelled.' };
+      expect(await lastRunOf(feed)).toMatchObject(failed);
+      expect({ ...(await stateOf(feed)), products: await productsOf('Reverted') }).toEqual(before);
+      expect((await revert(feed)).body).toMatchObject({ run: 3, status: 'completed' });
+    });
+
+    it('ends a revert whose process died', async () => {
+      const feed = await service.api.loadFeed(csv, 'Orphaned revert');
+      await revert(feed, 'respond-async');
+      await markRevertRunning(service.db, { jobId: jobNumber(feed), run: 2 });
+
+      expect((await cancel(feed)).status).toBe(200);
+
+      expect(await lastRunOf(feed)).toMatchObject({
+        status: 'failed',
+        failure_reason: 'The run was cancelled.',
+      });
+      expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
     });
 
     it('cancels the running statement of a run, whose changes are rolled back', async () => {
