@@ -13,7 +13,7 @@ import {
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
 import { defaultLoadOptions, loadFieldNames, type LoadOptions } from '../feed-format/load-options';
 import type { FeedFormat } from '../feed-format/format-definition';
-import { getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
+import { findPartnerId, getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
 import { insertJobs } from '../jobs/jobs.repository';
 import { requireKeyInUse } from '../keys/keys.repository';
 import type { PartnerScope } from '../shared/caller';
@@ -99,7 +99,7 @@ export interface FeedReceipt {
 
 interface ReceivedUpload extends ReceivedFile {
   partnerName: string;
-  /** Absent: the partner did not exist when its name was read. */
+  /** Absent: the partner did not exist, or was not named, when the file began. */
   partnerId?: number;
   loadOptions: LoadOptions;
   format: FeedFormat | null;
@@ -162,7 +162,7 @@ function receiveWithKey<T extends object>(
   return withIdempotencyLock(context.claims, 'upload', key, async (trx) => {
     const answered = await findAnswered(context.db, key);
     if (answered && (await isStillTrue(answered, context))) {
-      const received = await readUpload(upload, context.uploadBytesMax, discardContent);
+      const received = await readUpload(upload, context, discardContent);
       return replay<T>(answered, digestUpload(received));
     }
     const receipt = await receiveFeed(upload, context, {
@@ -226,7 +226,7 @@ export async function receiveFeed(
     stored.object = { feedId, key };
   };
   try {
-    const received = await readUpload(upload, context.uploadBytesMax, store);
+    const received = await readUpload(upload, context, store);
     await checkStored(received, stored.object!, context);
     await moveToFinalKey(received, stored.object!, context);
     const write = async (trx: Knex.Transaction) => {
@@ -250,9 +250,10 @@ export async function receiveFeed(
  */
 async function readUpload(
   { form, file, readRest }: IncomingUpload,
-  uploadBytesMax: number,
+  { db, uploadBytesMax }: ReceiveContext,
   takeFile: TakeFile,
 ): Promise<ReceivedUpload> {
+  const partnerId = form.partnerName === undefined ? undefined : await findPartnerId(db, form.partnerName);
   const format = await form.findFormat();
   const take = form.isUnreadable ? discardContent : takeFile;
   const received =
@@ -265,7 +266,6 @@ async function readUpload(
   if (received instanceof ServiceError) throw received;
   const partnerName = form.finish();
   // The partner is known now.
-  const { partnerId } = form;
   return {
     partnerName,
     partnerId,

@@ -11,7 +11,6 @@ import { findUploadFormat } from '../formats/upload-format';
 import type { FormPart } from '../http/multipart';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { parsePartnerName } from '../partners/partner-name';
-import { findPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 
 /** The file part of a form; its content is not read yet. */
@@ -25,8 +24,6 @@ export class UploadForm {
   isUnreadable = false;
   /** Set once its part was read and is valid. */
   partnerName: string | undefined;
-  /** Of the partner, if it existed when its name was read. */
-  partnerId: number | undefined;
   /** What the valid fields say so far. */
   loadOptions: LoadOptions = defaultLoadOptions;
 
@@ -76,7 +73,6 @@ export class UploadForm {
       if (typeof name === 'string') {
         const storedName = await storedPartnerName(this.db, name);
         requirePartner(this.scope, storedName);
-        this.partnerId = await findPartnerId(this.db, storedName);
         this.partnerName = storedName;
       } else this.errors.push(name);
     }
