@@ -4187,21 +4187,7 @@ export interface components {
              * @example 1,125 means 1.125
              */
             label: string;
-            /**
-             * @description What the answer changes in the draft, a merge patch (RFC 7396).
-             * @example {
-             *       "columns": {
-             *         "price": {
-             *           "from": [
-             *             "RRP"
-             *           ]
-             *         }
-             *       }
-             *     }
-             */
-            changes: {
-                [key: string]: unknown;
-            };
+            changes: components["schemas"]["DraftChanges"];
             /**
              * @description JSON pointer to the text in the patched draft that must be filled in, for example the currency; null where the answer is complete.
              * @example /columns/currency/value
@@ -4223,6 +4209,21 @@ export interface components {
              *     ]
              */
             sample: components["schemas"]["CleanedValues"][];
+        };
+        /**
+         * @description What an answer changes in the draft, a merge patch (RFC 7396).
+         * @example {
+         *       "columns": {
+         *         "price": {
+         *           "from": [
+         *             "RRP"
+         *           ]
+         *         }
+         *       }
+         *     }
+         */
+        DraftChanges: {
+            [key: string]: unknown;
         };
         /** @description Format of a file that is not CSV in UTF-8, and the way out; null if an upload would accept its content, or if the format is unknown. */
         FileHint: {

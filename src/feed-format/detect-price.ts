@@ -30,7 +30,7 @@ const purchase =
 const selling =
   /^(?:our|unser\w*|sell|selling|sales|vk|verkauf\w*|vente|venta|vendita|sprzedazy|verkoop|продажи|розничная|售|销售|販売|판매|ขาย)$/u;
 
-/** Prices of other times, other customers, other amounts, or of somebody else. */
+/** Prices of other times, other customers, other amounts, or recommended ones. */
 const special =
   /^(?:sale|special|offers?|promo\w*|rrp|srp|msrp|uvp|upe|compare|discount\w*|reduced|clearance|angebot\w*|aktion\w*|sonder\w*|rabatt\w*|streich\w*|statt|old|was|previous|former|oferta|oferty|offre|solde\w*|remise|barre|conseille|rebajad\w*|descuento|offerta|scontat\w*|sconto|aanbieding\w*|actie\w*|advies\w*|unverbindlich\w*|empfohlen\w*|recommended|suggested|akc\w*|скидк\p{L}*|акци\p{L}*|map|min|max|minimum|maximum|dealer|trade|reseller|distributor|tier|bulk|staffel\w*|base|grund\w*|特价|促销|割引|セール)$/u;
 

@@ -21,7 +21,7 @@ export interface DoubtChoice {
   label: string;
   /** Merge patch (RFC 7396) of the draft. */
   changes: Record<string, unknown>;
-  /** JSON pointer to the value in the patched draft that whoever answers must give; null: the answer is complete. */
+  /** JSON pointer to the value in the patched draft that the answer must give; null: it is complete. */
   valuePointer: string | null;
 }
 
