@@ -105,6 +105,24 @@ describe("the partner's walk", () => {
     expect(others).toEqual([]);
   });
 
+  it('asks for what the file does not tell, and stores nothing before it is answered', async () => {
+    const { page, complaints } = await open('/send');
+    await dropFile(page, 'Ostwind', 'preise.csv', 'Artikelnr;Bezeichnung;EK;UVP\nA-1;Zelt;4,10;9,99');
+    await page.getByText('Answer what the file does not tell.').waitFor();
+    expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
+
+    await page.getByRole('radio', { name: 'The price is "UVP"' }).check();
+    await page.getByRole('radio', { name: 'All prices are in one currency' }).check();
+    await page.getByLabel('Its value').fill('EUR');
+    const sample = page.getByRole('region', { name: /^First rows/ });
+    await sample.getByText('9.99').waitFor();
+    await button(page, 'Store the file and preview').click();
+
+    const plan = page.getByRole('region', { name: 'What a run would change' });
+    await plan.getByText('9.99').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it('takes pasted rows, and says what is missing first', async () => {
     const { page, complaints } = await open('/send');
     await button(page, 'Check the rows').click();
