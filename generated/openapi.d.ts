@@ -42,8 +42,8 @@ export interface paths {
          * @description Stores one CSV file of a partner, and creates a submission job and a validation job. Products are loaded by
          *     running the validation job, not by the upload.
          *
-         *     `format`, `mode`, `collection` and `max_skipped_percent` must precede the file (else 422); the other parts may come in any
-         *     order, and unknown ones are ignored. A body has at most 100 parts (else 400), and 1 MiB
+         *     `format`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file (else 422); the
+         *     other parts may come in any order, and unknown ones are ignored. A body has at most 100 parts (else 400), and 1 MiB
          *     besides the file (else 413). `partner_name` is UTF-8, or in the charset that its part declares; invalid bytes
          *     and U+FFFD are 422. These checks of the file are made in this order (400 each):
          *
@@ -1241,13 +1241,14 @@ export interface components {
          *     TENT-2,Two-person tent,189.90,EUR
          */
         FeedFile: string;
-        /** @description The multipart form of an upload. `format`, `mode`, `collection` and `max_skipped_percent` must precede the file. */
+        /** @description The multipart form of an upload. `format`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file. */
         FeedUpload: {
             partner_name: components["schemas"]["PartnerName"];
             format?: components["schemas"]["FormatName"];
             mode?: components["schemas"]["LoadMode"];
             collection?: components["schemas"]["Collection"];
             max_skipped_percent?: components["schemas"]["MaxSkippedPercent"];
+            max_price_jump_percent?: components["schemas"]["MaxPriceJumpPercent"];
             file: components["schemas"]["FeedFile"];
         };
         /** @description The multipart form of an inspection. `format` must precede the file. */
@@ -1279,6 +1280,11 @@ export interface components {
          * @example 5
          */
         MaxSkippedPercent: number | null;
+        /**
+         * @description The run fails, and changes nothing, if more than this percentage of the prices that it changes are at five times or a fifth of what they were, or beyond, in the same currency. Null: no limit.
+         * @example 20
+         */
+        MaxPriceJumpPercent: number | null;
         /** @description What an upload created. */
         FeedReceipt: {
             feed_id: components["schemas"]["FeedId"];
@@ -1393,6 +1399,7 @@ export interface components {
              */
             format_name: string | null;
             max_skipped_percent: components["schemas"]["MaxSkippedPercent"];
+            max_price_jump_percent: components["schemas"]["MaxPriceJumpPercent"];
             /**
              * @description The first feed of this partner with the same bytes, mode, collection and format, if its number is smaller; null if there is none. It can still change to an upload that started earlier and ended later.
              * @example FD00001
@@ -2403,6 +2410,7 @@ export interface components {
          *       "collection": null,
          *       "format_name": null,
          *       "max_skipped_percent": null,
+         *       "max_price_jump_percent": null,
          *       "duplicate_of": null,
          *       "raw_file_removed_at": null
          *     }
@@ -2437,6 +2445,7 @@ export interface components {
              *         "collection": null,
              *         "format_name": null,
              *         "max_skipped_percent": null,
+             *         "max_price_jump_percent": null,
              *         "duplicate_of": null,
              *         "raw_file_removed_at": null
              *       }
@@ -2721,13 +2730,17 @@ export interface components {
          *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
+         *     - `price_jump` (warning): At least ten products, and 5 % of those whose price the run changed, are at five times or
+         *       a fifth of their price, or beyond, in the same currency. Reported once, on the header. Check decimal separator and
+         *       currency. `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong. Example:
+         *       `LAMP-1,Head lamp,24.50`
          *     - `older_feed` (warning): A later feed of the partner was loaded before; this run may have replaced its values
          *       with older ones. Reported once, on the header. Run the later feed again to restore its values. Example:
          *       `LAMP-1,Head lamp`
          * @example invalid_price
          * @enum {string}
          */
-        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "suspicious_sku" | "repeated_header" | "unknown_availability" | "zero_price" | "unknown_column" | "older_feed";
+        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "suspicious_sku" | "repeated_header" | "unknown_availability" | "zero_price" | "unknown_column" | "price_jump" | "older_feed";
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**

@@ -1,4 +1,4 @@
--- Made from migrations/ (9294eebdc6bc3bbe) by "make generate". Do not edit.
+-- Made from migrations/ (ce75eae3911a1258) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -60,6 +60,7 @@ create table feeds (
   format_name text collate "C",
   format_definition json,
   is_collection_named boolean not null default false,
+  max_price_jump_percent numeric,
   constraint feeds_sha256_is_whole CHECK ((octet_length(sha256) = 32)),
   constraint feeds_size_positive CHECK ((size_bytes > 0)),
   constraint feeds_status_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'processing'::text, 'validating'::text, 'validated'::text, 'processed'::text, 'failed'::text]))),

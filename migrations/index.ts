@@ -38,6 +38,7 @@ import * as noticeStalePartners from './20261124010000_notice_stale_partners';
 import * as orderByStatement from './20261124090000_order_by_statement';
 import * as claimIdempotencyKeys from './20261124090100_claim_idempotency_keys';
 import * as nameCollections from './20261126010000_name_collections';
+import * as limitPriceJumps from './20261126020000_limit_price_jumps';
 import * as cancelWaitingRuns from './20261126050000_cancel_waiting_runs';
 import * as cancelReverts from './20261126060000_cancel_reverts';
 
@@ -112,6 +113,7 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261124090000_order_by_statement': expand(orderByStatement),
   '20261124090100_claim_idempotency_keys': expand(claimIdempotencyKeys),
   '20261126010000_name_collections': expand(nameCollections),
+  '20261126020000_limit_price_jumps': expand(limitPriceJumps),
   '20261126050000_cancel_waiting_runs': expand(cancelWaitingRuns),
   '20261126060000_cancel_reverts': expand(cancelReverts),
 };

@@ -33,6 +33,7 @@ interface UploadOptions extends RunOptions {
   mode?: string;
   collection?: string;
   maxSkippedPercent?: string;
+  maxPriceJumpPercent?: string;
 }
 
 export function upload(path: string, options: UploadOptions): Work {
@@ -75,13 +76,14 @@ export function cancel(jobId: string): Work {
 async function store(
   session: Session,
   path: string,
-  { partner: partnerName, format, mode, collection, maxSkippedPercent }: UploadOptions,
+  { partner: partnerName, format, mode, collection, maxSkippedPercent, maxPriceJumpPercent }: UploadOptions,
 ): Promise<Receipt> {
   const fields = {
     ...(format !== undefined && { format }),
     ...(mode !== undefined && { mode }),
     ...(collection !== undefined && { collection }),
     ...(maxSkippedPercent !== undefined && { max_skipped_percent: maxSkippedPercent }),
+    ...(maxPriceJumpPercent !== undefined && { max_price_jump_percent: maxPriceJumpPercent }),
   };
   const file = await openFeedFile(path);
   try {

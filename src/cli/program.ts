@@ -93,6 +93,10 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .option('--mode <MODE>', 'upsert, replace (withdraw what the file lacks) or update (known products only)')
     .option('--collection <NAME>', 'move its products to this part of their catalog')
     .option('--max-skipped-percent <N>', 'fail if more rows than this percentage are skipped')
+    .option(
+      '--max-price-jump-percent <N>',
+      'fail if more changed prices than this percentage are fivefold or a fifth',
+    )
     .option(...maxWithdrawn)
     .option(...allowOlder)
     .option(...strict)

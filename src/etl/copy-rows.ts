@@ -68,6 +68,7 @@ export async function copyRows(
   const extractor = new RecordExtractor<Buffer>(
     header,
     (place, text) => {
+      stats.headerPlace = place;
       for (const issue of headerIssues(place, reportedNames(header, text), newerFeed))
         stats.issues.add(issue);
       return null;

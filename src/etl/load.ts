@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
+import { priceJumpSql } from './price-jumps';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
@@ -64,7 +65,8 @@ export function mergeSql({
       create temporary table feed_changes on commit drop as
       select feed_rows.line, feed_rows.sku, cast(:partnerId as bigint) as partner_id, products.product_id,
         products.withdrawn_at is not null as is_restored,
-        products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved
+        products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved,
+        ${priceJumpSql(incoming('price'), incoming('currency'))} as is_price_jump
       from feed_rows
       left join ${
         stagedRows <= lookUpsMax
@@ -86,7 +88,8 @@ export function mergeSql({
     count: `
       select (select count(*) from feed_rows) as staged, count(*) filter (where not is_moved) as changed,
         count(product_id) filter (where not is_moved) as updated, count(*) filter (where is_moved) as moved,
-        count(*) filter (where is_restored) as restored
+        count(*) filter (where is_restored) as restored,
+        count(is_price_jump) as price_changes, count(*) filter (where is_price_jump) as price_jumps
       from feed_changes
     `,
     update: `
@@ -187,6 +190,9 @@ async function storeChanges(
   // A utility statement takes no parameters.
   await trx.raw(sql.compare(stats.copied).replaceAll(':partnerId', String(feed.partnerId)));
   if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
-  const { rows } = await trx.raw<{ rows: [Omit<ChangeCounts, 'withdrawn'>] }>(sql.count);
+  const { rows } = await trx.raw<{
+    rows: [Omit<ChangeCounts, 'withdrawn'> & { price_changes: number; price_jumps: number }];
+  }>(sql.count);
+  stats.prices = { changed: rows[0].price_changes, jumped: rows[0].price_jumps };
   return { ...rows[0], withdrawn: withdraws ? await storeWithdrawals(trx, feed) : 0 };
 }

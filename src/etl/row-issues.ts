@@ -69,6 +69,8 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   repeated_header: () => 'The row repeats the header, as in files that were joined; it is skipped.',
   unknown_availability: () => 'availability is not a word that we know; the product cannot be ordered.',
   zero_price: () => 'price is 0.',
+  price_jump: () =>
+    'Many changed prices are at five times or a fifth of what they were, or beyond. Check decimal separator and currency.',
   unknown_column: () => 'This column is not one that we read; its cells are ignored.',
   older_feed: () =>
     'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',

@@ -1,5 +1,6 @@
 import type { Delimiter } from '../feed-format/delimiter';
-import { RowIssueLog } from './row-issues';
+import type { PriceChanges } from './price-jumps';
+import { RowIssueLog, type RecordPlace } from './row-issues';
 
 /** Phase of a run. A feed that has to be staged again returns to `reading`. */
 export type RunPhase = 'reading' | 'comparing' | 'loading';
@@ -29,6 +30,10 @@ export class RunStats {
   unreadable = 0;
   /** First lines of the first of them. */
   unreadableLines: number[] = [];
+  /** Place of the header; of a file without one, its beginning. */
+  headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
+  /** Prices that the compared rows change. */
+  prices: PriceChanges = { changed: 0, jumped: 0 };
   /** Milliseconds per phase, for the log. */
   readonly milliseconds: Record<string, number> = {};
 
@@ -59,6 +64,7 @@ export class RunStats {
     this.unchanged = 0;
     this.unreadable = 0;
     this.unreadableLines = [];
+    this.prices = { changed: 0, jumped: 0 };
   }
 
   /** Counts a row that could not be split into cells. */

@@ -125,6 +125,14 @@ export const issueCodes = {
       'Rename the column to a column of the format, or remove it. Names that begin with `_` are not reported.',
     example: 'sku,title,product_name\nLAMP-1,Lamp,Head lamp',
   },
+  price_jump: {
+    severity: 'warning',
+    description:
+      'At least ten products, and 5 % of those whose price the run changed, are at five times or a fifth of their price, or beyond, in the same currency. Reported once, on the header.',
+    remedy:
+      'Check decimal separator and currency. `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong.',
+    example: 'sku,product_name,price\nLAMP-1,Head lamp,24.50',
+  },
   older_feed: {
     severity: 'warning',
     description:

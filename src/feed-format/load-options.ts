@@ -16,6 +16,8 @@ export interface LoadOptions {
   isCollectionNamed: boolean;
   /** Maximum percentage of skipped rows; null: no limit. */
   maxSkippedPercent: number | null;
+  /** Maximum percentage of changed prices that jump; null: no limit. */
+  maxPriceJumpPercent: number | null;
   /** The format that the form names; null: none. */
   formatName: string | null;
 }
@@ -25,6 +27,7 @@ export const defaultLoadOptions: LoadOptions = {
   collection: 'main',
   isCollectionNamed: false,
   maxSkippedPercent: null,
+  maxPriceJumpPercent: null,
   formatName: null,
 };
 
@@ -33,7 +36,7 @@ const namePattern = /^[a-z0-9-]*$/;
 const percentPattern = /^\d{1,12}(?:\.\d{1,12})?$/;
 const percentMax = 100;
 
-export type LoadField = 'mode' | 'format' | 'collection' | 'max_skipped_percent';
+export type LoadField = 'mode' | 'format' | 'collection' | 'max_skipped_percent' | 'max_price_jump_percent';
 
 /** Fields of the form, with a function that parses each. */
 export const loadFields: Record<LoadField, (text: string) => Partial<LoadOptions> | Omit<ShapeError, 'loc'>> =
@@ -49,18 +52,23 @@ export const loadFields: Record<LoadField, (text: string) => Partial<LoadOptions
 
     collection: (text) => nameError(text) ?? { collection: text, isCollectionNamed: true },
 
-    max_skipped_percent(text) {
-      if (!percentPattern.test(text)) {
-        const msg = 'Input should be a valid number, unable to parse string as a number';
-        return { type: 'float_parsing', msg, input: text };
-      }
-      if (Number(text) <= percentMax) return { maxSkippedPercent: Number(text) };
-      const msg = `Input should be less than or equal to ${percentMax}`;
-      return { type: 'less_than_equal', msg, input: text, ctx: { le: percentMax } };
-    },
+    max_skipped_percent: (text) => percentError(text) ?? { maxSkippedPercent: Number(text) },
+
+    max_price_jump_percent: (text) => percentError(text) ?? { maxPriceJumpPercent: Number(text) },
   };
 
 export const loadFieldNames = Object.keys(loadFields) as LoadField[];
+
+/** Returns the error of a text that is no percentage. */
+function percentError(text: string): Omit<ShapeError, 'loc'> | undefined {
+  if (!percentPattern.test(text)) {
+    const msg = 'Input should be a valid number, unable to parse string as a number';
+    return { type: 'float_parsing', msg, input: text };
+  }
+  if (Number(text) <= percentMax) return undefined;
+  const msg = `Input should be less than or equal to ${percentMax}`;
+  return { type: 'less_than_equal', msg, input: text, ctx: { le: percentMax } };
+}
 
 /** Returns the error of a text that is not the name of a collection or format. */
 function nameError(text: string): Omit<ShapeError, 'loc'> | undefined {

@@ -22,6 +22,7 @@ export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
     collection: feed.is_collection_named ? feed.collection : null,
     format_name: feed.format_name,
     max_skipped_percent: feed.max_skipped_percent,
+    max_price_jump_percent: feed.max_price_jump_percent,
     duplicate_of: formatFeedId(feed.duplicate_of),
     raw_file_removed_at: feed.raw_file_removed_at?.toISOString() ?? null,
   };

@@ -31,6 +31,7 @@ export interface FeedRow extends RunColumns {
   /** Encoding that its format says; null without a format. */
   format_encoding: Encoding | null;
   max_skipped_percent: number | null;
+  max_price_jump_percent: number | null;
   /** When retention removed the raw file; null while it is there. */
   raw_file_removed_at: Date | null;
   /** The first feed of the partner with the same bytes, mode, collection and format, if it has a smaller number. */
@@ -135,6 +136,7 @@ function selectFeeds(db: Database): Knex.QueryBuilder {
          as format_encoding`,
       ),
       db.raw(`cast(feeds.max_skipped_percent as double precision) as max_skipped_percent`),
+      db.raw(`cast(feeds.max_price_jump_percent as double precision) as max_price_jump_percent`),
       'feeds.raw_file_removed_at',
       db.raw(duplicateOf),
       'validation_jobs.job_id',
@@ -206,6 +208,7 @@ interface NewFeed {
   collection: string;
   is_collection_named: boolean;
   max_skipped_percent: number | null;
+  max_price_jump_percent: number | null;
   format: FeedFormat | null;
 }
 
@@ -226,7 +229,8 @@ const publishFeedEventSql = publishEventsSql(`
   from (
     select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
       raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, mode, collection, is_collection_named, format_name,
-      cast(max_skipped_percent as double precision) as max_skipped_percent, raw_file_removed_at, ${duplicateOf}, job_id, job.status, run_requested_at,
+      cast(max_skipped_percent as double precision) as max_skipped_percent,
+      cast(max_price_jump_percent as double precision) as max_price_jump_percent, raw_file_removed_at, ${duplicateOf}, job_id, job.status, run_requested_at,
       failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored, would_withdraw,
       withdrawals_withheld
     from feeds join partners using (partner_id) join validation_jobs as job using (feed_id)

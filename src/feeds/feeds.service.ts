@@ -322,6 +322,7 @@ async function writeFeed(
     collection: loadOptions.collection,
     is_collection_named: loadOptions.isCollectionNamed,
     max_skipped_percent: loadOptions.maxSkippedPercent,
+    max_price_jump_percent: loadOptions.maxPriceJumpPercent,
     format,
   });
   const duplicateOf = await findDuplicate(trx, feedId);

@@ -168,6 +168,7 @@ export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToR
       collection: 'feeds.collection',
       isCollectionNamed: 'feeds.is_collection_named',
       maxSkippedPercent: db.raw('cast(feeds.max_skipped_percent as double precision)'),
+      maxPriceJumpPercent: db.raw('cast(feeds.max_price_jump_percent as double precision)'),
       format: 'feeds.format_definition',
     })) as [Omit<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'>];
   return { ...feed, maxWithdrawn: null, maxWithdrawnPercent: null, allowOlder: false };

@@ -71,7 +71,8 @@ export type ClaimedRun = Omit<FeedToRun, keyof StartedRun> & {
 const claimedColumns = `
   job_id as "jobId", feed_id as "feedId", partner_id as "partnerId", raw_file_object_key as "objectKey",
   size_bytes as "sizeBytes", sha256, mode, collection, is_collection_named as "isCollectionNamed",
-  cast(max_skipped_percent as double precision) as "maxSkippedPercent", format_definition as format, job.revert,
+  cast(max_skipped_percent as double precision) as "maxSkippedPercent",
+  cast(max_price_jump_percent as double precision) as "maxPriceJumpPercent", format_definition as format, job.revert,
   pg_backend_pid() as backend, partner_name as "partnerName",
   case when job.revert is null then validation_jobs.request_id
     else (select request_id from runs where (runs.job_id, runs.run) = (job.job_id, job.revert)) end as "requestId"`;

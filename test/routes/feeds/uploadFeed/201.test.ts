@@ -84,6 +84,7 @@ describe('POST /feeds/upload', () => {
         format_name: null,
         format_definition: null,
         max_skipped_percent: null,
+        max_price_jump_percent: null,
         last_completed_at: null,
         raw_file_removed_at: null,
         delimiter: null,

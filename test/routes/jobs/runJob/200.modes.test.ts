@@ -283,6 +283,77 @@ describe('a run of an update feed', () => {
   });
 });
 
+describe('prices at five times or a fifth of what they were', () => {
+  const priced = (prices: number[]) => csvOf(prices.map((price, at) => `S${at},Name,${price}`));
+  const of = (jumps: number, others: number, price: number) =>
+    priced([...Array<number>(jumps).fill(price), ...Array<number>(others).fill(11)]);
+  const before = (count: number) => priced(Array<number>(count).fill(10));
+
+  it.each([
+    [10, 190, 50, true],
+    [10, 0, 2, true],
+    [10, 0, 0, true],
+    [9, 0, 50, false],
+    [10, 191, 50, false],
+    [10, 0, 49.9999, false],
+    [10, 0, 2.0001, false],
+  ])(
+    'are one warning of a run and a plan: %p beside %p others, 10 becomes %p: %p',
+    async (jumps, others, price, isWarned) => {
+      const { load } = partner(`Jumps ${jumps} ${others} ${price}`);
+      await load(before(jumps + others));
+      const csv = of(jumps, others, price);
+      const { jobId } = await service.api.uploadFeed(csv, `Jumps ${jumps} ${others} ${price}`);
+      const jumpsOf = (counts: { code: string }[]) => counts.filter(({ code }) => code === 'price_jump');
+      const expected = isWarned ? [{ code: 'price_jump', severity: 'warning', count: 1 }] : [];
+
+      const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
+      expect(jumpsOf(plan.issue_counts)).toMatchObject(expected);
+      const { body: job } = await service.api.post(`/jobs/${jobId}/run`);
+
+      expect(job).toMatchObject({ status: 'completed', summary: { updated: jumps + others } });
+      expect(jumpsOf(job.issue_counts)).toMatchObject(expected);
+      const { body } = await service.api.get(`/jobs/${jobId}/issues?code=price_jump`);
+      const place = { line: 1, row: 0, sku: null, field: 'price', value: `${jumps} of ${jumps + others}` };
+      expect(body.items).toMatchObject(isWarned ? [place] : []);
+    },
+  );
+
+  it('are compared in one currency, of active products with a price', async () => {
+    const { load } = partner('Not compared');
+    const header = 'sku,product_name,price,currency';
+    const lines = (price: number, currency: string) =>
+      Array.from({ length: 10 }, (_, at) => `S${at},Name,${price},${currency}`);
+    await load(csvOf(lines(0, 'EUR'), header));
+    const strict = { max_price_jump_percent: '0' };
+    for (const [price, currency] of [
+      [10, 'EUR'],
+      [1000, 'CZK'],
+    ] as const) {
+      const { job } = await load(csvOf(lines(price, currency), header), strict);
+      expect(job).toMatchObject({ status: 'completed', summary: { updated: 10 }, issue_counts: [] });
+    }
+  });
+
+  it('fail a run and its plan above max_price_jump_percent, and change nothing', async () => {
+    const { load } = partner('Jump limit');
+    await load(before(3));
+    const csv = of(1, 2, 100);
+
+    const { job, jobId } = await load(csv, { max_price_jump_percent: '33.3' });
+
+    const reason =
+      '1 of 3 changed prices are at five times or a fifth of what they were, or beyond: more than the 33.3 % that max_price_jump_percent allows.';
+    expect(job).toMatchObject({ status: 'failed', summary: { updated: 0 } });
+    expect(job.message).toContain(reason);
+    const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
+    expect(JSON.stringify(plan)).toContain(reason);
+    const { body: feed } = await service.api.get(`/feeds/${job.feed_id}`);
+    expect(feed.max_price_jump_percent).toBe(33.3);
+    expect((await load(csv, { max_price_jump_percent: '33.4' })).job.summary).toMatchObject({ updated: 3 });
+  });
+});
+
 describe('max_skipped_percent', () => {
   it('fails a run that skips more, which then changes nothing', async () => {
     const { load } = partner('Skips');
