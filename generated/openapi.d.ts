@@ -1406,6 +1406,11 @@ export interface components {
              */
             duplicate_of: string | null;
             /**
+             * @description The run of the job that has undone the last one, if it was not reverted itself; else absent.
+             * @example 2
+             */
+            reverted_by?: number;
+            /**
              * Format: date-time
              * @description When the raw file was removed, UTC, because it was old and the catalog did not need it any more; null while it is kept. Then it can neither be downloaded nor run (410).
              * @example 2027-03-01T03:00:00.000Z
@@ -2498,6 +2503,11 @@ export interface components {
              */
             finished_at: string | null;
             /**
+             * @description The run that has undone the last one, if it was not reverted itself; else absent.
+             * @example 2
+             */
+            reverted_by?: number;
+            /**
              * Format: date-time
              * @description When the queued run was requested, UTC; absent unless a run is queued. If the job is not running later, and its `started_at` is earlier or null, that run was cancelled.
              * @example 2026-03-01T09:30:59.900Z
@@ -2538,6 +2548,11 @@ export interface components {
              * @example 1
              */
             reverts_run?: number;
+            /**
+             * @description The revert that has undone the run, if it was not reverted itself; else absent.
+             * @example 2
+             */
+            reverted_by?: number;
             status: components["schemas"]["RunStatus"];
             mode?: components["schemas"]["LoadMode"];
             /**

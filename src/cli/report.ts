@@ -14,6 +14,7 @@ export function jobReport(job: Job): string {
   // Without the counters at its end: they follow as a table.
   const reason = job.message?.replace(job.result ?? '', '').trim();
   if (reason) lines.push(inOptions(reason));
+  if (job.reverted_by !== undefined) lines.push(`Undone by run ${job.reverted_by}.`);
   return linesText(lines) + (job.summary ? `\n${countersText(job.summary)}` : '');
 }
 

@@ -250,6 +250,7 @@ export const texts = {
     finished: 'Finished',
     changes: (run: number) => `What run ${run} changed`,
     noChanges: 'This run changed nothing.',
+    revertedBy: (run: number) => `Undone by run ${run}`,
     revert: 'Undo this run',
     revertTitle: (run: number) => `Undo run ${run}?`,
     revertLead:

@@ -25,6 +25,7 @@ export function feedBody(feed: FeedRow): components['schemas']['Feed'] {
     max_price_jump_percent: feed.max_price_jump_percent,
     duplicate_of: formatFeedId(feed.duplicate_of),
     raw_file_removed_at: feed.raw_file_removed_at?.toISOString() ?? null,
+    reverted_by: feed.reverted_by ?? undefined,
   };
 }
 

@@ -8,6 +8,7 @@ import type { PartnerScope } from '../shared/caller';
 import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
 import { publishEventsSql } from '../events/outbox';
+import { jobRevertedBySql } from '../jobs/reverted-by';
 
 type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 
@@ -36,6 +37,8 @@ export interface FeedRow extends RunColumns {
   raw_file_removed_at: Date | null;
   /** The first feed of the partner with the same bytes, mode, collection and format, if it has a smaller number. */
   duplicate_of: number | null;
+  /** The run that has undone the last one; null: none. */
+  reverted_by: number | null;
 }
 
 /** Not stored: an upload with a smaller number may commit later. */
@@ -139,6 +142,7 @@ function selectFeeds(db: Database): Knex.QueryBuilder {
       db.raw(`cast(feeds.max_price_jump_percent as double precision) as max_price_jump_percent`),
       'feeds.raw_file_removed_at',
       db.raw(duplicateOf),
+      db.raw(jobRevertedBySql),
       'validation_jobs.job_id',
       'validation_jobs.status',
       'validation_jobs.run_requested_at',

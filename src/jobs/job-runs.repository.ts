@@ -3,6 +3,7 @@ import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql } from '../events/outbox';
 import type { CounterColumns } from './jobs.repository';
+import { revertedBySql } from './reverted-by';
 import type { RunNumber } from './run-progress.repository';
 
 /** Row of `runs`; the counters are null unless it is completed or failed. */
@@ -11,6 +12,8 @@ export interface RunRow extends CounterColumns {
   kind: 'load' | 'revert';
   /** The run that a revert undoes; null for a load. */
   reverts_run: number | null;
+  /** The run that has undone it, in force; null: none. */
+  reverted_by: number | null;
   status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
   /** Null for a revert. */
   mode: LoadMode | null;
@@ -25,7 +28,7 @@ export interface RunRow extends CounterColumns {
 
 /** Bindings: `scope`. To a key that is bound to a partner, all other keys than those of the partner are the operator's. The sources of its jobs are its own. */
 const runColumns = `
-  run, kind, reverts_run, status, mode, requested_at, started_at, finished_at, failure_reason, processed, inserted, updated,
+  run, ${revertedBySql('runs.job_id', 'runs.run')} as reverted_by, kind, reverts_run, status, mode, requested_at, started_at, finished_at, failure_reason, processed, inserted, updated,
   unchanged, skipped, withdrawn, restored, would_withdraw, withdrawals_withheld,
   case
     when cast(:scope as text) is null or requested_by is null or starts_with(requested_by, 'source:')

@@ -21,6 +21,7 @@ export function jobBody(job: Job): components['schemas']['Job'] {
     queued_at: job.queuedAt?.toISOString(),
     summary: job.summary,
     issue_counts: job.issueCounts,
+    reverted_by: job.revertedBy,
     progress: job.progress,
   };
 }
@@ -31,6 +32,7 @@ export function runBody(run: RunRow): components['schemas']['Run'] {
     run: run.run,
     kind: run.kind,
     reverts_run: run.reverts_run ?? undefined,
+    reverted_by: run.reverted_by ?? undefined,
     status: run.status,
     mode: run.mode ?? undefined,
     requested_by: run.requested_by,

@@ -7,6 +7,7 @@ import type { Database } from '../db/database';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
+import { jobRevertedBySql } from './reverted-by';
 import type { RunProgress } from './run-progress.repository';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
@@ -46,6 +47,8 @@ export interface ValidationJobRow {
   issue_counts: RowIssueCount[];
   /** When the issues of the last finished run were removed by retention; null while they are there. */
   issues_removed_at: Date | null;
+  /** The run that has undone the last one; absent in the row itself. */
+  reverted_by?: number | null;
 }
 
 /** Columns of the counters of a run. */
@@ -92,7 +95,7 @@ export async function listValidationJobs(db: Database, jobIds: Iterable<number>)
     .select<VersionedJobRow[]>(versionedColumns(db));
 }
 
-const versionedColumns = (db: Database) => ['*', db.raw('xmin::text as version')];
+const versionedColumns = (db: Database) => ['*', db.raw('xmin::text as version'), db.raw(jobRevertedBySql)];
 
 function within(jobs: Knex.QueryBuilder, scope: PartnerScope): void {
   if (scope === null) return;

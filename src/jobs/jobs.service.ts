@@ -32,6 +32,8 @@ export interface Job {
   issueCounts: RowIssueCount[];
   /** When the issues of the last finished run were removed by retention; null while they are there. */
   issuesRemovedAt: Date | null;
+  /** The run that has undone the last one; absent if none has. */
+  revertedBy?: number;
   /** When the queued run was requested; absent when none is queued. */
   queuedAt?: Date;
   /** Whether a run is queued or in progress. */
@@ -93,6 +95,7 @@ export function describeValidationJob(row: ValidationJobRow & { version: string 
     summary,
     issueCounts: row.issue_counts,
     issuesRemovedAt: row.issues_removed_at,
+    revertedBy: row.reverted_by ?? undefined,
     queuedAt: isQueued(row) ? row.run_requested_at! : undefined,
     hasRun: row.status === 'running' || isQueued(row),
     progress: row.progress ?? undefined,

@@ -3,6 +3,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { RunCounters } from '../etl/run-result';
 import { publishRevertEvent } from '../jobs/job-runs.repository';
+import { revertedBySql } from '../jobs/reverted-by';
 import type { RunNumber } from '../jobs/run-progress.repository';
 import { jobAlreadyRunning, jobAlreadyWaiting, runAlreadyReverted } from '../shared/errors';
 import { formatId } from '../shared/ids';
@@ -45,13 +46,11 @@ export async function findRevertInForce(
   db: Database,
   { jobId, run }: RunNumber,
 ): Promise<number | undefined> {
-  const { rows } = await db.raw<{ rows: { run: number; reverts_run: number }[] }>(
-    `select run, reverts_run from runs where job_id = ? and kind = 'revert' and status = 'completed' order by run`,
-    [jobId],
+  const { rows } = await db.raw<{ rows: [{ by: number | null }] }>(
+    `select ${revertedBySql(':jobId', ':run')} as by`,
+    { jobId, run },
   );
-  const inForce = (of: number): number | undefined =>
-    rows.find(({ run: by, reverts_run }) => reverts_run === of && inForce(by) === undefined)?.run;
-  return inForce(run);
+  return rows[0].by ?? undefined;
 }
 
 /**

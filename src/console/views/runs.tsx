@@ -47,6 +47,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
               <td>{texts.runs.kinds[run.kind]}</td>
               <td>
                 <Status status={run.status} />
+                {run.reverted_by && <p className="muted">{texts.runs.revertedBy(run.reverted_by)}</p>}
                 {run.failure_reason && (
                   <p className="muted">
                     <Value>{run.failure_reason}</Value>

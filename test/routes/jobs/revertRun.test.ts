@@ -112,7 +112,8 @@ describe('POST /jobs/{job_id}/revert', () => {
 
       await revert(feed);
 
-      expect(await read()).toEqual(before);
+      const [job, issues, shown] = before;
+      expect(await read()).toEqual([{ ...job, reverted_by: 2 }, issues, { ...shown, reverted_by: 2 }]);
       const [run, loaded] = await runsOf(feed);
       expect(run).toEqual({
         run: 2,
@@ -519,6 +520,40 @@ describe('POST /jobs/{job_id}/revert', () => {
       const { status, body } = await revert({ jobId }, '?run=7');
       expect([status, body]).toEqual([404, { detail: `Job ${jobId} has no run 7.` }]);
     }
+  });
+
+  it('200: names the revert in job, feed and lists for as long as it is in force', async () => {
+    const feed = await load('A,Tent,5\n', 'Named');
+    const shown = async () => {
+      const [job, one, feeds, runs] = await Promise.all(
+        [
+          `/jobs/${feed.jobId}`,
+          `/feeds/${feed.feedId}`,
+          '/feeds?partner_name=Named',
+          `/jobs/${feed.jobId}/runs`,
+        ].map(async (path) => (await service.api.get(path)).body),
+      );
+      const listed = (runs.items as { reverted_by?: number }[]).map(({ reverted_by }) => reverted_by);
+      return [job.reverted_by, one.reverted_by, feeds.items[0].reverted_by, listed];
+    };
+    const none = undefined;
+    expect(await shown()).toEqual([none, none, none, [none]]);
+
+    await revert(feed);
+    expect(await shown()).toEqual([2, 2, 2, [none, 2]]);
+
+    await revert(feed, '?run=2');
+    expect(await shown()).toEqual([none, none, none, [none, 3, none]]);
+
+    await revert(feed);
+    expect(await shown()).toEqual([4, 4, 4, [none, none, 3, 4]]);
+
+    await revert(feed, '?run=4');
+    await revert(feed, '?run=5');
+    expect(await shown()).toEqual([4, 4, 4, [none, 6, none, none, 3, 4]]);
+
+    await service.api.post(`/jobs/${feed.jobId}/run`);
+    expect(await shown()).toEqual([none, none, none, [none, none, 6, none, none, 3, 4]]);
   });
 
   describe('409', () => {
