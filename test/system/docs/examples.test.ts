@@ -64,7 +64,7 @@ describe('the commands of the documentation', () => {
       const run = promisify(execFile)('sh', ['-c', before + script!], { cwd, env, timeout: 60_000 });
       return run.then(
         ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
-        (error: { code: number; stdout: string; stderr: string }) => error,
+        (error: unknown) => error as { code: number; stdout: string; stderr: string },
       );
     };
 
