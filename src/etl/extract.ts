@@ -258,7 +258,7 @@ class ScannedRecord implements CurrentRecord {
 
   get fieldCount(): number {
     const { fieldCount } = this.scanner;
-    return this.header.reading && this.hasDelimiterTooMany ? fieldCount - 1 : fieldCount;
+    return this.header.endsWithDelimiter && this.hasDelimiterTooMany ? fieldCount - 1 : fieldCount;
   }
 
   /** Whether the record has one field more than the header, an empty one behind a delimiter at the end. */

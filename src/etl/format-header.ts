@@ -52,7 +52,16 @@ export function readFormatHeader(
         : `Invalid CSV file: Missing required CSV headers: ${requiredNames(definition).join(', ')}`,
     };
   }
-  return withColumns(found.names, definition, { delimiter: found.delimiter, preamble });
+  const header = withColumns(found.names, definition, { delimiter: found.delimiter, preamble });
+  if ('problem' in header) return header;
+  const rows = firstRecords(rest.subarray(0, headerRowBytes), found.delimiter).slice(1);
+  return { ...header, endsWithDelimiter: endWithDelimiter(rows, header.fieldCount) };
+}
+
+/** Tells whether most of the records have a delimiter at their end: a row that alone has one may have it within a cell. */
+function endWithDelimiter(records: readonly TableRecord[], fieldCount: number): boolean {
+  const ended = records.filter(({ fields }) => fields.length === fieldCount + 1 && fields.at(-1) === '');
+  return 2 * ended.length > records.length;
 }
 
 /** Measures the line with the delimiter, and the lines to be skipped. CRLF, LF and CR end a line. */
@@ -125,11 +134,14 @@ function withoutHeaderRow(
   const place = { delimiter, preamble, hasHeaderRow: false };
   const reading = new FormatReading(resolveFormat(definition, place, (name) => Number(name) - 1));
   const wanted = (reading.positions.at(-1) ?? -1) + 1;
+  const records = firstRecords(rest.subarray(0, headerRowBytes), delimiter);
+  const fieldCount = Math.max(definition.fields ?? usualWidth(records), wanted);
   return {
     delimiter,
     names: [],
-    fieldCount: Math.max(definition.fields ?? usualWidth(firstRecords(rest, delimiter)), wanted),
+    fieldCount,
     positions: reading.firstPositions,
+    endsWithDelimiter: endWithDelimiter(records, fieldCount),
     reading,
   };
 }

@@ -16,6 +16,8 @@ export interface FeedHeader {
   positions: Partial<Record<ProductColumn, number>>;
   /** Position of the codes, from 0, in a file of rejects; absent in any other one. */
   codes?: number;
+  /** Whether the records of a file with a format end in a delimiter, which is no field. */
+  endsWithDelimiter?: boolean;
   /** How the records are read; absent without a format. */
   reading?: FormatReading;
 }

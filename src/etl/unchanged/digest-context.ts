@@ -24,7 +24,7 @@ export type DigestOptions = Pick<LoadOptions, 'mode' | 'collection' | 'isCollect
  * and two lists that change without the rules: active currencies, and the Unicode version of Node.
  */
 export function digestContext(
-  { delimiter, positions, fieldCount, reading }: FeedHeader,
+  { delimiter, positions, fieldCount, endsWithDelimiter, reading }: FeedHeader,
   rules: number = rulesVersion,
   { mode, collection, isCollectionNamed }: DigestOptions = defaultLoadOptions,
 ): Buffer {
@@ -32,7 +32,7 @@ export function digestContext(
   const lists = [...activeCurrencies, process.versions.unicode];
   const isUpdate = mode === 'update';
   // Digests of releases without formats and modes stay valid.
-  const format = reading ? [reading.rules] : [];
+  const format = reading ? [reading.rules, endsWithDelimiter] : [];
   const target = isUpdate || isCollectionNamed ? [isUpdate, isCollectionNamed ? collection : null] : [];
   const text = JSON.stringify([rules, lists, delimiter, columns, fieldCount, ...target, ...format]);
   return hash('sha256', text, 'buffer').subarray(0, digestBytes);

@@ -91,7 +91,7 @@ describe('lines', () => {
 describe('fields', () => {
   test('a delimiter at the end of every record is no field, and another one is one too many', async () => {
     const rows = await readFormatted(
-      'Art;Bezeichnung\nA;a;\nB;b;;\nC;c;x\nD;d\nE;"e;"\n',
+      'Art;Bezeichnung\nA;a;\nB;b;;\nC;c;x\nD;d\nE;"e;"\nF;f;\nG;g;\nH;h;\nI;i;\n',
       format({}, skuAndName),
     );
     expect(rows.map(({ values, codes }) => values?.sku ?? codes[0])).toEqual([
@@ -100,8 +100,34 @@ describe('fields', () => {
       'too_many_fields',
       'D',
       'E',
+      'F',
+      'G',
+      'H',
+      'I',
     ]);
   });
+
+  test.each([
+    ['with', 'Art;Bezeichnung;Preis;Lager\n', {}, { ...withPrice, availability: { from: ['Lager'] } }],
+    [
+      'without',
+      '',
+      { header: false, delimiter: ';' },
+      {
+        sku: { position: 1 },
+        product_name: { position: 2 },
+        price: { position: 3 },
+        availability: { position: 4 },
+      },
+    ],
+  ])(
+    'of a single row that has one too many are never shifted, %s a header row',
+    async (_name, header, more, columns) => {
+      const file = `${header}A;a;1;yes\nB;b; large;2;\nC;c;3;\n`;
+      const rows = await readFormatted(file, format(more, columns));
+      expect(rows.map(({ values, codes }) => values?.sku ?? codes[0])).toEqual(['A', 'too_many_fields', 'C']);
+    },
+  );
 
   test('blanks may follow a closing quote; other text is still an error', async () => {
     const rows = await readFormatted(
@@ -129,7 +155,7 @@ describe('fields', () => {
   test('without a header row, columns have positions, and the first record is a row', async () => {
     const positions = { sku: { position: 3 }, product_name: { position: 1 }, currency: { value: 'EUR' } };
     const rows = await readFormatted(
-      'Lamp,9,A\nTent,8,B,\nToo,7,C,x\n',
+      'Lamp,9,A\nTent,8,B\nToo,7,C,x\n',
       format({ header: false }, positions),
     );
     expect(rows).toMatchObject([
