@@ -2731,8 +2731,8 @@ export interface components {
          *       `_codes`. Example: `2,duplicate_sku,LAMP-1,Head lamp`
          *     - `unknown_sku` (error): The feed has mode `update`, and the partner has no product with this sku. Correct the
          *       sku, or load the product by a feed with mode `upsert`. Example: `LAMP-9,24.50`
-         *     - `suspicious_sku` (warning): The sku looks damaged: a spreadsheet's text formula (`="0042"`) or exponent
-         *       (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.
+         *     - `suspicious_sku` (warning): The sku looks damaged: a spreadsheet's text formula (`="0042"`), apostrophe
+         *       (`'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.
          *       Export the column as text, without invisible characters. Withdraw the product with the wrong sku. Example:
          *       `1.23457E+12,Head lamp`
          *     - `repeated_header` (warning): The row repeats the header, as in files that were joined. It is skipped all the
@@ -4189,13 +4189,15 @@ export interface components {
          *     - `unsure_column`: only columns with names that mean something else as well, for example an amount or a sale price
          *     - `unnamed_column`: a column of numbers whose name is unknown, while no other one has prices
          *     - `repeated_sku`: several rows have the same sku
+         *     - `suspicious_sku`: some skus look damaged, for example by a spreadsheet
+         *     - `quotes_in_cells`: some cells are in quotes behind a blank, and would be loaded with them
          *     - `ambiguous_decimals`: `1,125` can be thousands or three decimals
          *     - `contradictory_decimals`: some prices have a decimal comma, others a decimal point
          *     - `no_currency`: the file does not name the currency of its prices
          * @example unsure_column
          * @enum {string}
          */
-        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "repeated_sku" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
+        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "repeated_sku" | "suspicious_sku" | "quotes_in_cells" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
         /**
          * @description An answer to a doubt.
          * @example {

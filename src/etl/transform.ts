@@ -4,7 +4,7 @@ import { clean } from '../feed-format/clean-cell';
 import { feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/header';
 import { parsePrice, priceMessage } from './parse-price';
-import { suspicionOf } from './suspicious-sku';
+import { suspicionOf } from '../feed-format/suspicious-sku';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
 import type { LoadMode } from '../feed-format/load-options';
 import { isSuperseded } from '../feed-format/report-columns';

@@ -15,11 +15,13 @@ import { fileHint } from './file-hint';
 import type { ColumnSource, FeedFormat, FormatDefinition } from './format-definition';
 import {
   currencyDoubt,
+  damagedSkuDoubt,
   decimalDoubt,
-  priceDoubt,
-  skuDoubt,
   type FormatDoubt,
   type FormatDraft,
+  priceDoubt,
+  quoteDoubt,
+  skuDoubt,
 } from './format-doubts';
 import { comparable } from './format-reading';
 import { trimText } from './text';
@@ -147,6 +149,8 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
   const needsCurrency = price.chosen !== undefined || price.rivals.length > 0;
   const doubts = [
     skuDoubt(sku),
+    sku.chosen && damagedSkuDoubt(sku.chosen),
+    quoteDoubt(columns.filter(({ position }) => matches.some((match) => match.position === position))),
     priceDoubt(price, decimalOf),
     price.chosen && decimalDoubt(price.chosen, decimal),
     needsCurrency && currency === 'unknown' && builtIn?.name !== 'standard'

@@ -4,6 +4,7 @@ import { currencyInHeader } from './currency';
 import type { DecimalGuess } from './detect-decimal';
 import type { PriceChoice } from './detect-price';
 import type { SkuChoice } from './detect-sku';
+import { suspicionOf } from './suspicious-sku';
 
 /** A format without what is in doubt, and members by name. */
 export type FormatDraft = NonNullable<components['schemas']['DraftFormat']>;
@@ -62,6 +63,29 @@ export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined 
     choices: named.map((column) =>
       choice(`The sku is ${quoted(column.header)}`, { columns: { sku: from(column) } }),
     ),
+  };
+}
+
+/** Doubts skus that a spreadsheet has marked or damaged. */
+export function damagedSkuDoubt({ header, cells }: Column): FormatDoubt | undefined {
+  if (!cells.some((cell) => suspicionOf(cell) !== undefined)) return undefined;
+  return {
+    about: 'sku',
+    code: 'suspicious_sku',
+    message: `Some skus in ${quoted(header)} look damaged, for example by a spreadsheet. The issues of the rows say how.`,
+    choices: [choice('Load the skus as they are', {})],
+  };
+}
+
+/** Doubts cells in quotes behind a blank: such quotes are part of the cells. @param columns - those that are read */
+export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined {
+  const column = columns.find(({ cells }) => cells.some((cell) => /^".*"$/s.test(cell)));
+  if (!column) return undefined;
+  return {
+    about: 'quote',
+    code: 'quotes_in_cells',
+    message: `Some cells in ${quoted(column.header)} are in quotes that do not follow the delimiter at once: they are loaded with the quotes.`,
+    choices: [choice('The quotes are part of the cells', {})],
   };
 }
 

@@ -94,7 +94,7 @@ export const issueCodes = {
   suspicious_sku: {
     severity: 'warning',
     description:
-      'The sku looks damaged: a spreadsheet\'s text formula (`="0042"`) or exponent (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.',
+      'The sku looks damaged: a spreadsheet\'s text formula (`="0042"`), apostrophe (`\'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.',
     remedy:
       'Export the column as text, without invisible characters. Withdraw the product with the wrong sku.',
     example: 'sku,product_name\n1.23457E+12,Head lamp',

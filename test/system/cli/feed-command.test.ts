@@ -55,8 +55,8 @@ skipped                1
 Issues: 1 invalid_price
 
 line  sku     field  code           value     message
-3     LAMP-1  price  invalid_price  1.299,00  price has a decimal comma. Write it with a decimal point, for example 1299.00, or use
-                                              a format that has a decimal comma.
+3     LAMP-1  price  invalid_price  1.299,00  price has a decimal comma. Write it with a decimal point, for example
+                                              1299.00, or use a format that has a decimal comma.
 
 All issues:   GET ${service.url!}/jobs/${jobId!}/issues
 Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
@@ -137,7 +137,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     const rows = Array.from({ length: 12 }, (_, at) => `\u001b]0;title\u0007${at},Tent,\u001b[2J\u202e1\n`);
 
     const { code, stdout, stderr } = await runFeedCommand(
-      ['upload', '-', '--partner', 'Fir', '--issues', '2'],
+      ['upload', '-', '--partner', 'Fir', '--issues', '4'],
       settingsOf(service),
       `sku,product_name,price\n${rows.join('')}`,
     );
@@ -146,7 +146,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     expect(stdout + stderr).not.toMatch(/[^\n\P{Cc}]|\p{Cf}/u);
     expect(stdout).toContain(String.raw`\u{1b}]0;title\u{7}1`);
     expect(stdout).toContain(String.raw`\u{1b}[2J\u{202e}1`);
-    expect(stdout).toContain('Issues: 12 invalid_price; the first 2:\n');
+    expect(stdout).toContain('Issues: 12 invalid_price, 12 suspicious_sku (warning); the first 4:\n');
     expect(stdout).toContain('see line 2');
     expect(stdout).not.toContain('see line 3');
   });

@@ -100,6 +100,7 @@ describe('a valid row', () => {
 describe('a valid row with a warning', () => {
   it.each([
     ["a spreadsheet's text formula", ['="0000279"', '="A-1"', '=""']],
+    ["a spreadsheet's mark of a text", ["'0042"]],
     [
       'a number',
       ['1.23457E+12', '1,23457E+12', '1E+12', '1.2E+06', '9.99e+15', '123.4E+9', '1.00E-05', '1E+100'],
@@ -144,7 +145,7 @@ describe('a valid row with a warning', () => {
       '1+1',
       '=A1',
       '"A"',
-      "'0042",
+      "'A-1",
     ],
     ...['\ufeff0042', 'ART 42', 'ART\u00a042', 'Größe-42', 'กข', '😀', 'é'],
   ])('does not include the usual sku %j', (sku) => {

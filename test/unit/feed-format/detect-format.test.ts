@@ -163,6 +163,22 @@ describe('detectFormat, where the file does not tell:', () => {
     expect(headerOf(draft, 'price')).toBe(price);
   });
 
+  it.each([
+    ['sku,product_name,price', ['"=""0042""",Bolt,1.00'], 'sku suspicious_sku'],
+    ['sku,product_name,price', ["'0042,Bolt,1.00", '43,Nut,2.00'], 'sku suspicious_sku'],
+    ['sku,product_name,price', ['1.23457E+12,Bolt,1.00'], 'sku suspicious_sku'],
+    [
+      'sku, product_name, price',
+      ['P-1, "Sun milk, 8 oz", 6.68', 'P-2, "Wrench set", 10.00'],
+      'quote quotes_in_cells',
+    ],
+  ])('cells of %j that would be loaded with marks', (header, rows, doubt) => {
+    const { draft, about } = doubtsOf(header, ...rows);
+
+    expect(about).toEqual([doubt]);
+    expect(headerOf(draft, 'sku')).toBe('sku');
+  });
+
   it('offers each column that may have the price, never one with costs, and to leave it out', () => {
     const { labels } = doubtsOf('SKU,Name,Cost,RRP,MSRP', 'A,a,1.00,5.00,6.00');
 

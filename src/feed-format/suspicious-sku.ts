@@ -1,6 +1,9 @@
 /** `="00042"`: spreadsheets show the text in the quotes. */
 const textFormula = /^="[^"]*"$/;
 
+/** `'00042`: the apostrophe marks a text, and spreadsheets do not show it. */
+const textMark = /^'\d/;
+
 /**
  * A number that a spreadsheet has shortened: `1.23457E+12`, with either decimal separator. Skus such as `12E5` or `5E-10` exist: what
  * tells a spreadsheet is the plus sign, or decimals before the minus sign of two digits.
@@ -17,6 +20,8 @@ const invisibleMessages = new Map<string, string>();
 export function suspicionOf(sku: string): string | undefined {
   if (textFormula.test(sku))
     return "sku is a spreadsheet's text formula, and is stored as it is. Write it without = and quotes.";
+  if (textMark.test(sku))
+    return "sku begins with a spreadsheet's mark of a text, and is stored with it. Write it without the apostrophe.";
   if (exponent.test(sku))
     return 'sku looks like a number that a spreadsheet has shortened, and is stored as it is. Export the column as text.';
   const [found] = invisible.exec(sku) ?? [];
