@@ -80,6 +80,17 @@ describe('the commands of the documentation', () => {
       expect(code).toBe(1);
     });
 
+    it.each([
+      ['first', 'TENT-4', ''],
+      ['repeated', 'TENT-2', `*/runs*) echo '{"items":[{"run":2,"status":"cancelled"}]}' ;; `],
+    ])('end with 1 when the %s run was cancelled before its start', async (_which, sku, others) => {
+      const atOnce = 'command curl -sS -H "x-api-key: $KEY" "$URL$route"';
+      const cases = `*/run) ;; *wait=30*) ${atOnce} ;; ${others}*) command curl "$@" ;;`;
+      const stub = `curl() { case "$*" in ${cases} esac; }\n`;
+      const { code, stdout } = await send(`sku,product_name\n${sku},Tent\n`, stub);
+      expect([code, stdout]).toEqual([1, '']);
+    });
+
     it('end when a request is refused while they follow the job, as of a key that was revoked', async () => {
       const csv = 'sku,product_name\nTENT-3,Tent\n';
       const refused = 'command curl -sS --fail-with-body "$URL/feeds"';
