@@ -66,7 +66,7 @@ export function currencyInHeader(header: string): string | undefined {
 }
 
 /** What a price says about its currency. */
-export interface NamedCurrency {
+interface NamedCurrency {
   code: string;
   /** A sign is not read as a currency, only dropped. */
   isSign: boolean;

@@ -28,7 +28,7 @@ export function detectDecimal(prices: readonly PriceCell[]): DecimalGuess {
 }
 
 /** Tells what a price says about its decimal separator; undefined: it has none, or is no number. */
-export function evidenceOf({ text, minorDigits }: PriceCell): '.' | ',' | 'ambiguous' | undefined {
+function evidenceOf({ text, minorDigits }: PriceCell): '.' | ',' | 'ambiguous' | undefined {
   if (text.length > 40) return undefined;
   const number = text.trim().replace(units, '');
   const found = /^([\d.,'’\s\u00a0\u202f]*)([.,])(\d+)$/.exec(number);

@@ -122,7 +122,7 @@ for (const [column, list] of Object.entries(names) as [ProductColumn, string][])
 }
 
 /** Lower-case letters and digits of a text, without accents. */
-export function plainWord(text: string): string {
+function plainWord(text: string): string {
   const lower = text.normalize('NFKC').toLowerCase().replaceAll('ß', 'ss').replaceAll('ł', 'l');
   const latin = lower.replace(/[\u00c0-\u024f]+/g, (each) => each.normalize('NFD').replace(/\p{Mn}/gu, ''));
   return latin.replace(/[^\p{L}\p{N}\p{M}]/gu, '');

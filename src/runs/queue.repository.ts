@@ -85,7 +85,7 @@ export const withoutResult = `
 const waits = "(status = 'queued' and coalesce(run_requested_at, queued_at) is not null)";
 
 /** A requested run: whether one was queued already, and how many the job had had then. */
-export interface RequestedRun {
+interface RequestedRun {
   waited: boolean;
   runs: number;
 }
