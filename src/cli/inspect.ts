@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
+import { applyAnswers, isOpen } from '../feed-format/apply-answers';
 import type { FormatDefinition } from '../feed-format/format-definition';
-import { answeredFormat, askFor, doubtLines, openDoubts, parseAnswers } from './doubts';
+import { askFor, doubtLines, parseAnswers } from './doubts';
 import { exitCodes, Failure } from './failures';
 import { openFeedFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
@@ -28,7 +29,7 @@ export function inspectFile(path: string, options: InspectionOptions & { issues:
     const file = await openFeedFile(path);
     try {
       const inspection = await inspect(session, file, options);
-      const answers = parseAnswers(options.answer ?? [], inspection.doubts);
+      let answers = parseAnswers(options.answer ?? [], inspection.doubts);
       session.view.clear();
       process.stdout.write(
         session.json
@@ -36,15 +37,15 @@ export function inspectFile(path: string, options: InspectionOptions & { issues:
           : inspectionReport(file.name, inspection, options.issues),
       );
       // A named format says how to read the file.
-      const isOpen = () => options.format === undefined && openDoubts(inspection, answers).length > 0;
-      if (!session.json && isOpen()) {
-        process.stdout.write(`\n${linesText(doubtLines(openDoubts(inspection, answers)))}`);
-        if (process.stdin.isTTY && process.stdout.isTTY)
-          await askFor(openDoubts(inspection, answers), answers);
+      const asked = options.format === undefined ? inspection.doubts : [];
+      const openDoubts = () => asked.filter((doubt) => isOpen(doubt, answers));
+      if (!session.json && openDoubts().length > 0) {
+        process.stdout.write(`\n${linesText(doubtLines(openDoubts()))}`);
+        if (process.stdin.isTTY && process.stdout.isTTY) answers = await askFor(openDoubts(), answers);
       }
-      if (isOpen()) return exitCodes.open;
+      if (openDoubts().length > 0) return exitCodes.open;
       if (options.save !== undefined) {
-        const definition = answeredFormat(inspection, answers);
+        const definition = inspection.suggested_format ?? applyAnswers(inspection, answers);
         return await saveFormat(session, definition, { ...options, save: options.save });
       }
       return inspection.accepted && inspection.run_failure === null ? exitCodes.done : exitCodes.refused;

@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import { applyAnswers, type Answers } from '../../feed-format/apply-answers';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { removeDraft, type Draft } from '../data/draft';
@@ -15,7 +16,7 @@ import { Choice, Field } from '../parts/field';
 import { Card } from '../parts/page';
 import { Sending } from '../parts/sending';
 import { texts } from '../texts';
-import { answeredDraft, Doubts, type Answers } from './doubts';
+import { Doubts } from './doubts';
 import { Faults } from './faults';
 import { Mapping } from './mapping-table';
 import { Sample } from './sample-table';
@@ -34,7 +35,7 @@ export function ReadingForm({ draft, inspection }: Options) {
   const [, navigate] = useLocation();
   const [reading, setReading] = useState(inspection.accepted ? asItIs : byMapping);
   const [definition, setDefinition] = useState<Definition | null>(inspection.suggested_format);
-  const [answers, setAnswers] = useState<Answers>({});
+  const [answers, setAnswers] = useState<Answers>(new Map());
   const [name, setName] = useState('default');
   const [mode, setMode] = useState<Schemas['LoadMode']>('upsert');
   const formats = useQuery({
@@ -96,7 +97,7 @@ export function ReadingForm({ draft, inspection }: Options) {
             answers={answers}
             onChange={(changed) => {
               setAnswers(changed);
-              setDefinition(answeredDraft(inspection, changed));
+              setDefinition(applyAnswers(inspection, changed));
             }}
           />
         )}

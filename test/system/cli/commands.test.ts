@@ -74,7 +74,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
     const answers = ['--answer', 'price=1', '--answer', 'currency=1:EUR'];
     const saved = await feed('inspect', path, '--save', 'rrp', ...answers, ...seen);
     const wrong = await Promise.all(
-      ['price=9', 'sku=1', 'price', 'currency=1'].map((answer) =>
+      ['price=9', 'sku=1', 'price', 'currency=1', 'currency=1: '].map((answer) =>
         feed('inspect', path, '--answer', answer, ...seen),
       ),
     );
