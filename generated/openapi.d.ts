@@ -4170,13 +4170,14 @@ export interface components {
          * @description What a doubt can be about in this version.
          *
          *     - `sku`, `product_name`, `price`, `currency`: where the column comes from
+         *     - `damaged_sku`: whether skus that look damaged are loaded
          *     - `decimal_separator`: what precedes the decimals of prices
          *     - `quote`: whether a quote begins a quoted cell
          *     - `rows`: which rows are products
          * @example price
          * @enum {string}
          */
-        KnownDoubtSubject: "sku" | "product_name" | "price" | "currency" | "decimal_separator" | "quote" | "rows";
+        KnownDoubtSubject: "sku" | "product_name" | "price" | "currency" | "damaged_sku" | "decimal_separator" | "quote" | "rows";
         /**
          * @description Why something is in doubt. New codes may be added.
          * @example unsure_column

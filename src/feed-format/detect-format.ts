@@ -6,7 +6,7 @@ import type { Encoding } from './decode-text';
 import type { Delimiter } from './delimiter';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
-import { detectDecimal, type DecimalGuess, type PriceCell } from './detect-decimal';
+import { detectDecimal, type PriceCell } from './detect-decimal';
 import { decodeBeginning, detectEncoding } from './detect-encoding';
 import { choosePrice, type PriceChoice } from './detect-price';
 import { chooseSku } from './detect-sku';
@@ -20,6 +20,7 @@ import {
   type FormatDoubt,
   type FormatDraft,
   priceDoubt,
+  type PriceReading,
   quoteDoubt,
   skuDoubt,
 } from './format-doubts';
@@ -44,7 +45,7 @@ export interface FormatDetection {
 }
 
 /** Splits the beginning of a text into its first records that are not blank. */
-export type SplitText = (text: Buffer, delimiter: Delimiter, recordsMax?: number) => TableRecord[];
+type SplitText = (text: Buffer, delimiter: Delimiter, recordsMax?: number) => TableRecord[];
 
 const nothing: FormatDetection = {
   encoding: { value: null, confidence: 0 },
@@ -64,7 +65,7 @@ const textHints = new Set<string | undefined>([undefined, 'utf_16', 'windows_125
 /** Text in which the records are sought. */
 const tableBytes = 128 * 1024;
 
-export interface DetectionOptions {
+interface DetectionOptions {
   split: SplitText;
   /** Whether the bytes are the whole file; if not, the last record may be cut. */
   complete: boolean;
@@ -126,9 +127,12 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
   ];
   const currencies = matches.find(({ column }) => column === 'currency');
   const currencyCells = columns.find(({ position }) => position === currencies?.position)?.cells;
-  const decimalOf = (column: Column) => detectDecimal(priceCells(column, currencyCells));
-  const decimal = price.chosen ? decimalOf(price.chosen) : noDecimals;
-  const draftedPrice = decimal.doubt ? undefined : price.chosen;
+  const readingOf = (column: Column): PriceReading => ({
+    ...detectDecimal(priceCells(column, currencyCells)),
+    currency: currencyOf(column, currencyCells),
+  });
+  const reading = price.chosen && readingOf(price.chosen);
+  const draftedPrice = reading?.doubt ? undefined : price.chosen;
   const guesses = [
     ...matchOf(sku.rivals[0], 'sku', guessConfidence),
     ...matchOf(price.rivals[0], 'price', guessConfidence),
@@ -138,26 +142,27 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
     ...(delimiter !== ',' && { delimiter }),
     ...(encoding !== null && encoding !== 'utf-8' && { encoding }),
     ...(skipLines > 0 && { skip_lines: skipLines }),
-    ...(decimal.separator === ',' && { decimal_separator: ',' }),
+    ...(reading?.separator === ',' && { decimal_separator: ',' }),
   };
   const hasName = matches.some(({ column }) => column === 'product_name');
   const hasSku = sku.chosen !== undefined || sku.rivals.length > 0;
   const drafted = matches.filter(
     ({ column, position }) => column !== 'price' || position === draftedPrice?.position,
   );
-  const currency = currencyOf([price.chosen ?? price.rivals].flat(), currencyCells);
-  const needsCurrency = price.chosen !== undefined || price.rivals.length > 0;
+  const isRead = ({ position }: Column) =>
+    taken.has(position) || matches.some((match) => match.position === position);
   const doubts = [
     skuDoubt(sku),
-    sku.chosen && damagedSkuDoubt(sku.chosen),
-    quoteDoubt(columns.filter(({ position }) => matches.some((match) => match.position === position))),
-    priceDoubt(price, decimalOf),
-    price.chosen && decimalDoubt(price.chosen, decimal),
-    needsCurrency && currency === 'unknown' && builtIn?.name !== 'standard'
-      ? currencyDoubt(defaultCurrency)
-      : undefined,
+    damagedSkuDoubt([sku.chosen ?? sku.rivals].flat()),
+    quoteDoubt(columns.filter(isRead)),
+    // Before the price, whose answer may name the currency of one column.
+    builtIn?.name === 'standard'
+      ? undefined
+      : currencyDoubt([price.chosen ?? price.rivals].flat(), readingOf, defaultCurrency),
+    priceDoubt(price, readingOf),
+    price.chosen && decimalDoubt(price.chosen, reading!),
   ].filter((doubt) => doubt !== undefined);
-  const constant = draftedPrice && typeof currency === 'object' ? currency : undefined;
+  const constant = draftedPrice && typeof reading!.currency === 'object' ? reading!.currency : undefined;
   const draft =
     hasName && hasSku
       ? draftOf(table, { builtIn: builtIn?.definition, matches: drafted, place, currency: constant })
@@ -165,7 +170,7 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
   const isOpen = draft === null || doubts.length > 0;
   return {
     delimiter: { value: names.length > 1 ? delimiter : null, confidence },
-    decimalSeparator: decimal.doubt || price.doubt ? null : (decimal.separator ?? ('.' as const)),
+    decimalSeparator: reading?.doubt || price.doubt ? null : (reading?.separator ?? ('.' as const)),
     skipLines,
     headers: names.map((header, position) => ({
       header,
@@ -180,8 +185,6 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
 
 /** Confidence in the likeliest of several columns. */
 const guessConfidence = 0.5;
-
-const noDecimals: DecimalGuess = { separator: null, doubt: null };
 
 function matchOf(column: Column | undefined, name: ProductColumn, confidence: number): ColumnMatch[] {
   if (!column) return [];
@@ -198,28 +201,19 @@ function priceCells({ header, cells }: Column, currencyCells: readonly string[] 
   });
 }
 
-/**
- * Finds where the currency of prices is named.
- * @param prices - the column of prices, or those that may be it
- * @returns `cells`: each price, or a column of its own; a code: in the header, or by sign in all prices
- */
+/** Finds where the currency of a column of prices is named. */
 function currencyOf(
-  prices: readonly Column[],
+  { header, cells }: Column,
   currencyCells: readonly string[] | undefined,
-): 'cells' | 'unknown' | { value: string } {
+): PriceReading['currency'] {
   if (currencyCells?.some((cell) => cell !== '')) return 'cells';
-  const found = prices.map(({ header, cells }) => {
-    const named = cells.filter((cell) => /\d/.test(cell)).map(currencyInPrice);
-    const [first] = named;
-    if (named.length > 0 && named.every((each) => each && !each.isSign)) return 'cells';
-    const ofHeader = currencyInHeader(header);
-    if (ofHeader !== undefined) return { value: ofHeader };
-    const isAlike = first !== undefined && named.every((each) => each?.code === first.code);
-    return isAlike ? { value: first.code } : 'unknown';
-  });
-  const [first, ...others] = found;
-  if (!first || found.includes('unknown')) return 'unknown';
-  return others.length === 0 ? first : 'cells';
+  const named = cells.filter((cell) => /\d/.test(cell)).map(currencyInPrice);
+  const [first] = named;
+  if (named.length > 0 && named.every((each) => each && !each.isSign)) return 'cells';
+  const ofHeader = currencyInHeader(header);
+  if (ofHeader !== undefined) return { value: ofHeader };
+  const isAlike = first !== undefined && named.every((each) => each?.code === first.code);
+  return isAlike ? { value: first.code } : 'unknown';
 }
 
 /** Headers by which the export of a system is known. */

@@ -1,6 +1,5 @@
 import type { components } from '../../generated/openapi';
 import type { Column } from './column-cells';
-import { currencyInHeader } from './currency';
 import type { DecimalGuess } from './detect-decimal';
 import type { PriceChoice } from './detect-price';
 import type { SkuChoice } from './detect-sku';
@@ -26,6 +25,12 @@ export interface DoubtChoice {
   valuePointer: string | null;
 }
 
+/** How the prices of a column are written. */
+export interface PriceReading extends DecimalGuess {
+  /** Where their currency is named. `cells`: in each price, or in a column of its own; a code: in the header, or by sign in all prices. */
+  currency: 'cells' | 'unknown' | { value: string };
+}
+
 const choicesMax = 6;
 
 const choice = (label: string, changes: Record<string, unknown>, valuePointer: string | null = null) => ({
@@ -35,6 +40,7 @@ const choice = (label: string, changes: Record<string, unknown>, valuePointer: s
 });
 
 const quoted = (header: string) => `"${header}"`;
+const listed = (columns: readonly Column[]) => columns.map(({ header }) => quoted(header)).join(', ');
 const from = ({ header }: Column) => ({ from: [header] });
 
 /** Doubts which column has the skus, or what rows with one sku are. */
@@ -66,18 +72,19 @@ export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined 
   };
 }
 
-/** Doubts skus that a spreadsheet has marked or damaged. */
-export function damagedSkuDoubt({ header, cells }: Column): FormatDoubt | undefined {
-  if (!cells.some((cell) => suspicionOf(cell) !== undefined)) return undefined;
+/** Doubts skus that a spreadsheet has marked or damaged. @param columns - those that have the skus, or may have them */
+export function damagedSkuDoubt(columns: readonly Column[]): FormatDoubt | undefined {
+  const damaged = columns.filter(({ cells }) => cells.some((cell) => suspicionOf(cell) !== undefined));
+  if (damaged.length === 0) return undefined;
   return {
-    about: 'sku',
+    about: 'damaged_sku',
     code: 'suspicious_sku',
-    message: `Some skus in ${quoted(header)} look damaged, for example by a spreadsheet. The issues of the rows say how.`,
+    message: `Some skus in ${listed(damaged)} look damaged, for example by a spreadsheet. The issues of the rows say how.`,
     choices: [choice('Load the skus as they are', {})],
   };
 }
 
-/** Doubts cells in quotes behind a blank: such quotes are part of the cells. @param columns - those that are read */
+/** Doubts cells in quotes behind a blank: such quotes are part of the cells. @param columns - those that are read, or may be */
 export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined {
   const column = columns.find(({ cells }) => cells.some((cell) => /^".*"$/s.test(cell)));
   if (!column) return undefined;
@@ -89,10 +96,10 @@ export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined 
   };
 }
 
-/** Doubts which column has the prices. @param decimalOf - finds the decimal separator of a column */
+/** Doubts which column has the prices. */
 export function priceDoubt(
   { rivals, doubt }: PriceChoice,
-  decimalOf: (column: Column) => DecimalGuess,
+  readingOf: (column: Column) => PriceReading,
 ): FormatDoubt | undefined {
   if (!doubt) return undefined;
   const messages = {
@@ -109,7 +116,7 @@ export function priceDoubt(
       ...rivals
         .slice(0, choicesMax - 1)
         .flatMap((column) =>
-          priceChoices(column, decimalOf(column), `The price is ${quoted(column.header)}`),
+          priceChoices(column, readingOf(column), `The price is ${quoted(column.header)}`),
         ),
       choice('Leave the price out', { columns: { price: null } }),
     ],
@@ -117,26 +124,29 @@ export function priceDoubt(
 }
 
 /** Doubts what precedes the decimals of prices. */
-export function decimalDoubt(column: Column, guess: DecimalGuess): FormatDoubt | undefined {
-  if (!guess.doubt) return undefined;
+export function decimalDoubt(column: Column, reading: PriceReading): FormatDoubt | undefined {
+  if (!reading.doubt) return undefined;
   const message =
-    guess.doubt === 'ambiguous'
+    reading.doubt === 'ambiguous'
       ? `The prices in ${quoted(column.header)} have thousands or three decimals.`
       : `Some prices in ${quoted(column.header)} have a decimal comma, others a decimal point.`;
   return {
     about: 'decimal_separator',
-    code: guess.doubt === 'ambiguous' ? 'ambiguous_decimals' : 'contradictory_decimals',
+    code: reading.doubt === 'ambiguous' ? 'ambiguous_decimals' : 'contradictory_decimals',
     message,
-    choices: priceChoices(column, guess, ''),
+    choices: priceChoices(column, reading, ''),
   };
 }
 
 /** The answers that take the prices from a column: one, or one for each separator. */
-function priceChoices(column: Column, { separator, doubt }: DecimalGuess, label: string): DoubtChoice[] {
-  const currency = currencyInHeader(column.header);
+function priceChoices(
+  column: Column,
+  { separator, doubt, currency }: PriceReading,
+  label: string,
+): DoubtChoice[] {
   const columns = {
     price: from(column),
-    ...(currency !== undefined && { currency: { value: currency } }),
+    ...(typeof currency === 'object' && { currency: constant(currency.value) }),
   };
   if (!doubt) return [choice(label, { columns, decimal_separator: separator ?? '.' })];
   const example = column.cells.find((cell) => /\d[.,]\d{3}(?!\d)/.test(cell) && !/[.,].*[.,]/.test(cell));
@@ -149,19 +159,40 @@ function priceChoices(column: Column, { separator, doubt }: DecimalGuess, label:
   });
 }
 
-/** Doubts the currency of prices. @param defaultCurrency - what orders of products without a currency use */
-export function currencyDoubt(defaultCurrency: string): FormatDoubt {
+/** Patches the source of a column to a constant. A draft may name a header, which has no cells: a source has either. */
+const constant = (value: string) => ({ from: null, value });
+
+/**
+ * Doubts the currency of prices.
+ * @param prices - the column of prices, or those that may be it
+ * @param defaultCurrency - what orders of products without a currency use
+ */
+export function currencyDoubt(
+  prices: readonly Column[],
+  readingOf: (column: Column) => PriceReading,
+  defaultCurrency: string,
+): FormatDoubt | undefined {
+  const unknown = prices.filter((column) => readingOf(column).currency === 'unknown');
+  if (unknown.length === 0) return undefined;
+  const isNamedElsewhere = unknown.length < prices.length;
+  const unknownPrices = isNamedElsewhere ? `the prices in ${listed(unknown)}` : 'its prices';
   return {
     about: 'currency',
     code: 'no_currency',
-    message: `The file does not name the currency of its prices. Orders of products without a currency use ${defaultCurrency}.`,
+    message: `The file does not name the currency of ${unknownPrices}. Orders of products without a currency use ${defaultCurrency}.`,
     choices: [
       choice(
-        'All prices are in one currency, which you name',
-        { columns: { currency: { value: '' } } },
+        `${isNamedElsewhere ? `The prices in ${listed(unknown)}` : 'All prices'} are in one currency, which you name`,
+        { columns: { currency: constant('') } },
         '/columns/currency/value',
       ),
-      choice(`Leave the currency out: orders use ${defaultCurrency}`, { columns: { currency: null } }),
+      // A header whose cells are empty is kept: others may follow.
+      choice(
+        isNamedElsewhere
+          ? `Leave the currency out where the file does not name it: orders use ${defaultCurrency}`
+          : `Leave the currency out: orders use ${defaultCurrency}`,
+        {},
+      ),
     ],
   };
 }

@@ -616,7 +616,7 @@ describe('POST /feeds/inspect', () => {
           { column: null },
         ],
       });
-      const [price, currency] = body.doubts as FormatDoubt[];
+      const [currency, price] = body.doubts as FormatDoubt[];
       expect(price).toMatchObject({ about: 'price', code: 'unsure_column' });
       expect(price!.choices.map(({ label, changes, sample }) => [label, changes, sample[0]])).toEqual([
         [

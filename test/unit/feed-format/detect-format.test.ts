@@ -5,7 +5,10 @@ import { detectDecimal } from '../../../src/feed-format/detect-decimal';
 import { detectEncoding } from '../../../src/feed-format/detect-encoding';
 import { detectFormat } from '../../../src/feed-format/detect-format';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
+import type { DoubtChoice } from '../../../src/feed-format/format-doubts';
+import { definitionFaults } from '../../../src/feed-format/format-faults';
 import { columnsNamed } from '../../../src/feed-format/header-synonyms';
+import { applyMergePatch, patchAt } from '../../../src/feed-format/merge-patch';
 import { casesFor } from '../../support/fuzz';
 import { filesOfOtherFormats } from '../../support/other-file-formats';
 
@@ -164,9 +167,9 @@ describe('detectFormat, where the file does not tell:', () => {
   });
 
   it.each([
-    ['sku,product_name,price', ['"=""0042""",Bolt,1.00'], 'sku suspicious_sku'],
-    ['sku,product_name,price', ["'0042,Bolt,1.00", '43,Nut,2.00'], 'sku suspicious_sku'],
-    ['sku,product_name,price', ['1.23457E+12,Bolt,1.00'], 'sku suspicious_sku'],
+    ['sku,product_name,price', ['"=""0042""",Bolt,1.00'], 'damaged_sku suspicious_sku'],
+    ['sku,product_name,price', ["'0042,Bolt,1.00", '43,Nut,2.00'], 'damaged_sku suspicious_sku'],
+    ['sku,product_name,price', ['1.23457E+12,Bolt,1.00'], 'damaged_sku suspicious_sku'],
     [
       'sku, product_name, price',
       ['P-1, "Sun milk, 8 oz", 6.68', 'P-2, "Wrench set", 10.00'],
@@ -179,10 +182,25 @@ describe('detectFormat, where the file does not tell:', () => {
     expect(headerOf(draft, 'sku')).toBe('sku');
   });
 
+  it.each([
+    ['name,Article number,Item number', ["a,'01,I1", "b,'02,I2"], ['sku', 'damaged_sku']],
+    ['name,lang,sku', ["a,en,'01", "b,en,'02", "c,fr,'01", "d,fr,'02"], ['rows', 'damaged_sku']],
+    ['name, Article number, Item number', ['a, "S1", I1', 'b, "S2", I2'], ['sku', 'quote']],
+    [
+      'SKU code, Title, Sale price, RRP',
+      ['A, a, 1.00, "5.00"', 'B, b, 2, 3', 'C, c, 3, 3', 'D, d, 4, 4'],
+      ['quote', 'currency', 'price'],
+    ],
+  ])('cells of %j with marks, in a column that is itself in doubt', (header, rows, subjects) => {
+    const { about } = doubtsOf(header, ...rows);
+
+    expect(about.map((each) => each.split(' ')[0])).toEqual(subjects);
+  });
+
   it('offers each column that may have the price, never one with costs, and to leave it out', () => {
     const { labels } = doubtsOf('SKU,Name,Cost,RRP,MSRP', 'A,a,1.00,5.00,6.00');
 
-    expect(labels.slice(0, 3)).toEqual(['The price is "RRP"', 'The price is "MSRP"', 'Leave the price out']);
+    expect(labels.slice(-3)).toEqual(['The price is "RRP"', 'The price is "MSRP"', 'Leave the price out']);
   });
 
   const priced = (...prices: string[]) => prices.map((price, at) => `S${at};n${at};"${price}"`);
@@ -309,6 +327,55 @@ describe('detectFormat, where the file does not tell:', () => {
 
     expect(about.filter((each) => each.startsWith('currency'))).toEqual(code ? [`currency ${code}`] : []);
     expect(draft?.columns.currency?.value).toBe(constant);
+  });
+
+  const isEuro = { value: 'EUR' };
+
+  it.each([
+    ['SKU code,Title,Price', 'A,Lamp,"€1,125"', ['decimal_separator'], isEuro],
+    ['sku,product_name,price', 'A,Lamp,"€1,125"', ['decimal_separator'], isEuro],
+    ['SKU code,Title,Sale price', 'A,Lamp,€5.00', ['price'], isEuro],
+    ['SKU code,Title,Net price,Gross price', 'A,Lamp,€10.00,€11.90', ['price'], isEuro],
+    ['SKU code,Title,Net price,Gross price', 'A,Lamp,10.00 EUR,11.90 EUR', ['price'], undefined],
+    [
+      'SKU code,Title,price_eur,currency',
+      'A,Lamp,"1,125",USD',
+      ['decimal_separator'],
+      { from: ['currency'] },
+    ],
+    ['SKU code,Title,price_eur,currency', 'A,Lamp,"1,125",', ['decimal_separator'], isEuro],
+    ['sku,product_name,price_eur', 'A,Lamp,5.00', ['price'], isEuro],
+    ['sku,product_name,price_eur,currency', 'A,Lamp,5.00,USD', ['price'], { from: ['currency'] }],
+    ['SKU code,Title,Price EUR,Price', 'A,Lamp,5.00,6.00', ['currency', 'price'], isEuro],
+    ['SKU code,Title,Price EUR,Price,currency', 'A,Lamp,5.00,6.00,', ['currency', 'price'], isEuro],
+    ['SKU code,Title,Price,currency', 'A,Lamp,5.00,', ['currency'], { from: ['currency'] }],
+  ])('keeps the currency of %j and %j whatever is in doubt', (header, row, about, currency) => {
+    const { draft, doubts } = detect(`${header}\n${row}\n`);
+    const answer = (format: unknown, { changes, valuePointer }: DoubtChoice) =>
+      [changes, ...(valuePointer === null ? [] : [patchAt(valuePointer, 'CHF')])].reduce(
+        applyMergePatch,
+        format,
+      );
+    const formats = doubts.reduce<unknown[]>(
+      (made, { choices }) => made.flatMap((format) => choices.map((choice) => answer(format, choice))),
+      [draft],
+    );
+    const leftOut = doubts.map((doubt) => doubt.choices.at(doubt.about === 'currency' ? -1 : 0)!);
+
+    expect(doubts.map((doubt) => doubt.about)).toEqual(about);
+    expect((leftOut.reduce<unknown>(answer, draft) as FormatDefinition).columns.currency).toEqual(currency);
+    expect(formats.flatMap(definitionFaults)).toEqual([]);
+  });
+
+  it('says which prices are without a currency, if only some are', () => {
+    const messages = (text: string) => detect(text).doubts.map(({ message }) => message);
+
+    expect(messages('SKU code,Title,Price EUR,Price\nA,Lamp,5.00,6.00\n')[0]).toBe(
+      'The file does not name the currency of the prices in "Price". Orders of products without a currency use USD.',
+    );
+    expect(messages('SKU code,Title,Price\nA,Lamp,5.00\n')).toEqual([
+      'The file does not name the currency of its prices. Orders of products without a currency use USD.',
+    ]);
   });
 });
 
