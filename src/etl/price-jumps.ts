@@ -3,12 +3,6 @@ import { FeedFailure } from './run-result';
 import type { RunStats } from './run-stats';
 import type { FeedToRun } from './raw-file';
 
-/** Changed prices of active products, of which some are at five times or a fifth of what they were, or beyond. */
-export interface PriceChanges {
-  changed: number;
-  jumped: number;
-}
-
 /** Fewer are no sign of a wrong decimal separator or currency. */
 const jumpsMin = 10;
 const jumpPercentMin = 5;

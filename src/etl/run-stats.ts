@@ -1,5 +1,4 @@
 import type { Delimiter } from '../feed-format/delimiter';
-import type { PriceChanges } from './price-jumps';
 import { RowIssueLog, type RecordPlace } from './row-issues';
 
 /** Phase of a run. A feed that has to be staged again returns to `reading`. */
@@ -32,8 +31,8 @@ export class RunStats {
   unreadableLines: number[] = [];
   /** Place of the header; of a file without one, its beginning. */
   headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
-  /** Prices that the compared rows change. */
-  prices: PriceChanges = { changed: 0, jumped: 0 };
+  /** Prices of active products that the compared rows change; some are at five times or a fifth of what they were, or beyond. */
+  prices = { changed: 0, jumped: 0 };
   /** Milliseconds per phase, for the log. */
   readonly milliseconds: Record<string, number> = {};
 
