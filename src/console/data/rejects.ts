@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { parse } from 'csv-parse/browser/esm/sync';
 import { stringify } from 'csv-stringify/browser/esm/sync';
 import { useState } from 'react';
+import { isSuperseded } from '../../feed-format/report-columns';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { fetchFormats } from './formats';
@@ -82,9 +83,7 @@ export function mendedFile(feedId: string, rejects: Rejects, edits: Record<strin
   const mended = rows.map((row, at) => {
     const cells = row.map((cell, column) => edits[`${at}/${column}`] ?? cell);
     const isChanged = cells.some((cell, column) => cell !== row[column]);
-    return cells.map((cell, column) =>
-      isChanged && column === codes && cell === 'duplicate_sku' ? '' : cell,
-    );
+    return cells.map((cell, column) => (isChanged && column === codes && isSuperseded(cell) ? '' : cell));
   });
   const records = [header, ...mended];
   // A byte order mark precedes the encoding of a format.

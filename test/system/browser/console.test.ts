@@ -174,6 +174,23 @@ describe("the partner's walk", () => {
     });
   });
 
+  it('loads a row that had lost against a later one once it is edited, also from rejects of rejects', async () => {
+    const csv = 'sku,product_name,price\nA-1,Tent,5\nA-1,Tent,7\n';
+    const first = await service.api.uploadFeed(csv, 'Wester');
+    await service.api.post(`/jobs/${first.jobId}/run`);
+    const rejects = await service.api.get(`/jobs/${first.jobId}/rejects.csv`);
+    const second = await service.api.uploadFeed(rejects.body, 'Wester');
+    await service.api.post(`/jobs/${second.jobId}/run`);
+    const { page } = await open(`/feeds/${second.feedId}/issues`);
+
+    await page.getByRole('textbox', { name: 'price, line 2' }).fill('6');
+    await button(page, 'Send the mended rows').click();
+    await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
+
+    const { body } = await service.api.get('/products?partner_name=Wester');
+    expect(body.items).toMatchObject([{ sku: 'A-1', price: 6 }]);
+  });
+
   it('shows the progress of a run, and cancels it', async () => {
     const { jobId, feedId } = await service.api.uploadFeed('sku,product_name\nS-1,Slow\n', 'Slow');
     const { page } = await openPage(browser);
