@@ -21,6 +21,8 @@ const inCompounds =
 const isPriceWord = new RegExp(`^(?:${inCompounds}|pris|pret|ar|τιμη|gia)$`, 'u');
 const pricePrefix = new RegExp(`^(?:${inCompounds})(?:de|di|da|d)?(?=.)`, 'u');
 const priceSuffix = new RegExp(`(?<=.)(?:${inCompounds}|pris)$`, 'u');
+/** Tell a word that is, begins or ends with a price. */
+export const priceWords: readonly RegExp[] = [isPriceWord, priceSuffix, pricePrefix];
 
 /** What the partner pays: never the price. */
 const purchase =
@@ -137,9 +139,7 @@ function rankOf(header: string): Rank | undefined {
   const parts = partsOf(header);
   const has = (pattern: RegExp) => parts.some((part) => pattern.test(part));
   const named = columnsNamed(header).find(({ column }) => column === 'price');
-  const isPrice =
-    has(/^vk$/u) ||
-    words.some((word) => [isPriceWord, priceSuffix, pricePrefix].some((pattern) => pattern.test(word)));
+  const isPrice = has(/^vk$/u) || words.some((word) => priceWords.some((pattern) => pattern.test(word)));
   if (has(purchase)) return Rank.purchase;
   if (has(/^(?:rrp|srp|msrp|uvp)$/u)) return Rank.special;
   if (!named && !isPrice) return suggestColumn(header, ['price']) ? Rank.unsure : undefined;

@@ -6,7 +6,7 @@ type SourceDefinition = Schemas['SourceDefinition'];
 
 /**
  * Changes a definition that fits the schema so that it keeps the rules that no schema expresses: one source for each
- * column, headers only where there is a header row, enough fields, words that can be told apart, no NUL, no blank name.
+ * column, constants that load, headers only where there is a header row, enough fields, words that can be told apart, no NUL, no blank name.
  */
 export function keepFormatRules(fitting: FormatDefinition): FormatDefinition {
   const definition = withoutNul(fitting);
@@ -38,10 +38,20 @@ function oneSource(
   hasHeader: boolean,
 ): Schemas['ColumnSource'] {
   const { from = ['Nr'], join, with: between = '', first_with: first, value, position = 1 } = source;
-  if (value !== undefined && name !== 'sku') return { value: name === 'currency' ? 'EUR' : value };
+  if (value !== undefined && name !== 'sku') return { value: loadable(name, value) };
   if (!hasHeader) return { position };
   if (!join) return { from: from.map(notBlank) };
   return { join: join.map(notBlank), with: between, ...(first !== undefined && { first_with: first }) };
+}
+
+/** Maximum number of characters of a constant of any column. */
+const constantCharacters = 100;
+
+/** Changes the constant of a column so that a row with it loads. */
+function loadable(column: string, value: string): string {
+  const fixed: Record<string, string> = { currency: 'EUR', price: '5' };
+  const text = [...value].slice(0, constantCharacters).join('');
+  return fixed[column] ?? (column === 'product_name' ? notBlank(text) : text);
 }
 
 /** Changes a definition that fits the schema so that it keeps the rules that no schema expresses. */

@@ -4,6 +4,7 @@ import { checkSync } from 'recheck';
 import ts from 'typescript';
 import document from '../../generated/openapi.json';
 import { feedColumns } from '../../src/feed-format/columns';
+import { priceWords } from '../../src/feed-format/detect-price';
 import { startTestService, type TestService } from '../support/service';
 
 /**
@@ -62,6 +63,7 @@ const grammars: Expression[] = [
     'grammar' in column ? [{ place: column.name, pattern: column.grammar, flags: '' }] : [],
   ),
   { place: 'shared/key-format.ts', pattern: 'pcis_[0-9A-Za-z]{36}', flags: 'g' },
+  ...priceWords.map(({ source, flags }) => ({ place: 'price words', pattern: source, flags })),
 ];
 
 describe('a regular expression takes time in proportion to the text', () => {
@@ -90,7 +92,9 @@ describe('a regular expression takes time in proportion to the text', () => {
   it('in source, document and grammars, where all of them are found', () => {
     expect(inSource.length).toBeGreaterThan(30);
     expect(inDocument.length).toBeGreaterThan(10);
-    expect(grammars.map(({ place }) => place)).toEqual(['price', 'currency', 'shared/key-format.ts']);
+    const places = grammars.map(({ place }) => place);
+    const words = priceWords.map(() => 'price words');
+    expect(places).toEqual(['price', 'currency', 'shared/key-format.ts', ...words]);
   });
 
   it('also when it is made at run time, of those alone or of an escaped name', () => {
@@ -105,6 +109,7 @@ describe('a regular expression takes time in proportion to the text', () => {
 
     expect(made.sort()).toEqual([
       "etl/parse-price.ts: new RegExp(columnFormat('price').grammar!)",
+      ...priceWords.map(() => expect.stringContaining('feed-format/detect-price.ts: new RegExp(')),
       expect.stringContaining('http/multipart.ts: new RegExp(`^content-disposition:'),
       "partners/partner-name.ts: new RegExp(pattern, 'u')",
       'shared/key-format.ts: new RegExp(`^${key}$`)',

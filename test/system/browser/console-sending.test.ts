@@ -126,7 +126,7 @@ describe('a file that the service does not take', () => {
 
 describe('a mapping that is changed and not saved', () => {
   const feed =
-    'Artikelnr;Bezeichnung;Marke;UVP;Preis\nZ-1;Zelt;Nordwind;"1.299,00";"1.189,90"\nL-1;Lampe;Nordwind;"29,00";"24,50"\n';
+    'Artikelnr;Bezeichnung;Marke;UVP;Preis;Währung\nZ-1;Zelt;Nordwind;"1.299,00";"1.189,90";EUR\nL-1;Lampe;Nordwind;"29,00";"24,50";EUR\n';
   const sample = (page: Page, name: string) => page.getByRole('region', { name });
 
   it('shows five rows as the service cleans them, and stores nothing', async () => {
