@@ -1731,7 +1731,7 @@ export interface components {
          */
         FormatName: string;
         /**
-         * @description How to read a file. With a format, a first line `sep=;`, with any character, is taken off before anything else, lines may end in CR alone, and a delimiter at the end of most records is no field.
+         * @description How to read a file. With a format, a first line `sep=;`, with any character, is taken off before anything else, lines may end in CR alone, and a delimiter at the end is no field where most of the first 250 records have one.
          * @example {
          *       "delimiter": ";",
          *       "encoding": "windows-1252",
