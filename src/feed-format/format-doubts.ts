@@ -150,10 +150,10 @@ function priceChoices(
   };
   if (!doubt) return [choice(label, { columns, decimal_separator: separator ?? '.' })];
   const example = column.cells.find((cell) => /\d[.,]\d{3}(?!\d)/.test(cell) && !/[.,].*[.,]/.test(cell));
+  const number = example?.replaceAll(/[^\d.,]/g, '');
   return (['.', ','] as const).map((decimal) => {
-    const number = /\d+([.,])\d+/.exec(example ?? '');
     const meaning = number
-      ? `${number[0]} means ${number[1] === decimal ? number[0].replace(',', '.') : number[0].replace(/[.,]/, '')}`
+      ? `${number} means ${number.includes(decimal) ? number.replace(',', '.') : number.replace(/[.,]/, '')}`
       : `The decimals are behind ${decimal === '.' ? 'a point' : 'a comma'}`;
     return choice(label ? `${label}; ${meaning}` : meaning, { columns, decimal_separator: decimal });
   });
