@@ -285,6 +285,8 @@ export interface paths {
          *     `queued` and has `queued_at`, its `message` says so, and `POST /jobs/{job_id}/cancel` removes it: then clients that wait
          *     for the run get 409. A second request that would wait for the same run is 409 too; one that another process serves gets
          *     the result of that run. 503: all waiting places are taken. Runs and plans of one partner get at most half of them.
+         *     If the key of a request is revoked, expires or is removed while its run waits, the request is 401 and withdrawn; a run that
+         *     was queued with `Prefer: respond-async`, or has begun, goes on.
          *
          *     **Asynchronous runs**
          *

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
-import type { Caller } from '../shared/caller';
+import type { Caller, KeyInUse } from '../shared/caller';
 import type { ShapeError } from '../shared/errors';
 import type { Log } from '../shared/log';
 import type { EncodedFile } from './encoded-file';
@@ -58,6 +58,8 @@ export interface Call<O extends OperationId> {
   checked: O extends keyof CheckResults ? CheckResults[O] : undefined;
   /** The owner of the key; undefined where no key is required. */
   caller: O extends PublicOperation ? undefined : Caller;
+  /** The state of the key; undefined where none is required. */
+  key: O extends PublicOperation ? undefined : KeyInUse;
   /** The `x-request-id` of the response. */
   requestId: string;
   log: Log;

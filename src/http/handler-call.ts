@@ -1,4 +1,4 @@
-import type { Caller } from '../shared/caller';
+import type { Caller, KeyInUse } from '../shared/caller';
 import type { Log } from '../shared/log';
 import { makeReply } from './contract';
 import type { Exchange } from './exchange';
@@ -29,6 +29,7 @@ export class HandlerCall {
   readonly form: CallValues['form'];
   readonly checked: CallValues['checked'];
   readonly caller: Caller | undefined;
+  readonly key: KeyInUse | undefined;
   readonly requestId: string;
   readonly bytesTaken: () => number;
   readonly isAborted: () => boolean;
@@ -48,10 +49,10 @@ export class HandlerCall {
     this.checked = values.checked;
     this.caller = exchange.caller;
     this.requestId = exchange.requestId;
-    const { keyCheck } = exchange;
+    this.key = exchange.keyCheck;
     const { socket } = exchange.request;
     this.bytesTaken = () => bytesTaken(socket);
-    this.isAborted = () => socket.destroyed || isDraining() || (keyCheck?.isGone() ?? false);
+    this.isAborted = () => socket.destroyed || isDraining() || (this.key?.isGone() ?? false);
   }
 
   get log(): Log {

@@ -1,3 +1,4 @@
+import type { KeyInUse } from '../shared/caller';
 import { unauthorized } from '../shared/errors';
 
 /** Interval of checking the key of a request in progress again; keys are cached as long. */
@@ -7,21 +8,19 @@ const recheckMilliseconds = 2_000;
  * Checks the key of a request again while the request is in progress: one that is revoked, or removed with its partner, ends it.
  * Nothing but the request's own progress starts a check, so that a short one costs nothing.
  */
-export class KeyCheck {
+export class KeyCheck implements KeyInUse {
   private checkedAt = performance.now();
   private wasRefused = false;
 
   /** @param isInUse - throws errors of the database */
   constructor(private readonly isInUse: () => Promise<boolean>) {}
 
-  /** Returns whether the last check found the key gone; begins another one if that was long ago. */
   isGone(): boolean {
     // Without the database, the key counts as in use until the next check.
     if (this.isDue()) this.check().catch(() => undefined);
     return this.wasRefused;
   }
 
-  /** @throws unauthorized; errors of the database */
   async requireInUse(): Promise<void> {
     if (this.isDue()) await this.check();
     if (this.wasRefused) throw unauthorized();

@@ -33,7 +33,7 @@ import {
   type RevertRequest,
 } from './reverts.repository';
 import { conflictText, revertCounters } from './run-revert';
-import { lockedMilliseconds, type RunServices } from './runs.service';
+import { lockedMilliseconds, type RunServices, type WaitingClient } from './runs.service';
 
 /** Maximum number of conflicts that are shown. */
 const conflictsMax = 100;
@@ -102,24 +102,25 @@ async function listConflicts(
 /**
  * Requests the revert of a run and waits for its end. A repeated request joins a revert that is queued or in progress.
  * @throws job_to_run_not_found, run_not_found, run_not_completed, run_already_reverted, run_not_kept, revert_conflicts,
- *   job_already_running, job_already_waiting, run_cancelled, unavailable
+ *   job_already_running, job_already_waiting, run_cancelled, unauthorized, unavailable
  */
 export async function revertRun(
   { db, worker }: RunServices,
   asked: AskedRevert,
-  isAborted: () => boolean,
+  { key, isAborted }: WaitingClient,
 ): Promise<JobRunRow> {
   const { jobId, request, target } = await prepareRevert(db, asked);
   let number = 0;
   const onRequested = (run: number) => (number = run);
   const untilClaimed = async (signal: AbortSignal) => {
     while (!signal.aborted && (await findPendingRevert(db, jobId))?.status === 'queued') {
+      await key.requireInUse();
       await sleep(jobPollMilliseconds);
     }
   };
   const run = async () => {
     try {
-      return await worker.run({ ...target, revert: request, onRequested }, untilClaimed);
+      return await worker.run({ ...target, revert: request, key, onRequested }, untilClaimed);
     } catch (error) {
       if (!isBusy(error)) throw error;
       // Perhaps with another request of the same, which has just begun or ended.
@@ -146,6 +147,7 @@ export async function revertRun(
     if (last?.status === 'cancelled') throw runCancelled(asked.id);
     if (last && hasEnded(last)) return last;
   } while (!isAborted());
+  await key.requireInUse();
   throw unavailable('the revert has not ended yet');
 }
 

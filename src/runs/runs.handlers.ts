@@ -33,7 +33,7 @@ export function runHandlers(
 ): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'revertRun' | 'downloadJobRejects'> {
   const { db, changes, worker } = services;
   return {
-    async runJob({ path: { job_id: id }, query, headers, caller, requestId, isAborted, reply }) {
+    async runJob({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
       const { partnerName: scope } = caller;
       const request = {
@@ -42,7 +42,9 @@ export function runHandlers(
         requestedBy: requesterName(caller),
         requestId,
       };
-      if (!respondAsync) return reply(200, jobBody(await runJob(services, id, scope, isAborted, request)));
+      if (!respondAsync) {
+        return reply(200, jobBody(await runJob(services, id, scope, { key, isAborted }, request)));
+      }
       const requested = await queueJob(services, id, scope, request);
       const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
       let job: Job;
@@ -71,7 +73,7 @@ export function runHandlers(
       return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page)));
     },
 
-    async revertRun({ path: { job_id: id }, query, headers, caller, requestId, isAborted, reply }) {
+    async revertRun({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
       const asked = {
         id,
         run: query.run,
@@ -85,7 +87,9 @@ export function runHandlers(
         return reply(200, revertPlanBody(await planRevert(db, asked, page)));
       }
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
-      if (!respondAsync) return reply(200, revertBody(await revertRun(services, asked, isAborted)));
+      if (!respondAsync) {
+        return reply(200, revertBody(await revertRun(services, asked, { key, isAborted })));
+      }
       const seconds = wait === undefined ? undefined : boundedWait(wait);
       const revert = await queueRevert(services, asked, deadline(seconds ?? 0, isAborted));
       if (hasEnded(revert)) return reply(200, revertBody(revert));

@@ -16,7 +16,7 @@ import type { RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../shared/ids';
 import { followJob, type JobChanges } from '../jobs/job-changes';
 import { endText, findJob, getJob, parsePosition, type Job } from '../jobs/jobs.service';
-import type { PartnerScope } from '../shared/caller';
+import type { KeyInUse, PartnerScope } from '../shared/caller';
 import {
   findEndOfRun,
   findRunTarget,
@@ -37,32 +37,39 @@ export interface RunServices {
   worker: RunWorker;
 }
 
+/** A client that waits for its run. A run that has not started when its key is gone is withdrawn, unless it was queued before. */
+export interface WaitingClient {
+  key: KeyInUse;
+  isAborted: () => boolean;
+}
+
 /**
  * Requests a run of a validation job and waits for its end.
  *
  * It runs in this process as soon as a slot is free, unless another process claims it first.
  * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running, job_already_waiting,
- *   run_cancelled, unavailable
+ *   run_cancelled, unauthorized, unavailable
  */
 export async function runJob(
   { db, changes, worker }: RunServices,
   id: string,
   scope: PartnerScope,
-  isAborted: () => boolean,
+  { key, isAborted }: WaitingClient,
   request: RunRequest = {},
 ): Promise<Job> {
   const target = await getPermittedTarget(db, id, scope, request);
   const states = (isOver: () => boolean) => followJob(db, changes, id, scope, isOver);
   const untilClaimed = async (signal: AbortSignal) => {
-    for await (const { status, hasRun } of states(() => signal.aborted)) {
+    for await (const { status, hasRun } of states(() => signal.aborted || key.isGone())) {
       if (status !== 'queued' || !hasRun) return;
     }
+    if (!signal.aborted) await key.requireInUse();
   };
   const { jobId } = target;
   let runs = 0;
   const onRequested = (before: number) => (runs = before);
   do {
-    const outcome = await worker.run({ ...target, onRequested }, untilClaimed);
+    const outcome = await worker.run({ ...target, key, onRequested }, untilClaimed);
     if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
     if (outcome !== 'not_claimed') return getJob(db, id, scope);
     // Another process has claimed it, or has locked it briefly.
@@ -76,6 +83,7 @@ export async function runJob(
       isRunning = true;
     }
   } while (!isAborted());
+  await key.requireInUse();
   throw unavailable('the run has not ended yet');
 }
 

@@ -10,6 +10,7 @@ import type { FeedPlan, PlanPage } from './plan-feed';
 import type { RejectsRequest } from './rejects';
 import type { RunOutcome, RunReport } from './run-feed';
 import { receiveFrom } from './thread-stream';
+import type { KeyInUse } from '../shared/caller';
 import { formatId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { ConcurrencyLimit, type Release } from '../shared/concurrency-limit';
@@ -49,6 +50,8 @@ interface RunLimits {
 /** Job to be run; `revert` if one of its runs is to be undone. */
 export type WorkerTarget = RunTarget & {
   revert?: RevertRequest;
+  /** The key of the waiting client. */
+  key: KeyInUse;
   /** Called with the number of the revert; for a load, with the number of runs before it. */
   onRequested: (run: number) => void;
 };
@@ -59,7 +62,7 @@ export interface RunWorker {
    * Requests a run of a job, or a revert, and runs it as soon as a slot is free, ahead of the queue.
    * @param untilClaimed - settles when the job is no longer queued, or the signal is aborted
    * @returns the outcome; `not_claimed` when another process has claimed it, or it was cancelled before it started
-   * @throws job_already_running, job_already_waiting, run_already_reverted, unavailable
+   * @throws job_already_running, job_already_waiting, run_already_reverted, unauthorized, unavailable; errors of `untilClaimed`
    */
   run(target: WorkerTarget, untilClaimed: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
   /** Plans a run. @throws FeedFailure; unavailable */
@@ -139,6 +142,8 @@ export function startRunWorker({
     const request = await enqueue(target);
     try {
       const hasSlot = (isFree ?? (await Promise.race([slot, untilClaimed()]))) !== undefined;
+      // Only a wait can have outlived the key.
+      if (hasSlot && !isFree) await target.key.requireInUse();
       return hasSlot ? { jobId: target.jobId, revert: request.revert } : undefined;
     } catch (refusal) {
       if (!request.waited) await request.withdraw();

@@ -18,6 +18,14 @@ export type PartnerScope = Caller['partnerName'];
 /** Returns the caller of a key; undefined for an invalid one. @throws errors of the database */
 export type Authenticate = (key: string) => Promise<Caller | undefined>;
 
+/** The key of a request in progress, which is checked again every two seconds: it may be revoked, expire or be removed. */
+export interface KeyInUse {
+  /** Returns whether the last check found the key gone; begins another one if that was long ago. */
+  isGone(): boolean;
+  /** @throws unauthorized; errors of the database */
+  requireInUse(): Promise<void>;
+}
+
 /** Returns the name under which a key requests runs: all keys of the settings have one. */
 export function requesterName({ keyName, isConfigured }: Caller): string {
   return isConfigured ? 'api-keys' : keyName;

@@ -12,6 +12,7 @@ import { filePart, formBody, formType, openFiles, OpenUpload, partnerPart } from
 import { putFormat } from '../support/format-requests';
 import { putSource } from '../support/source-requests';
 import { startTestService, testKey, type TestService } from '../support/service';
+import { HeldProducts } from '../support/runs-in-flight';
 import { filesBelow } from '../support/stored-uploads';
 
 const partner = 'Leaving & Co';
@@ -154,9 +155,11 @@ describe('what was begun by a key that has gone since', () => {
     key: string,
     path: string,
     headers: Record<string, string> = {},
+    method = 'GET',
   ): Promise<IncomingMessage> {
     const asked = request(`${service.url}${path}`, {
       agent: false,
+      method,
       headers: { 'x-api-key': key, ...headers },
     });
     asked.on('error', () => undefined).end();
@@ -170,6 +173,63 @@ describe('what was begun by a key that has gone since', () => {
     await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
     return jobId;
   }
+
+  describe('a run or revert that waits for a slot', () => {
+    let stateOf: () => Promise<unknown>;
+    let begin: (path: string, key: string) => Promise<IncomingMessage>;
+    let jobId: string;
+    let release: () => Promise<unknown>;
+    beforeEach(async () => {
+      service = await startTestService({ queuedRuns: 1 });
+      ({ jobId } = await service.api.loadFeed(small, partner));
+      const other = await service.api.uploadFeed(small, 'Busy');
+      const held = await HeldProducts.of(service.address);
+      const { answer } = await held.run(service.api, other);
+      release = async () => {
+        await held.release();
+        await answer;
+      };
+      stateOf = async () => {
+        const paths = [`/jobs/${jobId}`, `/jobs/${jobId}/runs`, '/products'];
+        return Promise.all(paths.map(async (path) => (await service.api.get(path)).body as unknown));
+      };
+      begin = async (path, key) => ask(key, `/jobs/${jobId}/${path}`, {}, 'POST');
+    });
+
+    it.each(['run', 'revert?run=1'] as const)(
+      'is 401 while it waits, and withdrawn: POST %s',
+      async (path) => {
+        const before = await stateOf();
+        const waiting = begin(path, await makeKey(partner));
+        await eventually('it waits', async () => JSON.stringify(await stateOf()) !== JSON.stringify(before));
+        await revokeKey(service.db, 'going');
+        passSeconds(5);
+
+        expect((await waiting).statusCode).toBe(401);
+        expect(await stateOf()).toEqual(before);
+        await release();
+      },
+    );
+
+    it('goes on without its client if it was queued with respond-async', async () => {
+      await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
+      const waiting = begin('run?allow_older=true', await makeKey(partner));
+      await eventually('it waits too', async () => {
+        const jobs = await service.db('validation_jobs').where({ allow_older: true });
+        return jobs.length === 1;
+      });
+      await revokeKey(service.db, 'going');
+      passSeconds(5);
+      expect((await waiting).statusCode).toBe(401);
+
+      await release();
+
+      await eventually('the run has ended', async () => {
+        const { body } = await service.api.get(`/jobs/${jobId}/runs`);
+        return body.items.length === 2 && body.items[0].status === 'completed';
+      });
+    });
+  });
 
   it('a wait for a job is 401', async () => {
     const jobId = await queueRun();
