@@ -25,16 +25,18 @@ const updateSql = `
 /**
  * Undoes a change of a catalog, by another one: its products are as before, and keep their numbers. The caller holds the partner's
  * lock. Waits for manual transactions as a merge does.
+ * @param signal - aborted when the revert is cancelled
  * @param check - throws if the effects must not be applied
  */
 export async function applyRevert(
   trx: Knex.Transaction,
   undone: RunChange,
   change: CatalogChange,
+  signal: AbortSignal,
   check: (counts: RevertCounts) => void,
 ): Promise<RevertCounts> {
   await skipManualChangeLog(trx);
-  return untilUncontended(trx, change.partnerId, async () => {
+  return untilUncontended(trx, change.partnerId, signal, async () => {
     const counts = await storeEffects(trx, undone);
     check(counts);
     const tables = [writtenSql];

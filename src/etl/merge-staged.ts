@@ -19,16 +19,19 @@ const attemptsMax = 10;
 
 /**
  * Merges the staged rows into the partner's products. The caller holds the partner's lock and has rejected superseded rows.
+ * @param signal - aborted when the run is cancelled
  * @param check - throws if the counters must not be applied
+ * @throws the signal's reason
  */
 export async function mergeStaged(
   trx: Knex.Transaction,
   feed: StagedFeed,
   change: CatalogChange,
   stats: RunStats,
+  signal: AbortSignal,
   check: (counters: RunCounters) => Promise<void>,
 ): Promise<MergeResult> {
-  return untilUncontended(trx, feed.partnerId, async () => {
+  return untilUncontended(trx, feed.partnerId, signal, async () => {
     stats.phase = 'comparing';
     const counters = await compareProducts(trx, feed, stats);
     await check(counters);
@@ -65,6 +68,7 @@ interface ComparedChanges<T> {
 export async function untilUncontended<T>(
   trx: Knex.Transaction,
   partnerId: number,
+  signal: AbortSignal,
   compare: () => Promise<ComparedChanges<T>>,
 ): Promise<T> {
   for (let attempt = 0; ; attempt++) {
@@ -73,7 +77,7 @@ export async function untilUncontended<T>(
     const milliseconds = lockMilliseconds * 2 ** attempt;
     try {
       return await trx.transaction((savepoint) =>
-        apply(savepoint, () => lockProducts(savepoint, tables, milliseconds)),
+        apply(savepoint, () => lockProducts(savepoint, tables, milliseconds, signal)),
       );
     } catch (error) {
       if (!isContention(error) || attempt === attemptsMax - 1) throw error;
@@ -96,12 +100,13 @@ const lockSql = (changes: string) => `
 /**
  * Locks the products to be changed. Tries again and again instead of waiting in PostgreSQL: a transaction that waits for a lock
  * and holds others can be part of a deadlock, of which PostgreSQL ends any transaction, also the manual one.
- * @throws ProductsGone if not all are locked in time
+ * @throws ProductsGone if not all are locked in time; the signal's reason: between two tries there is no statement to cancel
  */
 export async function lockProducts(
   trx: Knex.Transaction,
   tables: string[],
   milliseconds: number,
+  signal: AbortSignal,
 ): Promise<void> {
   // Waits for the table, for example while an index is created, before products are locked.
   await trx.raw('lock table products in row exclusive mode');
@@ -112,6 +117,7 @@ export async function lockProducts(
       if (rows[0].areLocked) break;
       if (performance.now() >= deadline) throw new ProductsGone();
       await sleep(lockPollMilliseconds);
+      signal.throwIfAborted();
     }
   }
 }

@@ -137,7 +137,7 @@ export async function runFeed(
         return await execute(
           at,
           () => isRevertCancelled(db, at),
-          (work) => stats.timed('revert', () => runRevert(work, at, revert)),
+          (work, signal) => stats.timed('revert', () => runRevert(work, at, revert, signal)),
         );
       }
       const run = await markRunning(db, claimed.jobId, isRepeated);
@@ -161,7 +161,7 @@ export async function runFeed(
 async function loadFeed(
   trx: Knex.Transaction,
   db: Database,
-  { objectStore, feed, signal, run }: RowSource & { run: number },
+  { objectStore, feed, signal, run }: RowSource & { run: number; signal: AbortSignal },
   stats: RunStats,
   firstLoadBytes?: number,
 ): Promise<RunCounters> {
@@ -196,7 +196,7 @@ async function loadFeed(
       }
       await rejectSupersededRows(trx, staged, stats);
       change = await beginRunChange(trx, feed.partnerId);
-      ({ counters, uncounted } = await mergeStaged(trx, staged, change, stats, (compared) =>
+      ({ counters, uncounted } = await mergeStaged(trx, staged, change, stats, signal, (compared) =>
         checkKeepingIssues(trx, stats.issues, async () => {
           checkSkipped(feed, compared);
           checkPriceJumps(feed, stats);

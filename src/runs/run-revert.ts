@@ -61,6 +61,7 @@ export async function runRevert(
   trx: Knex.Transaction,
   { jobId, run, partnerId }: RunNumber & { partnerId: number },
   { revertsRun, skipsConflicts }: StartedRevert,
+  signal: AbortSignal,
 ): Promise<RunCounters> {
   if (!(await lockPartner(trx, partnerId))) {
     throw new FeedFailure('The partner was merged into another one during the revert: request it again.');
@@ -74,7 +75,7 @@ export async function runRevert(
   if (kept === 'not kept') throw new FeedFailure(runNotKept(formatId('JV', jobId), revertsRun).message);
   const change = await beginRunChange(trx, partnerId);
   const counts = kept.change
-    ? await applyRevert(trx, kept.change, change, ({ conflicts }) => {
+    ? await applyRevert(trx, kept.change, change, signal, ({ conflicts }) => {
         if (conflicts === 0 || skipsConflicts) return;
         throw new RevertConflicts(conflictText(conflicts, revertsRun), conflicts);
       })

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { lockProducts } from '../../src/etl/merge-staged';
 import { recordChangedProducts } from '../../src/partners/changed-products';
 import { indexBacklog } from '../../src/products/search-index';
 import type { UploadedFeed } from '../support/api-client';
@@ -174,6 +175,22 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
         }
       },
     );
+  });
+
+  it('does not keep a cancelled run trying for its products', async () => {
+    const partner = await loadPartner();
+    const session = await openSession();
+    await session.execute(`begin; ${changePrice(partner, 'A')}`);
+    const changes = `(select * from products where partner_id = ${partner.partnerId})`;
+    const cancelling = new AbortController();
+
+    const locking = service.db.transaction((trx) =>
+      // The last attempt of a run tries almost as long.
+      lockProducts(trx, [changes], 50_000, cancelling.signal),
+    );
+    cancelling.abort(new Error('The run was cancelled.'));
+
+    await expect(locking).rejects.toThrow('The run was cancelled.');
   });
 
   it('of the sku of a product prevents its update by the run', async () => {

@@ -105,7 +105,7 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
         expect(await readSince()).toBeLessThanOrEqual(100);
 
         const change = await beginRunChange(trx, feed.partnerId);
-        await lockProducts(trx, ['feed_changes'], 0);
+        await lockProducts(trx, ['feed_changes'], 0, new AbortController().signal);
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);
         await applyChanges(trx, feed, change, { ...counters, inserted: 0 }, () => Promise.resolve());
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);

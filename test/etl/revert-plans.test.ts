@@ -84,7 +84,12 @@ describe.each(tables)('of tables that $state', ({ state, prepareSql }) => {
         reverts_run: 1,
         skips_conflicts: false,
       });
-      const counters = await runRevert(trx, { jobId, run: 2, partnerId }, started);
+      const counters = await runRevert(
+        trx,
+        { jobId, run: 2, partnerId },
+        started,
+        new AbortController().signal,
+      );
       expect(counters).toMatchObject(tried.effect);
       await readLittle();
     } finally {
