@@ -107,8 +107,8 @@ describe('POST /jobs/{job_id}/cancel', () => {
     it('dequeues a revert, whose client gets 409, and leaves the job as its last load left it', async () => {
       const feed = await service.api.loadFeed(`${csv}ROPE-3,Rope,NA\n`, 'Queued revert');
       const before = await stateOf(feed);
-      await revert(feed, 'respond-async');
       const waiting = revert(feed, 'respond-async, wait=60');
+      await eventually('it is queued', async () => (await lastRunOf(feed)).status === 'queued');
 
       expect(await cancel(feed)).toMatchObject({ status: 200, body: before.job });
 
