@@ -184,8 +184,8 @@ describe('prune', () => {
       sizes.push(rows[0].bytes);
     }
 
-    // Autovacuum, which may come as well, gives empty pages at the end back.
-    expect(Math.max(...sizes.slice(3))).toBeLessThanOrEqual(Math.max(...sizes.slice(0, 3)));
+    // Autovacuum, which may come as well, gives empty pages at the end back. Without vacuum, the table would be twice as large.
+    expect(Math.max(...sizes.slice(3))).toBeLessThan(1.5 * Math.max(...sizes.slice(0, 3)));
     const { rows: tables } = await db.raw<{ rows: { reloptions: string[] }[] }>(
       "select reloptions from pg_class where oid = 'row_issues'::regclass",
     );

@@ -154,10 +154,7 @@ describe('fields', () => {
 
   test('without a header row, columns have positions, and the first record is a row', async () => {
     const positions = { sku: { position: 3 }, product_name: { position: 1 }, currency: { value: 'EUR' } };
-    const rows = await readFormatted(
-      'Lamp,9,A\nTent,8,B\nToo,7,C,x\n',
-      format({ header: false }, positions),
-    );
+    const rows = await readFormatted('Lamp,9,A\nTent,8,B\nToo,7,C,x\n', format({ header: false }, positions));
     expect(rows).toMatchObject([
       { line: 1, row: 1, offset: 0, values: { sku: 'A', product_name: 'Lamp', currency: 'EUR' } },
       { line: 2, row: 2, offset: 9, values: { sku: 'B', product_name: 'Tent' } },
