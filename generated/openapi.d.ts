@@ -286,7 +286,7 @@ export interface paths {
          *     for the run get 409. A second request that would wait for the same run is 409 too; one that another process serves gets
          *     the result of that run. 503: all waiting places are taken. Runs and plans of one partner get at most half of them.
          *     If the key of a request is revoked, expires or is removed while its run waits, the request is 401 and withdrawn; a run that
-         *     was queued with `Prefer: respond-async`, or has begun, goes on.
+         *     was queued with `Prefer: respond-async`, or has begun, continues.
          *
          *     **Asynchronous runs**
          *

@@ -169,7 +169,7 @@ describe('what was begun by a key that has gone since', () => {
     return response;
   }
 
-  /** Makes a job with a run that waits: nobody claims it. */
+  /** Makes a job with a run that waits: no process claims it. */
   async function queueRun(): Promise<string> {
     const { jobId } = await service.api.uploadFeed(small, partner);
     await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
@@ -213,7 +213,7 @@ describe('what was begun by a key that has gone since', () => {
       },
     );
 
-    it('goes on without its client if it was queued with respond-async', async () => {
+    it('continues without its client if it was queued with respond-async', async () => {
       await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
       const waiting = begin('run?allow_older=true', await makeKey(partner));
       await eventually('it waits too', async () => {
