@@ -1,4 +1,5 @@
 import type { Table } from './detect-table';
+import { comparable } from './format-reading';
 import { trimText } from './text';
 
 /** A header with its cells, one for each row, trimmed. */
@@ -15,10 +16,10 @@ export const numberText =
 /** Lists the columns of a table whose header occurs once, and fits in a format. */
 export function columnsOfTable({ names, rows }: Pick<Table, 'names' | 'rows'>): Column[] {
   const counts = new Map<string, number>();
-  for (const name of names) counts.set(comparableName(name), (counts.get(comparableName(name)) ?? 0) + 1);
+  for (const name of names.map(comparable)) counts.set(name, (counts.get(name) ?? 0) + 1);
   return names.slice(0, columnsMax).flatMap((header, position) => {
     const isUsable =
-      header !== '' && header.length <= headerCharactersMax && counts.get(comparableName(header)) === 1;
+      header !== '' && header.length <= headerCharactersMax && counts.get(comparable(header)) === 1;
     if (!isUsable) return [];
     return [{ position, header, cells: rows.map((row) => trimText(row[position] ?? '')) }];
   });
@@ -29,12 +30,13 @@ const columnsMax = 1_000;
 /** Longer names are refused in a format. */
 const headerCharactersMax = 255;
 
-const comparableName = (name: string) => trimText(name).toLowerCase();
-
 /** Returns the share of the cells with content that pass a test; 0 without content. */
 export function shareOf(cells: readonly string[], test: (cell: string) => boolean): number {
   const filled = cells.filter((cell) => cell !== '');
   return filled.length === 0 ? 0 : filled.filter(test).length / filled.length;
 }
+
+/** Tells whether any row has other text in one column than in the other. */
+export const differ = (one: Column, other: Column) => one.cells.some((cell, at) => cell !== other.cells[at]);
 
 export const isEmptyColumn = ({ cells }: Column) => cells.every((cell) => cell === '');

@@ -1,4 +1,4 @@
-import { isEmptyColumn, numberText, shareOf, type Column } from './column-cells';
+import { differ, isEmptyColumn, numberText, shareOf, type Column } from './column-cells';
 import { currencyInHeader, isActiveCurrency } from './currency';
 import { suggestColumn } from './header-suggestion';
 import { columnsNamed, headerWords } from './header-synonyms';
@@ -85,7 +85,7 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
   const best = sure.filter(({ rank }) => rank === Math.min(...sure.map((each) => each.rank)));
   const [first] = best;
   if (first) {
-    const isOpen = hasDifferentCells(best) || (differIn(sure, taxesPair) && hasDifferentCells(sure));
+    const isOpen = hasDifferentCells(best) || (haveDifferentUnits(sure) && hasDifferentCells(sure));
     const rivals = isOpen ? (hasDifferentCells(best) ? best : sure) : [];
     return {
       chosen: rivals.length > 0 ? undefined : first.column,
@@ -116,17 +116,16 @@ const isNumber = (cell: string) => numberText.test(cell);
 
 function hasDifferentCells(candidates: readonly Candidate[]): boolean {
   const [first, ...others] = candidates;
-  return others.some(({ column }) => column.cells.some((cell, at) => cell !== first!.column.cells[at]));
+  return others.some(({ column }) => differ(column, first!.column));
 }
 
 /** Net beside gross, or two currencies. */
-const taxesPair = ({ taxes, column }: Candidate) => [taxes ?? '', currencyInHeader(column.header) ?? ''];
-
-function differIn(candidates: readonly Candidate[], of: (candidate: Candidate) => string[]): boolean {
-  const [taxes, currencies] = [0, 1].map(
-    (at) => new Set(candidates.map((each) => of(each)[at]!).filter((value) => value !== '')).size,
+function haveDifferentUnits(candidates: readonly Candidate[]): boolean {
+  const count = (units: (string | undefined)[]) => new Set(units.filter((unit) => unit !== undefined)).size;
+  return (
+    count(candidates.map((each) => each.taxes)) > 1 ||
+    count(candidates.map(({ column }) => currencyInHeader(column.header))) > 1
   );
-  return taxes! > 1 || currencies! > 1;
 }
 
 /** The words of a header, those of a compound too. */

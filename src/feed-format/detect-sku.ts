@@ -1,4 +1,4 @@
-import { isEmptyColumn, type Column } from './column-cells';
+import { differ, isEmptyColumn, type Column } from './column-cells';
 import { columnsNamed, headerWords } from './header-synonyms';
 import { suggestColumn } from './header-suggestion';
 
@@ -62,7 +62,7 @@ export function chooseSku(
   const distinct = best.filter((each) => each.isDistinct);
   const isOpen =
     first.isDistinct &&
-    distinct.some(({ column }) => differs(column, first.column)) &&
+    distinct.some(({ column }) => differ(column, first.column)) &&
     first.rank !== Rank.literal;
   const doubt = !first.isDistinct ? 'repeated' : isOpen ? 'several' : null;
   return {
@@ -77,8 +77,6 @@ export function chooseSku(
     doubt,
   };
 }
-
-const differs = (a: Column, b: Column) => a.cells.some((cell, at) => cell !== b.cells[at]);
 
 /** Returns the positions of the rows, of equal ones the first. */
 function differentRows(rows: readonly (readonly string[])[]): number[] {

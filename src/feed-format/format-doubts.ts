@@ -47,7 +47,7 @@ const from = ({ header }: Column) => ({ from: [header] });
 export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined {
   if (!doubt) return undefined;
   const [first] = rivals as [Column];
-  const named = rivals.slice(0, choicesMax).map((column) => column);
+  const named = rivals.slice(0, choicesMax);
   if (doubt === 'repeated' && named.length === 1) {
     const message = `Several rows have the same ${quoted(first.header)}. Rows of one product in other languages or shops are not to be loaded over it.`;
     const label = `Of rows with the same ${quoted(first.header)}, the last one counts`;

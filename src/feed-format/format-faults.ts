@@ -78,13 +78,13 @@ function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: 
   for (const member of ['from', 'join']) {
     faults.push(...blankHeaders(listOf(source[member]), [...at, member]));
   }
-  return [...faults, ...constantFaults(name, source.value, [...at, 'value'])];
+  return [...faults, ...forbiddenConstantFaults(name, source.value, [...at, 'value'])];
 }
 
 const absentWithoutHeader = 'Input should be absent without a header row';
 
 /** Finds constants that no row can have, whatever a run makes of them. */
-function constantFaults(name: string, value: unknown, at: Step[]): Fault[] {
+function forbiddenConstantFaults(name: string, value: unknown, at: Step[]): Fault[] {
   if (typeof value !== 'string') return [];
   if (name === 'sku') {
     const msg = 'Input should be absent: each row has its own sku';

@@ -151,8 +151,6 @@ export async function revertRun(
   throw unavailable('the revert has not ended yet');
 }
 
-const isPending = (state: JobRunRow | undefined) => state?.status === 'queued' || state?.status === 'running';
-
 const isBusy = (error: unknown) =>
   error instanceof ServiceError && ['job_already_running', 'job_already_waiting'].includes(error.code);
 
@@ -169,7 +167,7 @@ export async function queueRevert(
   const { jobId, request } = await prepareRevert(db, asked);
   const { run } = await requestRevert(db, jobId, request, queuedRunAttempts);
   worker.wake();
-  const last = await followRevert(db, { jobId, run }, (state) => !isPending(state) || isOver());
+  const last = await followRevert(db, { jobId, run }, (state) => !state || hasEnded(state) || isOver());
   if (!last) throw unavailable('the request was withdrawn');
   if (last.status === 'cancelled') throw runCancelled(asked.id);
   return last;
