@@ -1,16 +1,12 @@
 import type { ByteWindow } from './byte-window';
 import { productColumns, requiredColumns, type ProductColumn } from './columns';
 import { withDecimalPoint } from './decimal-comma';
+import { FilledGroup, type FilledCell, type FillDown, type RecordCells } from './fill-down';
 import type { ColumnSource, FormatDefinition } from './format-definition';
 import type { Delimiter } from './delimiter';
 import type { TextOffsets } from './line-offsets';
 import { isUnfilled } from './report-columns';
-import { ownText, trimText } from './text';
-
-/** What a record says by position, from 0; undefined where it has fewer fields. */
-export interface RecordCells {
-  field(position: number): string | undefined;
-}
+import { trimText } from './text';
 
 /** Lines before the header row, or before the first row. */
 export interface Preamble {
@@ -24,12 +20,6 @@ type CellReader = (record: RecordCells) => string | undefined;
 /** Source of a column, with positions instead of headers. Absent headers are left out. */
 type ResolvedSource =
   { positions: readonly number[]; with: string; firstWith: string; hasFirst: boolean } | { value: string };
-
-interface FillDown {
-  column: ProductColumn;
-  position: number;
-  by: number;
-}
 
 /** A format whose columns are found in the header of a file. */
 export interface ResolvedFormat {
@@ -89,12 +79,9 @@ function resolveSource(
 export const headersOf = ({ from, join, position }: ColumnSource): string[] =>
   join ?? from ?? (position === undefined ? [] : [String(position)]);
 
-/** Columns that a product cannot be loaded without. */
-const isRequired = (column: ProductColumn) => requiredColumns.includes(column);
-
 /** Whether the first text of a join is filled down, and the rest of it alone is no name or sku. */
 export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: FormatDefinition) =>
-  isRequired(column) &&
+  requiredColumns.includes(column) &&
   columns[column]?.join !== undefined &&
   fill_down.some((rule) => rule.column === column);
 
@@ -275,94 +262,3 @@ export class FormatReading {
 
 /** A text as headers and words are compared. */
 export const comparable = (text: string) => trimText(text).toLowerCase();
-
-/** Cells that take the last value above them while another cell, `by`, stays the same. */
-class FilledGroup {
-  readonly cells: readonly FilledCell[];
-  private readonly required: readonly FilledCell[];
-  /** Positions of the first and the last cell of the rule. */
-  private readonly first: number;
-  readonly last: number;
-  /** Value of `by`; empty for a record that belongs to no group. */
-  private value = '';
-  /** Whether the next record begins a group in any case. */
-  private isEnded = false;
-  /** Whether that group may have begun in a record that is unknown. */
-  private isLost = false;
-  /** Whether the current group has no name or sku, or its beginning is unknown. */
-  private isIncomplete = false;
-
-  constructor(
-    readonly by: number,
-    rules: readonly FillDown[],
-    private readonly cellAt: (record: RecordCells, position: number) => string | undefined,
-  ) {
-    this.cells = rules.map(({ column, position }) => new FilledCell(column, position));
-    this.required = this.cells.filter(({ column }) => isRequired(column));
-    const positions = [by, ...this.cells.map(({ position }) => position)];
-    this.first = Math.min(...positions);
-    this.last = Math.max(...positions);
-  }
-
-  /** Ends the group. @param isLost - whether the next one may have begun in a record that is unknown */
-  end(isLost: boolean): void {
-    this.isEnded = true;
-    this.isLost = isLost;
-  }
-
-  begin(record: RecordCells): void {
-    const value = trimText(this.cellAt(record, this.by) ?? '');
-    if (value === '' || value !== this.value || this.isEnded) {
-      this.value = ownText(value);
-      this.isIncomplete = this.isLost && value !== '';
-      for (const cell of this.cells) cell.last = undefined;
-    }
-    this.isEnded = false;
-    this.isLost = false;
-    for (const cell of this.cells) cell.take(this.cellAt(record, cell.position), value !== '');
-    if (value !== '' && this.required.length > 0)
-      this.isIncomplete = this.required.some(({ last }) => last === undefined);
-    for (const cell of this.cells) cell.isMissing = this.isIncomplete && cell.last === undefined;
-  }
-
-  /**
-   * Begins a record that cannot be split. It belongs to the group if all cells up to the last one that is filled down say so:
-   * no other cell than an empty one is certain to be in its place. Any other record may begin a group.
-   */
-  beginUnsplit(fields: readonly string[]): void {
-    const record = { field: (position: number) => fields[position] };
-    const isMember = (position: number) =>
-      trimText(this.cellAt(record, position) ?? '') === (position === this.by ? this.value : '');
-    let position = this.last;
-    while (position >= this.first && isMember(position)) position--;
-    const isKnown = this.value !== '' && !this.isEnded && fields.length > this.last && position < this.first;
-    if (!isKnown) this.end(true);
-    for (const cell of this.cells) cell.take(undefined, isKnown);
-  }
-}
-
-/** A cell that is filled down. */
-class FilledCell {
-  /** Text in the current record. */
-  current: string | undefined;
-  /** Whether it is from a record above. */
-  isFilled = false;
-  /** Whether it is empty because the beginning of the group is unknown. */
-  isMissing = false;
-  /** The last text in the group. */
-  last: string | undefined;
-
-  constructor(
-    readonly column: ProductColumn,
-    readonly position: number,
-  ) {}
-
-  /** Takes the text of a record. @param isInGroup - whether an empty one is filled from above */
-  take(text: string | undefined, isInGroup: boolean): void {
-    const isEmpty = trimText(text ?? '') === '';
-    this.isFilled = isEmpty && isInGroup && this.last !== undefined;
-    this.current = this.isFilled ? this.last : text;
-    this.isMissing = false;
-    if (!isEmpty && isInGroup) this.last = ownText(text!);
-  }
-}

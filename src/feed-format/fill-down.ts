@@ -1,0 +1,105 @@
+import { requiredColumns, type ProductColumn } from './columns';
+import { ownText, trimText } from './text';
+
+/** What a record says by position, from 0; undefined where it has fewer fields. */
+export interface RecordCells {
+  field(position: number): string | undefined;
+}
+
+/** A rule of a format, with positions instead of headers. */
+export interface FillDown {
+  column: ProductColumn;
+  position: number;
+  by: number;
+}
+
+/** Cells that take the last value above them while another cell, `by`, stays the same. */
+export class FilledGroup {
+  readonly cells: readonly FilledCell[];
+  private readonly required: readonly FilledCell[];
+  /** Positions of the first and the last cell of the rule. */
+  private readonly first: number;
+  readonly last: number;
+  /** Value of `by`; empty for a record that belongs to no group. */
+  private value = '';
+  /** Whether the next record begins a group in any case. */
+  private isEnded = false;
+  /** Whether that group may have begun in a record that is unknown. */
+  private isLost = false;
+  /** Whether the current group has no name or sku, or its beginning is unknown. */
+  private isIncomplete = false;
+
+  constructor(
+    readonly by: number,
+    rules: readonly FillDown[],
+    private readonly cellAt: (record: RecordCells, position: number) => string | undefined,
+  ) {
+    this.cells = rules.map(({ column, position }) => new FilledCell(column, position));
+    this.required = this.cells.filter(({ column }) => requiredColumns.includes(column));
+    const positions = [by, ...this.cells.map(({ position }) => position)];
+    this.first = Math.min(...positions);
+    this.last = Math.max(...positions);
+  }
+
+  /** Ends the group. @param isLost - whether the next one may have begun in a record that is unknown */
+  end(isLost: boolean): void {
+    this.isEnded = true;
+    this.isLost = isLost;
+  }
+
+  begin(record: RecordCells): void {
+    const value = trimText(this.cellAt(record, this.by) ?? '');
+    if (value === '' || value !== this.value || this.isEnded) {
+      this.value = ownText(value);
+      this.isIncomplete = this.isLost && value !== '';
+      for (const cell of this.cells) cell.last = undefined;
+    }
+    this.isEnded = false;
+    this.isLost = false;
+    for (const cell of this.cells) cell.take(this.cellAt(record, cell.position), value !== '');
+    if (value !== '' && this.required.length > 0)
+      this.isIncomplete = this.required.some(({ last }) => last === undefined);
+    for (const cell of this.cells) cell.isMissing = this.isIncomplete && cell.last === undefined;
+  }
+
+  /**
+   * Begins a record that cannot be split. It belongs to the group if all cells up to the last one that is filled down say so:
+   * no other cell than an empty one is certain to be in its place. Any other record may begin a group.
+   */
+  beginUnsplit(fields: readonly string[]): void {
+    const record = { field: (position: number) => fields[position] };
+    const isMember = (position: number) =>
+      trimText(this.cellAt(record, position) ?? '') === (position === this.by ? this.value : '');
+    let position = this.last;
+    while (position >= this.first && isMember(position)) position--;
+    const isKnown = this.value !== '' && !this.isEnded && fields.length > this.last && position < this.first;
+    if (!isKnown) this.end(true);
+    for (const cell of this.cells) cell.take(undefined, isKnown);
+  }
+}
+
+/** A cell that is filled down. */
+export class FilledCell {
+  /** Text in the current record. */
+  current: string | undefined;
+  /** Whether it is from a record above. */
+  isFilled = false;
+  /** Whether it is empty because the beginning of the group is unknown. */
+  isMissing = false;
+  /** The last text in the group. */
+  last: string | undefined;
+
+  constructor(
+    readonly column: ProductColumn,
+    readonly position: number,
+  ) {}
+
+  /** Takes the text of a record. @param isInGroup - whether an empty one is filled from above */
+  take(text: string | undefined, isInGroup: boolean): void {
+    const isEmpty = trimText(text ?? '') === '';
+    this.isFilled = isEmpty && isInGroup && this.last !== undefined;
+    this.current = this.isFilled ? this.last : text;
+    this.isMissing = false;
+    if (!isEmpty && isInGroup) this.last = ownText(text!);
+  }
+}
