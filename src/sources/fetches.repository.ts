@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../shared/caller';
+import { failingAfter } from './sources.repository';
 
 export type FetchStatus = 'queued' | 'running' | 'completed' | 'unchanged' | 'failed' | 'skipped';
 
@@ -120,45 +121,65 @@ export interface ScheduledSlot {
   nextSlotAt: Date | null;
   /** When the fetch starts. */
   startAt: Date;
+  /** Why there is none, as it is shown; null if there is one. */
+  failureReason: string | null;
 }
 
 /**
- * Queues a fetch for each slot, or records it as skipped while the last fetch or its run has not ended. A slot that has a fetch
- * gets no second one. The caller has locked the sources.
+ * Queues a fetch for each slot, or records it as failed, or as skipped while the last fetch or its run has not ended. A slot that
+ * has a fetch gets no second one. The caller has locked the sources.
+ * @returns the sources that have become failing
  */
-export async function insertSlots(trx: Knex.Transaction, slots: ScheduledSlot[], now: Date): Promise<void> {
+export async function insertSlots(
+  trx: Knex.Transaction,
+  slots: ScheduledSlot[],
+  now: Date,
+): Promise<number[]> {
   const timeOf = (time: Date | null) => time?.toISOString() ?? null;
-  await trx.raw(
+  const { rows } = await trx.raw<{ rows: { source_id: number }[] }>(
     `with due as (
        select * from unnest(
-         cast(:ids as bigint[]), cast(:slots as timestamptz[]), cast(:nexts as timestamptz[]), cast(:starts as timestamptz[])
-       ) as slot (source_id, slot_at, next_slot_at, start_at)
+         cast(:ids as bigint[]), cast(:slots as timestamptz[]), cast(:nexts as timestamptz[]), cast(:starts as timestamptz[]),
+         cast(:failures as text[])
+       ) as slot (source_id, slot_at, next_slot_at, start_at, failure_reason)
      ), source as (
        update sources
        set next_slot_at = due.next_slot_at, scheduled_at = cast(:now as timestamptz),
-         fetch_count = fetch_count + case when due.slot_at is null then 0 else 1 end
+         fetch_count = fetch_count + case when due.slot_at is null then 0 else 1 end,
+         failures_in_a_row = failures_in_a_row + case when due.slot_at is null or failure_reason is null then 0 else 1 end
        from due
        where sources.source_id = due.source_id
-       returning sources.source_id, fetch_count, due.slot_at, due.start_at,
-         exists (${unfinishedSql}) or exists (
-           select from validation_jobs as job
-           where job.feed_id = last_feed_id and run_requested_at is not null and status in ('queued', 'running')
-         ) as is_skipped
+       returning sources.source_id, fetch_count, failures_in_a_row, due.slot_at, due.start_at, failure_reason,
+         case
+           when failure_reason is not null then 'failed'
+           when exists (${unfinishedSql}) or exists (
+             select from validation_jobs as job
+             where job.feed_id = last_feed_id and run_requested_at is not null and status in ('queued', 'running')
+           ) then 'skipped'
+           else 'queued'
+         end as status
+     ), recorded as (
+       insert into source_fetches (source_id, fetch_number, slot_at, status, next_attempt_at, finished_at, failure_reason)
+       select source_id, fetch_count, slot_at, status, start_at, case when status <> 'queued' then clock_timestamp() end,
+         failure_reason
+       from source
+       where slot_at is not null
+       on conflict do nothing
+       returning source_id, status
      )
-     insert into source_fetches (source_id, fetch_number, slot_at, status, next_attempt_at, finished_at)
-     select source_id, fetch_count, slot_at, case when is_skipped then 'skipped' else 'queued' end, start_at,
-       case when is_skipped then clock_timestamp() end
-     from source
-     where slot_at is not null
-     on conflict do nothing`,
+     select source_id from source join recorded using (source_id, status)
+     where status = 'failed' and failures_in_a_row = :failingAfter`,
     {
       ids: slots.map(({ sourceId }) => sourceId),
       slots: slots.map(({ slotAt }) => timeOf(slotAt)),
       nexts: slots.map(({ nextSlotAt }) => timeOf(nextSlotAt)),
       starts: slots.map(({ startAt }) => timeOf(startAt)),
+      failures: slots.map(({ failureReason }) => failureReason),
       now: now.toISOString(),
+      failingAfter,
     } as never,
   );
+  return rows.map(({ source_id: sourceId }) => sourceId);
 }
 
 /** Fetches that one statement removes. */

@@ -1,13 +1,19 @@
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { insertSlots, lockDueSources, type DueSource } from './fetches.repository';
+import type { Log } from '../shared/log';
+import { FetchFailure } from './fetch-failure';
+import { insertSlots, lockDueSources, type DueSource, type ScheduledSlot } from './fetches.repository';
 import { nextSlot, type Schedule } from './schedule';
+import { publishSourceFailed } from './sources.repository';
 
 /** Starts are spread over this time: schedules of many sources name the same minute. */
 const spreadSeconds = 60;
 
 /** Sources that one transaction schedules. */
 const sourcesPerBatch = 500;
+
+/** A schedule that cannot be computed is tried again after this time: another process may know its time zone. */
+const retryMilliseconds = 3600 * 1000;
 
 /** Finds the next time of a schedule; null without one, or while it does not apply. */
 export function nextSlotOf(
@@ -17,40 +23,55 @@ export function nextSlotOf(
   return schedule && enabled ? nextSlot(schedule, after) : null;
 }
 
+interface SchedulerOptions {
+  /** Default: by the clock of the database, which all processes share. */
+  now?: Date;
+  /** Seconds over which starts are spread. */
+  spread?: number;
+  log?: Log;
+}
+
 /**
  * Queues a fetch for each source that is due: one, however many slots were missed. Safe concurrently in several processes.
- * @param now - default: by the clock of the database, which all processes share
+ * The fetch of a source whose schedule cannot be computed has failed; the others are not concerned.
  * @returns the number of sources
  */
 export async function scheduleDue(
   db: Database,
-  { now, spread = spreadSeconds }: { now?: Date; spread?: number } = {},
+  { now, spread = spreadSeconds, log }: SchedulerOptions = {},
 ): Promise<number> {
   const time = now ?? (await databaseTime(db));
   let scheduled = 0;
   for (let batch = sourcesPerBatch; batch === sourcesPerBatch; scheduled += batch) {
     batch = await inTransaction(db, 'request', async (trx) => {
       const due = await lockDueSources(trx, time, sourcesPerBatch);
-      if (due.length > 0) {
-        await insertSlots(
-          trx,
-          due.map((source) => slotOf(source, time, spread)),
-          time,
-        );
-      }
+      if (due.length === 0) return 0;
+      const slots = due.map((source) => slotOf(source, time, spread, log));
+      for (const sourceId of await insertSlots(trx, slots, time)) await publishSourceFailed(trx, sourceId);
       return due.length;
     });
   }
   return scheduled;
 }
 
-function slotOf({ source_id, slot_at, definition }: DueSource, now: Date, spread: number) {
-  return {
-    sourceId: source_id,
-    slotAt: slot_at,
-    nextSlotAt: nextSlotOf(definition, now),
-    startAt: new Date(now.getTime() + Math.random() * spread * 1000),
-  };
+function slotOf(
+  { source_id: sourceId, slot_at: slotAt, definition }: DueSource,
+  now: Date,
+  spread: number,
+  log?: Log,
+): ScheduledSlot {
+  const slot = { sourceId, slotAt, startAt: new Date(now.getTime() + Math.random() * spread * 1000) };
+  try {
+    return { ...slot, nextSlotAt: nextSlotOf(definition, now), failureReason: null };
+  } catch (error) {
+    log?.warn({ err: error, source_id: sourceId }, 'failed to compute the schedule of a source');
+    const { message } = new FetchFailure(
+      'schedule_unreadable',
+      'The times of the schedule cannot be computed: send the source with another schedule, or update the service.',
+      { detail: (error as Error).message },
+    );
+    return { ...slot, nextSlotAt: new Date(now.getTime() + retryMilliseconds), failureReason: message };
+  }
 }
 
 async function databaseTime(db: Database): Promise<Date> {

@@ -99,8 +99,9 @@ function objectOf(value: unknown): Record<string, unknown> {
     : {};
 }
 
-/** Returns the origin to which the secrets of a definition belong. */
-export const originOf = ({ url }: Pick<SourceDefinition, 'url'>): string => new URL(url).origin;
+/** Returns the origin to which the secrets of a definition belong; `null`, as that of opaque URLs, if the URL cannot be read. */
+export const originOf = ({ url }: Pick<SourceDefinition, 'url'>): string =>
+  URL.canParse(url) ? new URL(url).origin : 'null';
 
 /** Fills in the defaults of a definition. */
 export function withDefaults(

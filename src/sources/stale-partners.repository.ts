@@ -10,7 +10,7 @@ const partnersPerBatch = 500;
 
 /**
  * Partners without a completed feed for the days that their enabled sources say, the fewest, or else `:days`. Before their first
- * completed feed, the days count from the first feed or source.
+ * completed feed, the days count from the first feed or source. Days that are no number, after a restore, count as none.
  */
 const staleSql = `
   stale as materialized (
@@ -20,7 +20,8 @@ const staleSql = `
       from partners left join (
         select partner_id, min(cast(definition ->> 'stale_after_days' as integer)) as days
         from sources
-        where definition ->> 'stale_after_days' is not null and definition ->> 'enabled' = 'true'
+        where definition ->> 'stale_after_days' is not null and definition ->> 'stale_after_days' ~ '^[0-9]{1,5}$'
+          and definition ->> 'enabled' = 'true'
         group by partner_id
       ) as expected using (partner_id)
       where expected.days is not null or cast(:days as integer) is not null

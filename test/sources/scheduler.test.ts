@@ -8,6 +8,7 @@ import { afterFile } from '../support/harness';
 import { csv, putSource, sourcePath, startFeedServer } from '../support/source-requests';
 import { startTestService, type TestService } from '../support/service';
 import { filesBelow } from '../support/stored-uploads';
+import { sendTo } from '../support/webhooks';
 
 const partner = 'Acme Outdoor';
 const never = new AbortController().signal;
@@ -152,6 +153,48 @@ describe('a slot', () => {
       '2026-03-03T05:30:00.000Z',
       '2026-03-02T05:30:00.000Z',
     ]);
+  });
+
+  it('fails alone where its schedule cannot be computed, is tried again each hour, and is made up for', async () => {
+    const unknown = { ...daily, schedule: { cron: '30 5 * * *', time_zone: 'Mars/Olympus' } };
+    await sendTo(service.db, 'http://localhost/');
+    for (const name of ['a', 'b', 'c']) await store(name, '2026-03-02T05:30:00Z');
+    const replace = (definition: object) =>
+      service
+        .db('sources')
+        .where('source_name', 'b')
+        .update({ definition: JSON.stringify(definition) });
+    const { definition } = (await service.api.get(sourcePath(partner, 'b'))).body;
+    await replace({ ...definition, ...unknown });
+
+    await scheduleDue(service.db, { now: at('2026-03-02T05:30:00Z') });
+
+    for (const name of ['a', 'c']) {
+      expect(await fetchesOf(name)).toMatchObject([{ status: 'queued' }]);
+      expect(await nextOf(name)).toBe('2026-03-03T05:30:00.000Z');
+    }
+    const [failed] = await fetchesOf('b');
+    expect(failed).toMatchObject({ status: 'failed', slot_at: '2026-03-02T05:30:00.000Z', attempts: 0 });
+    expect(failed!.failure_reason).toBe(
+      'schedule_unreadable (Invalid time zone specified: Mars/Olympus): The times of the schedule cannot be ' +
+        'computed: send the source with another schedule, or update the service.',
+    );
+    expect(await nextOf('b')).toBe('2026-03-02T06:30:00.000Z');
+    for (const hour of ['06', '07', '08', '09'])
+      await scheduleDue(service.db, { now: at(`2026-03-02T${hour}:30:00Z`) });
+    expect((await service.api.get(sourcePath(partner, 'b'))).body).toMatchObject({
+      state: 'failing',
+      failures_in_a_row: 5,
+    });
+    expect(await service.db('webhook_deliveries').where('event_type', 'source.failed')).toMatchObject([
+      { content: { source_name: 'b', failures_in_a_row: 5 } },
+    ]);
+    await replace(definition);
+
+    await scheduleDue(service.db, { now: at('2026-03-02T10:30:00Z') });
+
+    expect((await fetchesOf('b'))[0]).toMatchObject({ status: 'queued' });
+    expect(await nextOf('b')).toBe('2026-03-03T05:30:00.000Z');
   });
 
   it('does not come of a source that is not enabled', async () => {

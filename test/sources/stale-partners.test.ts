@@ -49,6 +49,17 @@ describe('a partner without a completed feed', () => {
     expect([await notice(), await published(), await gauge()]).toEqual([0, [], 0]);
   });
 
+  it('is stale whatever the days of the source of another are', async () => {
+    await service.api.loadFeed(csv, 'Acme');
+    await putSource(service.api, 'Restored', 'daily', { url, stale_after_days: 7 });
+    await service.db.raw(
+      `update sources set definition = cast(replace(cast(definition as text), '7', '"x"') as json)`,
+    );
+    await age('Acme', 8);
+
+    expect([await notice(7), await published()]).toEqual([1, ['Acme']]);
+  });
+
   it('is stale once, until another feed has completed and has grown old too', async () => {
     await service.api.loadFeed(csv, 'Acme');
     await age('Acme', 6);
