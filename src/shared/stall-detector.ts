@@ -46,6 +46,9 @@ export function detectStall(
   return () => clearInterval(timer);
 }
 
-export function minimumThroughput(milliseconds: number): MinimumThroughput {
-  return { bytesMin: (bytesPerSecondMin * milliseconds) / 1000, milliseconds };
+export function minimumThroughput(
+  milliseconds: number,
+  bytesPerSecond: number = bytesPerSecondMin,
+): MinimumThroughput {
+  return { bytesMin: (bytesPerSecond * milliseconds) / 1000, milliseconds };
 }

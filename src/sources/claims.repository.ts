@@ -40,24 +40,41 @@ const bindingsOf = ({ source_id: sourceId, fetch_number: fetch, attempts }: Fetc
 /** Due fetches that a claim looks at: more than a partner can have sources, so that those of several partners are among them. */
 const candidatesMax = 1_000;
 
-/**
- * Claims fetches that are due, `max` at most, until their lease expires: those that wait for the longest, a few of each partner.
- * Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no longer due.
- */
-export async function claimFetches(db: Database, max: number): Promise<ClaimedFetch[]> {
-  const { rows } = await db.raw<{ rows: ClaimedFetch[] }>(
-    `with busy as materialized (
+/** Free slots of a process that only partners without a fetch in progress get. */
+const slotsForOthers = 2;
+
+/** Partners with fetches in progress, and how many. */
+const busySql = `busy as materialized (
        select partner_id, count(*) as running from source_fetches join sources using (source_id)
        where status = 'running' and next_attempt_at > now() group by partner_id
-     ), due as materialized (
+     )`;
+
+const isDue = "status in ('queued', 'running') and next_attempt_at <= now()";
+
+/**
+ * Claims fetches that are due, `max` at most, until their lease expires: first one of each partner with nothing in progress, those
+ * that wait for the longest, then a second one. Two workers can select the same rows: the second one sees, when it has the row
+ * lock, that the row is no longer due.
+ * @param served - partners whose turn it is not; while there are any, no partner gets a second one
+ */
+export async function claimFetches(
+  db: Database,
+  max: number,
+  served: readonly number[] = [],
+): Promise<ClaimedFetch[]> {
+  const { rows } = await db.raw<{ rows: ClaimedFetch[] }>(
+    `with ${busySql}, due as materialized (
        select source_id, source_fetches.fetch_number, next_attempt_at, partner_id, coalesce(running, 0) as running
        from source_fetches join sources using (source_id) left join busy using (partner_id)
-       where status in ('queued', 'running') and next_attempt_at <= now() and coalesce(running, 0) < :perPartner
+       where ${isDue} and coalesce(running, 0) < :perPartner and partner_id <> all (cast(:served as bigint[]))
        order by next_attempt_at limit :candidatesMax
      ), placed as (
        select *, running + row_number() over (partition by partner_id order by next_attempt_at) as place from due
+     ), ordered as (
+       select *, row_number() over (order by place, next_attempt_at) as position from placed where place <= :perPartner
      ), chosen as (
-       select source_id, fetch_number from placed where place <= :perPartner order by next_attempt_at limit :max
+       select source_id, fetch_number from ordered
+       where position <= case when place = 1 then cast(:max as integer) else cast(:secondMax as integer) end
      )
      update source_fetches as claimed
      set status = 'running', attempts = claimed.attempts + 1, started_at = now(),
@@ -67,9 +84,59 @@ export async function claimFetches(db: Database, max: number): Promise<ClaimedFe
        and claimed.status in ('queued', 'running') and claimed.next_attempt_at <= now()
      returning claimed.source_id, claimed.fetch_number, claimed.attempts, partner_id, partner_name, source_name, definition,
        secrets, etag, last_modified, last_feed_id`,
-    { max, candidatesMax, perPartner: fetchesPerPartner, leaseMilliseconds },
+    {
+      max,
+      secondMax: served.length > 0 ? 0 : max - slotsForOthers,
+      served,
+      candidatesMax,
+      perPartner: fetchesPerPartner,
+      leaseMilliseconds,
+    },
   );
   return rows;
+}
+
+/** Claims the fetches of a process by turns of their partners: none has a second one while another waits for its first. */
+export class FetchTurns {
+  private readonly served = new Set<number>();
+
+  constructor(private readonly db: Database) {}
+
+  async claim(max: number): Promise<ClaimedFetch[]> {
+    const claimed = await claimFetches(this.db, max, [...this.served]);
+    if (claimed.length < max && this.served.size > 0) {
+      this.served.clear();
+      claimed.push(...(await claimFetches(this.db, max - claimed.length)));
+    }
+    for (const { partner_id } of claimed) this.served.add(partner_id);
+    return claimed;
+  }
+}
+
+/** Tells whether a fetch is due of a partner that has none in progress. */
+export async function isPartnerWaiting(db: Database): Promise<boolean> {
+  const { rows } = await db.raw<{ rows: [{ isWaiting: boolean }] }>(
+    `with ${busySql}
+     select exists (
+       select from source_fetches join sources using (source_id)
+       where ${isDue} and not exists (select from busy where busy.partner_id = sources.partner_id)
+     ) as "isWaiting"`,
+  );
+  return rows[0].isWaiting;
+}
+
+/**
+ * Measures how long work of sources has waited, in seconds: the oldest fetch that is due, or time of a schedule that no worker has
+ * noticed. 0 when nothing waits.
+ */
+export async function measureFetchLag(db: Database): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ seconds: number }] }>(
+    `select cast(greatest(extract(epoch from now() - least(
+       (select min(next_attempt_at) from source_fetches where ${isDue}),
+       (select min(next_slot_at) from sources)
+     )), 0) as double precision) as seconds`,
+  );
+  return rows[0].seconds;
 }
 
 /** Renews the lease. @returns whether the attempt still has it */

@@ -38,6 +38,8 @@ export type AttemptOutcome = 'completed' | 'unchanged' | 'failed';
 export interface FetchContext extends ReceiveContext {
   secretBox: SecretBox | undefined;
   privateAddresses: boolean;
+  /** Whether another partner waits for a slot: then a slow server is not waited for. Default: never. */
+  othersWait?: () => boolean;
   observe?: (outcome: AttemptOutcome) => void;
 }
 
@@ -128,11 +130,9 @@ async function attempt(
   const { definition, secrets: sealed, last_feed_id: lastFeedId } = claim;
   const known = await knownValidators(claim, context);
   const secretHeaders = headersOf(claim, openSecrets(context.secretBox, originOf(definition), sealed));
-  const { privateAddresses } = context;
-  const file = await openSourceFile({ url: definition.url, secretHeaders }, known, {
-    privateAddresses,
-    signal,
-  });
+  const { privateAddresses, othersWait } = context;
+  const request = { url: definition.url, secretHeaders };
+  const file = await openSourceFile(request, known, { privateAddresses, signal, othersWait });
   if (!('content' in file)) {
     const outcome: FetchOutcome = { status: 'unchanged', feedId: lastFeedId!, httpStatus: file.httpStatus };
     await inTransaction(context.db, 'request', (trx) => end(trx, claim, outcome));

@@ -7,7 +7,7 @@ import { FetchFailure } from './fetch-failure';
 export const openUrlLimits = {
   redirectsMax: 5,
 
-  /** Maximum time without a byte from the server, connection and DNS included. */
+  /** Maximum time until the head of a response, DNS, connection and TLS included; window of the throughput of its content. */
   idleMilliseconds: 30_000,
 };
 
@@ -33,7 +33,7 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308]);
  * @throws FetchFailure; the reason of the signal
  */
 export async function openUrl(request: UrlRequest, options: OpenUrlOptions): Promise<IncomingMessage> {
-  let url = new URL(request.url);
+  let url = parseUrl(request.url);
   const { origin } = url;
   for (let redirects = 0; ; redirects++) {
     const headers =
@@ -53,6 +53,12 @@ export async function openUrl(request: UrlRequest, options: OpenUrlOptions): Pro
       );
     url = redirectTarget(url, location, response);
   }
+}
+
+/** Parses the URL of a source; another version of Node.js may have accepted it. @throws FetchFailure */
+function parseUrl(url: string): URL {
+  if (URL.canParse(url)) return new URL(url);
+  throw new FetchFailure('wrong_url', 'The URL cannot be read: send the source with another one.');
 }
 
 function redirectTarget(from: URL, location: string | undefined, response: IncomingMessage): URL {
@@ -93,10 +99,7 @@ function get(
       resolve,
     );
     const timer = setTimeout(() => sending.destroy(timeout()), openUrlLimits.idleMilliseconds);
-    sending.on('response', (response) => {
-      clearTimeout(timer);
-      sending.setTimeout(openUrlLimits.idleMilliseconds, () => response.destroy(timeout()));
-    });
+    sending.on('response', () => clearTimeout(timer));
     sending.on('error', reject);
     // The only event after `101 Switching Protocols`.
     sending.on('close', () => {
@@ -113,10 +116,8 @@ function get(
 const timeout = () =>
   new FetchFailure(
     'timeout',
-    `The server sent nothing for ${openUrlLimits.idleMilliseconds / 1000} seconds.`,
-    {
-      isTransient: true,
-    },
+    `The server did not respond within ${openUrlLimits.idleMilliseconds / 1000} seconds.`,
+    { isTransient: true },
   );
 
 /** Describes an error of the network, without the address that was requested. */

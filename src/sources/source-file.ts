@@ -5,7 +5,8 @@ import { createGunzip } from 'node:zlib';
 import { fileHint } from '../feed-format/file-hint';
 import type { Validators } from './claims.repository';
 import { FetchFailure } from './fetch-failure';
-import { connectionFailure, openUrl, type OpenUrlOptions, type UrlRequest } from './open-url';
+import { bytesPerSecondMin, detectStall, minimumThroughput } from '../shared/stall-detector';
+import { connectionFailure, openUrl, openUrlLimits, type OpenUrlOptions, type UrlRequest } from './open-url';
 
 /** A file that a server sends. */
 export interface SourceFile {
@@ -16,6 +17,14 @@ export interface SourceFile {
   content: AsyncGenerator<Buffer, void>;
   validators: Validators;
 }
+
+interface SourceFileOptions extends OpenUrlOptions {
+  /** Whether another partner waits for the slot of this fetch. */
+  othersWait?: () => boolean;
+}
+
+/** Minimum throughput while another partner waits: a file of the largest size takes minutes, not an hour. */
+const busyBytesPerSecondMin = 64 * 1024;
 
 /** The longest that a server may ask to wait. */
 const retryAfterSecondsMax = 24 * 3600;
@@ -45,7 +54,7 @@ const noTables = new Set([
 export async function openSourceFile(
   request: Omit<UrlRequest, 'headers'>,
   known: Validators,
-  options: OpenUrlOptions,
+  options: SourceFileOptions,
 ): Promise<SourceFile | { httpStatus: 304 }> {
   const { etag, lastModified } = known;
   const conditions = {
@@ -62,7 +71,7 @@ export async function openSourceFile(
     response.destroy();
     throw statusFailure(status, response.headers['retry-after']);
   }
-  const content = contentOf(response, options.signal);
+  const content = contentOf(response, options);
   const first = await content.next();
   const beginning = first.done ? Buffer.alloc(0) : first.value;
   const name = fileNameOf(request.url);
@@ -106,11 +115,37 @@ function secondsOf(retryAfter: string | undefined): number | undefined {
 }
 
 /** Yields the content without the packing of the transfer. @throws FetchFailure; the reason of the signal */
-async function* contentOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+async function* contentOf(
+  response: IncomingMessage,
+  { signal, othersWait = () => false }: SourceFileOptions,
+): AsyncGenerator<Buffer, void> {
   const httpStatus = response.statusCode;
   const stream = unpacked(response);
+  let unpackedBytes = 0;
+  const server = {
+    // The smaller number: packed content can unpack to nothing without end, or be little that unpacks to much.
+    bytes: () => Math.min(unpackedBytes, response.socket.bytesRead),
+    isAwaited: () => !response.complete && response.readableLength === 0 && stream.readableLength === 0,
+    isGone: () => stream.destroyed,
+  };
+  const { idleMilliseconds } = openUrlLimits;
+  const fail =
+    (bytesPerSecond: number, when = '') =>
+    () =>
+      stream.destroy(tooSlow(bytesPerSecond, when));
+  const endWatches = [
+    detectStall(server, minimumThroughput(idleMilliseconds), fail(bytesPerSecondMin)),
+    detectStall(
+      { ...server, isAwaited: () => server.isAwaited() && othersWait() },
+      minimumThroughput(idleMilliseconds, busyBytesPerSecondMin),
+      fail(busyBytesPerSecondMin, ' while other partners waited'),
+    ),
+  ];
   try {
-    for await (const chunk of stream) yield chunk as Buffer;
+    for await (const chunk of stream) {
+      unpackedBytes += (chunk as Buffer).length;
+      yield chunk as Buffer;
+    }
   } catch (error) {
     signal.throwIfAborted();
     const { code } = error as NodeJS.ErrnoException;
@@ -121,9 +156,17 @@ async function* contentOf(response: IncomingMessage, signal: AbortSignal): Async
       });
     throw connectionFailure(error);
   } finally {
+    for (const endWatch of endWatches) endWatch();
     response.destroy();
   }
 }
+
+const tooSlow = (bytesPerSecond: number, when: string) =>
+  new FetchFailure(
+    'timeout',
+    `The server sent less than ${bytesPerSecond / 1024} KiB per second for ${openUrlLimits.idleMilliseconds / 1000} seconds${when}.`,
+    { isTransient: true },
+  );
 
 function unpacked(response: IncomingMessage): Readable {
   const encoding = response.headers['content-encoding']?.trim().toLowerCase() ?? '';

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeMilliseconds } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
-import { claimFetches, leaseMilliseconds, renewLease, type ClaimedFetch } from './claims.repository';
+import {
+  FetchTurns,
+  isPartnerWaiting,
+  leaseMilliseconds,
+  renewLease,
+  type ClaimedFetch,
+} from './claims.repository';
 import { fetchSource, type FetchContext } from './fetch-source';
 import { removeOldFetches } from './fetches.repository';
 import { scheduleDue } from './scheduler';
@@ -42,53 +48,51 @@ export function startSourceWorker(
   const { db, log } = context;
   const stopping = new AbortController();
   const fetching = new Set<Promise<void>>();
-  let removeAt = 0;
-  let scheduleAt = 0;
+  const turns = new FetchTurns(db);
+  let othersWait = false;
 
-  const task = startPeriodicTask({
-    milliseconds: pollMilliseconds,
-    millisecondsAfterFailure: failurePauseMilliseconds,
-    onError: (error) => log.warn({ err: error }, 'failed to schedule or claim fetches of sources'),
-    async run() {
-      if (performance.now() >= removeAt) {
-        await removeOldFetches(db);
-        removeAt = performance.now() + removalMilliseconds;
-      }
-      // The end of each fetch wakes the task.
-      if (performance.now() >= scheduleAt) {
-        await scheduleDue(db, { spread });
-        scheduleAt = performance.now() + pollMilliseconds;
-      }
-      const free = concurrentFetches - fetching.size;
-      if (free === 0) return;
-      for (const claim of await claimFetches(db, free)) {
-        const fetched = fetchWithLease(claim, context, stopping.signal)
-          .catch((error: unknown) =>
-            log.warn({ err: error, fetch: claim.fetch_number }, 'failed to process a fetch'),
-          )
-          .finally(() => {
-            fetching.delete(fetched);
-            task.wake();
-          });
-        fetching.add(fetched);
-      }
-    },
+  /** A step of its own: one that fails stops no other. */
+  const repeat = (what: string, milliseconds: number, run: () => Promise<unknown>) =>
+    startPeriodicTask({
+      milliseconds,
+      millisecondsAfterFailure: Math.max(milliseconds, failurePauseMilliseconds),
+      run,
+      onError: (error) => log.warn({ err: error }, `failed to ${what}`),
+    });
+
+  const scheduling = repeat('schedule fetches of sources', pollMilliseconds, () =>
+    scheduleDue(db, { spread, log }),
+  );
+  const removal = repeat('remove old fetches', removalMilliseconds, () => removeOldFetches(db));
+  // The end of each fetch wakes it.
+  const claiming = repeat('claim fetches of sources', pollMilliseconds, async () => {
+    const free = concurrentFetches - fetching.size;
+    othersWait = free === 0 && (await isPartnerWaiting(db));
+    if (free === 0) return;
+    for (const claim of await turns.claim(free)) {
+      const fetched = fetchWithLease(claim, { ...context, othersWait: () => othersWait }, stopping.signal)
+        .catch((error: unknown) =>
+          log.warn({ err: error, fetch: claim.fetch_number }, 'failed to process a fetch'),
+        )
+        .finally(() => {
+          fetching.delete(fetched);
+          claiming.wake();
+        });
+      fetching.add(fetched);
+    }
   });
 
-  const staleness = startPeriodicTask({
-    milliseconds: staleMilliseconds,
-    onError: (error) => log.warn({ err: error }, 'failed to look for stale partners'),
-    async run() {
-      const partners = await noticeStalePartners(db, partnerStaleDays);
-      if (partners > 0) log.warn({ partners }, 'partners are stale');
-    },
+  const staleness = repeat('look for stale partners', staleMilliseconds, async () => {
+    const partners = await noticeStalePartners(db, partnerStaleDays);
+    if (partners > 0) log.warn({ partners }, 'partners are stale');
   });
+  const tasks = [scheduling, removal, claiming, staleness];
 
   const ended = async (milliseconds: number) => {
     await Promise.race([Promise.all(fetching), sleep(milliseconds, undefined, { ref: false })]);
   };
   const end = async () => {
-    await Promise.all([task.stop(), staleness.stop()]);
+    await Promise.all(tasks.map((task) => task.stop()));
     await ended(Math.min(fetchStopMilliseconds, shutdownSeconds * 1000));
     stopping.abort();
     // A fetch that is not released by then is repeated when its lease has expired.

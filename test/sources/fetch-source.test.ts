@@ -335,7 +335,7 @@ describe('a fetch that is repeated', () => {
 
     const { failure_reason } = await retried(name);
 
-    expect(failure_reason).toMatch(/^timeout: The server sent nothing for/);
+    expect(failure_reason).toMatch(/^timeout: The server sent less than 1 KiB per second for/);
   });
 });
 

@@ -41,7 +41,7 @@ beforeEach(() => {
 
 /** Sends pieces, a pause between them, until the client hangs up. */
 function drip(socket: NodeJS.WritableStream, piece: string, milliseconds: number): void {
-  const timer = setInterval(() => void socket.write(piece), milliseconds);
+  const timer = setInterval(() => void socket.write(piece, 'latin1'), milliseconds);
   socket.on('close', () => clearInterval(timer));
 }
 
@@ -55,6 +55,11 @@ interface Hostile {
   /** Only public addresses are allowed. */
   closed?: boolean;
 }
+
+/** Begins a packed file. */
+const gzipHead = Buffer.from('1f8b0800000000000003', 'hex');
+/** Stored blocks of no bytes. */
+const nothing = Buffer.from('000000ffff', 'hex').toString('latin1').repeat(1_000);
 
 /** 5 KB that become 5 MB. */
 const bomb = gzipSync(csv + 'x'.repeat(5_000_000));
@@ -101,6 +106,12 @@ const servers: Record<string, Hostile> = {
       drip(response, 'A,Tent\n', 100);
     },
   },
+  'sends a file without end, just fast enough': {
+    respond(_request, response) {
+      response.write('sku,product_name\n');
+      drip(response, 'A,Tent\n'.repeat(100), 50);
+    },
+  },
   'sends a file without end, fast': {
     respond(_request, response) {
       response.write('sku,product_name\n');
@@ -109,6 +120,12 @@ const servers: Record<string, Hostile> = {
   },
   'packs a huge file': {
     respond: (_request, response) => void response.setHeader('content-encoding', 'gzip').end(bomb),
+  },
+  'packs nothing, without end': {
+    respond(_request, response) {
+      response.setHeader('content-encoding', 'gzip').write(gzipHead);
+      drip(response, nothing, 20);
+    },
   },
   'sends half of a packed file': {
     respond: (_request, response) =>
