@@ -982,7 +982,8 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Orders with their items, newest first.
+         * @description Orders with their items, newest first. A page ends before `limit` where its orders exceed 1 MiB, with at least one: read on
+         *     while there is a `next_cursor`.
          */
         get: operations["listOrders"];
         put?: never;

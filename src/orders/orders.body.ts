@@ -1,25 +1,38 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../shared/ids';
-import { exactNumber } from '../shared/exact-json';
-import type { OrderWithItems } from './orders.repository';
+import { writtenJson } from '../shared/exact-json';
 
-export function orderBody(order: OrderWithItems): components['schemas']['Order'] {
-  return {
-    order_id: formatId('OR', order.order_id),
-    partner_name: order.partner_name,
-    customer_reference: order.customer_reference,
-    status: order.status,
-    total_amount: exactNumber(order.total_amount),
-    currency: order.currency,
-    created_at: order.created_at.toISOString(),
-    items: order.items.map((item) => ({
-      order_item_id: formatId('OI', item.order_item_id),
-      product_id: formatId('PR', item.product_id),
-      sku: item.sku,
-      product_name: item.product_name,
-      quantity: item.quantity,
-      unit_price: exactNumber(item.unit_price),
-      line_total: exactNumber(item.line_total),
-    })),
-  };
-}
+/*
+ * The JSON of an order, as PostgreSQL writes it for responses of any size: objects of 1,000 items would keep the process busy.
+ */
+
+/** An identifier as `formatId` writes it. */
+const idSql = (prefix: string, number: string) =>
+  `'${prefix}' || lpad(cast(${number} as text), greatest(5, length(cast(${number} as text))), '0')`;
+
+/** The members of an order item, from its row. */
+const itemMembers = `
+  ${idSql('OI', 'order_item_id')} as order_item_id, ${idSql('PR', 'product_id')} as product_id, sku, product_name, quantity,
+  trim_scale(unit_price) as unit_price, trim_scale(line_total) as line_total
+`;
+
+/** Selects `order_id` and `items`, a JSON array in the order of the request, from a table of order items. */
+export const itemsJsonSql = (table: string, where = 'true') => `
+  select order_id, array_to_json(array_agg(row_to_json(member) order by ${table}.order_item_id)) as items
+  from ${table} cross join lateral (select ${itemMembers}) as member
+  where ${where}
+  group by order_id
+`;
+
+/** Selects the JSON text of an order, `body`, from the relations in scope: its row `order`, and its `items`. */
+export const orderJsonSql = (order: string) => `
+  select cast(row_to_json(member) as text) as body
+  from (
+    select ${idSql('OR', `${order}.order_id`)} as order_id, partner_name, customer_reference, status,
+      trim_scale(total_amount) as total_amount, currency,
+      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
+      coalesce(items, '[]') as items
+  ) as member
+`;
+
+/** Maps the JSON of an order, `body`, to its representation, which has no members. */
+export const orderBody = ({ body }: { body: string }) => writtenJson(body) as components['schemas']['Order'];

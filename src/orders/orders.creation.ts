@@ -10,6 +10,7 @@ import {
   type KeyedRequest,
 } from '../idempotency/idempotency.repository';
 import type { PartnerScope } from '../shared/caller';
+import { itemsJsonSql, orderJsonSql } from './orders.body';
 
 /** An order as requested. */
 export interface RequestedOrder {
@@ -27,32 +28,17 @@ export type Creation =
   | { problem: 'product_not_found' | 'product_not_available'; itemIndex: number }
   | { problem: 'mixed_currencies' };
 
-/** An identifier as `formatId` writes it. */
-const idSql = (prefix: string, number: string) =>
-  `'${prefix}' || lpad(cast(${number} as text), greatest(5, length(cast(${number} as text))), '0')`;
-
 /**
- * The common table expressions that make the bodies of orders, as `orderBody` does: from here they are sent, and stored without another
- * round trip. The lists are materialized: PostgreSQL expects one order, and would make all of them again for each.
+ * The common table expressions that make the bodies of orders: from here they are sent, and stored without another round trip.
+ * The lists are materialized: PostgreSQL expects one order, and would make all of them again for each.
  */
 const createdSql = `
-  listed as materialized (
-    select new_item.order_id, array_to_json(array_agg(row_to_json(member) order by new_item.order_item_id)) as items
-    from new_item cross join lateral (
-      select ${idSql('OI', 'new_item.order_item_id')} as order_item_id, ${idSql('PR', 'new_item.product_id')} as product_id, sku,
-        product_name, quantity, trim_scale(unit_price) as unit_price, trim_scale(line_total) as line_total
-    ) as member
-    group by new_item.order_id
-  ), created as materialized (
-    select given_order, cast(row_to_json(member) as text) as body
+  listed as materialized (${itemsJsonSql('new_item')}), created as materialized (
+    select given_order, body
     from new_order
     join (select order_id, given_order from head) as numbered using (order_id)
     join listed using (order_id)
-    cross join lateral (
-      select ${idSql('OR', 'new_order.order_id')} as order_id, partner_name, customer_reference, status,
-        trim_scale(total_amount) as total_amount, currency,
-        to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, items
-    ) as member
+    cross join lateral (${orderJsonSql('new_order')}) as written
   )
 `;
 

@@ -1,15 +1,24 @@
 import { randomUUID } from 'node:crypto';
 
-/** Marks the digits of an exact number in JSON text; no other text contains it. */
-const mark = `exact ${randomUUID()} `;
+/** Stands for a written text in the JSON of the value around it; no other text contains it. */
+const mark = `written ${randomUUID()}`;
 
-/** A JSON number with all its digits. */
-class ExactNumber {
-  constructor(private readonly digits: string) {}
+/** The written texts within the value that `stringifyJson` writes, in their order. */
+let writtenTexts: string[] = [];
+
+/** A value with its JSON. */
+class WrittenJson {
+  constructor(private readonly text: string) {}
 
   toJSON(): string {
-    return mark + this.digits;
+    writtenTexts.push(this.text);
+    return mark;
   }
+}
+
+/** Returns a value that `stringifyJson` writes as this JSON, within other values too. It has no members. */
+export function writtenJson(text: string): unknown {
+  return new WrittenJson(text);
 }
 
 /**
@@ -20,7 +29,7 @@ class ExactNumber {
 export function exactNumber(decimal: string): number {
   const digits = withoutTrailingZeros(decimal);
   const number = Number(digits);
-  return String(number) === digits ? number : (new ExactNumber(digits) as unknown as number);
+  return String(number) === digits ? number : (writtenJson(digits) as number);
 }
 
 function withoutTrailingZeros(decimal: string): string {
@@ -51,7 +60,9 @@ export function keepJson(value: object): string {
 export function stringifyJson(value: object): string {
   const text = texts.get(value);
   if (text !== undefined) return text;
-  const [head, ...rest] = JSON.stringify(value).split(`"${mark}`) as [string, ...string[]];
-  // The first quote of each piece follows the digits.
-  return head + rest.map((piece) => piece.replace('"', '')).join('');
+  writtenTexts = [];
+  const pieces = JSON.stringify(value).split(`"${mark}"`);
+  const written = writtenTexts;
+  writtenTexts = [];
+  return pieces.map((piece, at) => piece + (written[at] ?? '')).join('');
 }

@@ -7,11 +7,19 @@ export interface Page<T> {
   nextCursor?: string;
 }
 
-/** Makes a page of `rows`, which has `limit + 1` rows if more exist. */
-export function toPage<T>(rows: readonly T[], limit: number, cursorOf: (last: T) => string): Page<T> {
+/**
+ * Makes a page of `rows`.
+ * @param rows - at most `limit + 1`, or those of them that `boundedPageSql` leaves: more exist if `found` says so
+ */
+export function toPage<T>(
+  rows: readonly (T & { found?: number })[],
+  limit: number,
+  cursorOf: (last: T) => string,
+): Page<T> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
-  return { items, nextCursor: last && rows.length > limit ? cursorOf(last) : undefined };
+  const found = last?.found ?? rows.length;
+  return { items, nextCursor: last && found > items.length ? cursorOf(last) : undefined };
 }
 
 /** Requires of a cursor that is the name of an entry: any text that names can have. @throws invalid_query */

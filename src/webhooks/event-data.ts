@@ -104,7 +104,7 @@ export async function describeEvent(
       // Read at delivery: orders can be large, and nothing of them changes but a reference that is erased.
       const { order_id: orderId } = content as EventContent[typeof type];
       const order = await findOrder(db, orderId, null);
-      return order && { type, timestamp: happenedAt, data: orderBody(order) };
+      return order ? { type, timestamp: happenedAt, data: orderBody(order) } : null;
     }
     case 'webhook.ping':
       return { type, timestamp: happenedAt, data: {} };

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import type { ApiResponse } from '../../support/api-client';
 import {
   pagesOf,
@@ -8,6 +9,7 @@ import {
   wrongLimits,
 } from '../../support/expectations';
 import { loadProducts } from '../../support/catalog';
+import { casesFor } from '../../support/fuzz';
 import { startTestService, type TestService } from '../../support/service';
 
 /** Creates an order, with this creation time if given. */
@@ -166,6 +168,62 @@ describe('GET /orders', () => {
           expect(body).toEqual({ count: 0, items: [] });
         },
       );
+    });
+
+    describe('of large orders', () => {
+      const oneMebibyte = 1024 * 1024;
+      const bytesOf = (item: object) => Buffer.byteLength(JSON.stringify(item));
+      let service: TestService;
+      beforeAll(async () => {
+        service = (await startWithProduct()).service;
+      });
+
+      /** Creates orders with these numbers of items; each product is named by 150 times `name`. */
+      async function placeAll(orders: { items: number; name: string }[]): Promise<void> {
+        await service.db.raw('truncate orders, order_items restart identity cascade');
+        for (const { items, name } of orders) {
+          await service.db.raw(
+            `with new_order as (
+               insert into orders (partner_name, currency, total_amount) values ('Acme', 'EUR', :items) returning order_id
+             )
+             insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
+             select order_id, 1, 'A', :name, 1, 1, 1 from new_order cross join generate_series(1, :items)`,
+            { items, name: name.repeat(150) },
+          );
+        }
+      }
+
+      it('ends a page where its orders reach 1 MiB, and returns each order exactly once', async () => {
+        const order = fc.record({
+          items: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(900, 1_000)),
+          name: fc.constantFrom('A', 'é"\n', '\u0001'),
+        });
+        const property = fc.asyncProperty(
+          fc.array(order, { minLength: 1, maxLength: 12 }),
+          fc.integer({ min: 1, max: 12 }),
+          async (orders, limit) => {
+            await placeAll(orders);
+            const seen: string[] = [];
+            let cursor: string | undefined;
+            let before = { bytes: 0, count: limit };
+            do {
+              const { body } = await list(service, { limit: String(limit), ...(cursor && { cursor }) });
+              const items = body.items as { order_id: string }[];
+              const sizes = items.map(bytesOf);
+              const bytes = sizes.reduce((sum, size) => sum + size, 0);
+              expect(items.length > 1 ? bytes : 0).toBeLessThanOrEqual(oneMebibyte);
+              // The page before had no room for the first order of this one.
+              expect(before.count === limit || before.bytes + sizes[0]! > oneMebibyte).toBe(true);
+              seen.push(...items.map((each) => each.order_id));
+              cursor = body.next_cursor;
+              before = { bytes, count: items.length };
+            } while (cursor !== undefined);
+            const newestFirst = orders.map((_, at) => `OR${String(orders.length - at).padStart(5, '0')}`);
+            expect(seen).toEqual(newestFirst);
+          },
+        );
+        await fc.assert(property, casesFor('pages of large orders', 12));
+      });
     });
 
     it('returns each order once while new orders are created', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { exactNumber, parseJson, stringifyJson } from '../../../src/shared/exact-json';
+import { exactNumber, parseJson, stringifyJson, writtenJson } from '../../../src/shared/exact-json';
 
 const written = (decimal: string) => stringifyJson([exactNumber(decimal)]).slice(1, -1);
 
@@ -34,6 +34,16 @@ describe('exactNumber', () => {
 
   it('is a JavaScript number where that has all digits', () => {
     expect(exactNumber('189.9000')).toBe(189.9);
+  });
+});
+
+describe('writtenJson', () => {
+  it('is written as its text, within other values and beside exact numbers', () => {
+    const text = '{"a":1.50,"b":"x\\"y"}';
+    expect(
+      stringifyJson({ items: [writtenJson(text), exactNumber('1234567890123456.5'), writtenJson('[]')] }),
+    ).toBe(`{"items":[${text},1234567890123456.5,[]]}`);
+    expect(stringifyJson(writtenJson(text) as object)).toBe(text);
   });
 });
 
