@@ -13,6 +13,7 @@ import { SecretBox } from '../shared/secret-box';
 import type { Log } from '../shared/log';
 import { startRunWorker, type RunWorker } from '../runs/worker';
 import { startSourceWorker } from '../sources/worker';
+import { startWebhookHousekeeping } from '../webhooks/housekeeping';
 import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
@@ -140,6 +141,12 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
       shutdownSeconds,
       observe: metrics?.observeDeliveries,
     });
+  const stopHousekeeping =
+    queue && startWebhookHousekeeping({ db, log, observe: metrics?.observeDeliveries });
+  cleanups.push({
+    what: 'webhook housekeeping',
+    dispose: () => stopHousekeeping && closeWithin(stopHousekeeping()),
+  });
   const sources =
     queue &&
     startSourceWorker(

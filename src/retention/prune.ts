@@ -4,7 +4,7 @@ import { inTransaction } from '../db/transaction';
 import type { Log } from '../shared/log';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { ObjectStore } from '../storage/object-store';
-import { inBatches, longPause } from './batches';
+import { inBatches, longPause } from '../shared/batches';
 import { isPruneDue, PruneInProgress, releaseLease, withLease, type Lease } from './lease';
 import {
   countExpiredVersions,

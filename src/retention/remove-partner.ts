@@ -4,7 +4,7 @@ import { inTransaction } from '../db/transaction';
 import { productLayout } from '../db/layout';
 import { copyFirst, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { tryLockPartner } from '../partners/partner-lock';
-import { inBatches } from './batches';
+import { inBatches } from '../shared/batches';
 
 /** Rows per transaction; products take some 100 ms, with their index entries. */
 const batchRows = 1_000;

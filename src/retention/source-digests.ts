@@ -6,7 +6,7 @@ import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
 import { sha256 } from '../provenance/record-source';
 import type { ObjectStore } from '../storage/object-store';
-import { pauseAfter } from './batches';
+import { pauseAfter } from '../shared/batches';
 import type { Lease } from './lease';
 import type { ExpiredFile } from './raw-files';
 

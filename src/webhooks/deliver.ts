@@ -2,8 +2,6 @@ import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 import { stringifyJson } from '../shared/exact-json';
 import {
-  discardOldDeliveries,
-  dropUnwantedDeliveries,
   endDelivery,
   releaseDelivery,
   rescheduleDelivery,
@@ -17,7 +15,7 @@ import {
   recordSuccess,
 } from './endpoints.repository';
 import { describeEvent } from './event-data';
-import { removeOldOutcomes, type DeliveryOutcome } from './outcomes.repository';
+import type { DeliveryOutcome } from './outcomes.repository';
 import { send, type SendOptions } from './send';
 
 export const webhookRetries = {
@@ -100,19 +98,8 @@ async function discard(
   await recordDiscarded(delivery.webhook_endpoint_id, [delivery.message_id], context);
 }
 
-/** Discards deliveries of disabled and removed endpoints, old ones, and old outcomes. Safe concurrently. */
-export async function discardDeliveries(
-  context: Pick<DeliveryContext, 'db' | 'log' | 'observe'>,
-): Promise<void> {
-  await dropUnwantedDeliveries(context.db);
-  await removeOldOutcomes(context.db);
-  for (const { webhook_endpoint_id, message_ids } of await discardOldDeliveries(context.db)) {
-    await recordDiscarded(webhook_endpoint_id, message_ids, context);
-  }
-}
-
 /** Logs and counts discarded events, and disables their endpoint if it is dead. */
-async function recordDiscarded(
+export async function recordDiscarded(
   endpointId: number,
   messageIds: string[],
   { db, log, observe }: Pick<DeliveryContext, 'db' | 'log' | 'observe'>,

@@ -11,8 +11,8 @@ export const webhookAgeMilliseconds = 36 * 3600 * 1000;
 
 /** Longer than any attempt: the worker of an expired lease is dead, and another one makes the next attempt. */
 const leaseMilliseconds = 60_000;
-/** Deliveries that one statement discards: a paused endpoint can have hundreds of thousands. */
-const discardedPerStatement = 5_000;
+/** Deliveries that one statement discards, within a second: an endpoint can have hundreds of thousands. */
+export const discardedPerStatement = 5_000;
 
 export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> {
   webhook_delivery_id: number;
@@ -123,50 +123,80 @@ export async function countDeliveries(db: Database): Promise<number> {
   return Number(rows[0].count);
 }
 
-/** Discards the deliveries of disabled endpoints, and deletes those of removed ones. */
-export async function dropUnwantedDeliveries(db: Database): Promise<void> {
-  await db.raw(
-    `with dropped as (
-       delete from webhook_deliveries as delivery
-       where not exists (
-         select from webhook_endpoints as endpoint
-         where endpoint.webhook_endpoint_id = delivery.webhook_endpoint_id and disabled_at is null
+/** An endpoint whose deliveries may have to be discarded; `isPaused`: only old ones. */
+interface UnwantedDeliveries {
+  endpointId: number;
+  isPaused: boolean;
+}
+
+/** Lists the disabled, removed and paused endpoints that have deliveries: reads one entry of the index for each endpoint. */
+export async function listUnwantedDeliveries(db: Database): Promise<UnwantedDeliveries[]> {
+  const { rows } = await db.raw<{ rows: UnwantedDeliveries[] }>(
+    `with recursive owner (id) as (
+       (select webhook_endpoint_id from webhook_deliveries order by webhook_endpoint_id limit 1)
+       union all
+       select (
+         select webhook_endpoint_id from webhook_deliveries
+         where webhook_endpoint_id > owner.id order by webhook_endpoint_id limit 1
+       )
+       from owner where id is not null
+     )
+     select id as "endpointId", webhook_endpoint_id is not null and disabled_at is null as "isPaused"
+     from owner left join webhook_endpoints on webhook_endpoint_id = id
+     where id is not null and (webhook_endpoint_id is null or disabled_at is not null or paused_until > now())`,
+  );
+  return rows;
+}
+
+/**
+ * Discards some deliveries of an endpoint if it is disabled, or deletes them if it is removed. Skips locked ones.
+ * @returns how many
+ */
+export async function dropDeliveries(db: Database, endpointId: number): Promise<number> {
+  const { rows } = await db.raw<{ rows: [{ count: number }] }>(
+    `with endpoint as (
+       select disabled_at from webhook_endpoints where webhook_endpoint_id = :endpointId
+     ), dropped as (
+       delete from webhook_deliveries
+       where webhook_delivery_id in (
+         select webhook_delivery_id from webhook_deliveries
+         where webhook_endpoint_id = :endpointId and not exists (select from endpoint where disabled_at is null)
+         limit :max for update skip locked
        )
        returning *
+     ), ended as (
+       insert into webhook_outcomes (${keptColumns}, outcome, last_result)
+       select ${keptColumns}, 'discarded', coalesce(last_result, 'endpoint disabled')
+       from dropped where exists (select from endpoint)
      )
-     insert into webhook_outcomes (${keptColumns}, outcome, last_result)
-     select ${keptColumns}, 'discarded', coalesce(last_result, 'endpoint disabled')
-     from dropped
-     where exists (
-       select from webhook_endpoints as endpoint where endpoint.webhook_endpoint_id = dropped.webhook_endpoint_id
-     )`,
+     select count(*) from dropped`,
+    { endpointId, max: discardedPerStatement },
   );
+  return rows[0].count;
 }
 
-interface DiscardedDeliveries {
-  webhook_endpoint_id: number;
-  message_ids: string[];
-}
-
-/** Discards due deliveries of paused endpoints that are older than `webhookAgeMilliseconds`. */
-export async function discardOldDeliveries(db: Database): Promise<DiscardedDeliveries[]> {
-  const { rows } = await db.raw<{ rows: DiscardedDeliveries[] }>(
+/**
+ * Discards some due deliveries of an endpoint that are older than `webhookAgeMilliseconds`, if it is paused. Skips locked ones.
+ * @returns the ids of their messages
+ */
+export async function discardOldDeliveries(db: Database, endpointId: number): Promise<string[]> {
+  const { rows } = await db.raw<{ rows: { message_id: string }[] }>(
     `with old as (
        delete from webhook_deliveries
        where webhook_delivery_id in (
          select webhook_delivery_id
          from webhook_endpoints join webhook_deliveries using (webhook_endpoint_id)
-         where paused_until > now() and next_attempt_at <= now()
+         where webhook_endpoint_id = :endpointId and paused_until > now() and next_attempt_at <= now()
            and happened_at < now() - :ageMilliseconds * interval '1 millisecond'
-         limit :max
-       ) and next_attempt_at <= now()
+         limit :max for update of webhook_deliveries skip locked
+       )
        returning *
      ), ended as (
        insert into webhook_outcomes (${keptColumns}, outcome, last_result)
        select ${keptColumns}, 'discarded', last_result from old
      )
-     select webhook_endpoint_id, array_agg(message_id) as message_ids from old group by webhook_endpoint_id`,
-    { ageMilliseconds: webhookAgeMilliseconds, max: discardedPerStatement },
+     select message_id from old`,
+    { endpointId, ageMilliseconds: webhookAgeMilliseconds, max: discardedPerStatement },
   );
-  return rows;
+  return rows.map(({ message_id }) => message_id);
 }

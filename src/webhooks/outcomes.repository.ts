@@ -125,13 +125,15 @@ export async function findOutcome(
   return rows[0] ?? null;
 }
 
-/** Removes outcomes older than `webhookOutcomeDays`, some at a time. */
-export async function removeOldOutcomes(db: Database): Promise<void> {
-  await db.raw(
+/** Removes some outcomes older than `webhookOutcomeDays`. Skips locked ones. @returns whether there may be more */
+export async function removeOldOutcomes(db: Database): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
     `delete from webhook_outcomes
      where webhook_outcome_id in (
-       select webhook_outcome_id from webhook_outcomes where ended_at < now() - :days * interval '1 day' limit :max
+       select webhook_outcome_id from webhook_outcomes
+       where ended_at < now() - :days * interval '1 day' limit :max for update skip locked
      )`,
     { days: webhookOutcomeDays, max: removedPerStatement },
   );
+  return rowCount === removedPerStatement;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
-import { deliver, discardDeliveries, type DeliveryContext } from './deliver';
+import { deliver, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
 import { closeMilliseconds } from '../db/database';
 
@@ -12,9 +12,6 @@ export const concurrentDeliveries = 12;
 const deliveryStopMilliseconds = 5_000;
 
 const failurePauseMilliseconds = 2_000;
-
-/** Intervals of polling between two searches for events to discard. */
-const pollsPerDiscard = 20;
 
 interface WebhookWorker {
   /** Drains: claims nothing more, and waits for attempts in progress for some seconds. Safe to call again. */
@@ -42,17 +39,12 @@ export function startWebhookWorker(
   const aborting = new AbortController();
   const context = { db, log, observe, privateAddresses, signal: aborting.signal };
   const sending = new Set<Promise<void>>();
-  let discardAt = 0;
 
   const task = startPeriodicTask({
     milliseconds: pollMilliseconds,
     millisecondsAfterFailure: failurePauseMilliseconds,
     onError: (error) => log.warn({ err: error }, 'failed to claim webhook deliveries'),
     async run() {
-      if (performance.now() >= discardAt) {
-        await discardDeliveries(context);
-        discardAt = performance.now() + pollsPerDiscard * pollMilliseconds;
-      }
       const free = concurrentDeliveries - sending.size;
       if (free === 0) return;
       for (const delivery of await claimDeliveries(db, free)) {

@@ -17,6 +17,7 @@ import { createLog, type Log } from '../../src/shared/log';
 import { startRunWorker } from '../../src/runs/worker';
 import { generateSecretsKey, SecretBox } from '../../src/shared/secret-box';
 import { startSourceWorker } from '../../src/sources/worker';
+import { startWebhookHousekeeping } from '../../src/webhooks/housekeeping';
 import { startWebhookWorker } from '../../src/webhooks/worker';
 import { FileStore } from '../../src/storage/file-store';
 import type { ObjectStore } from '../../src/storage/object-store';
@@ -142,7 +143,10 @@ export async function startTestService(
   if (options.webhooks !== undefined) {
     const privateAddresses = options.webhooks === 'to any address';
     const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30, pollMilliseconds });
-    afterFile(() => worker.stop());
+    const stopHousekeeping = startWebhookHousekeeping({ db, log }, pollMilliseconds);
+    afterFile(async () => {
+      await Promise.all([worker.stop(), stopHousekeeping()]);
+    });
   }
   const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
   recordResponses(server);

@@ -1,4 +1,5 @@
-import { discardDeliveries, webhookRetries } from '../../src/webhooks/deliver';
+import { webhookRetries } from '../../src/webhooks/deliver';
+import { discardDeliveries } from '../../src/webhooks/housekeeping';
 import { createLog } from '../../src/shared/log';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
 import { runAdmin } from '../support/commands';
@@ -143,5 +144,27 @@ describe('an endpoint that has accepted nothing for five days', () => {
 
     await eventually('it is reset', async () => (await endpoint(id)).failures_in_a_row === 0, 30);
     expect((await endpoint(id)).failing_since).toBeNull();
+  });
+});
+
+describe('a disabled endpoint whose events cannot be discarded', () => {
+  it('delays neither deliveries to others nor the discarding of their events', async () => {
+    const alive = await startReceiver();
+    const [stuck, disabled] = [await sendTo(service.db, alive.url), await sendTo(service.db, alive.url)];
+    await service.db.raw(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before delete on webhook_deliveries
+        for each row when (old.webhook_endpoint_id = ${stuck}) execute function refuse()`);
+    await enqueue(stuck, 3);
+    await enqueue(disabled, 3);
+    await service.db('webhook_endpoints').update({ disabled_at: service.db.fn.now() });
+
+    await sendTo(service.db, alive.url);
+    await upload();
+
+    await eventually('the healthy endpoint gets its event', () => alive.received.length === 1, 30);
+    await eventually('the others are discarded', async () => (await pendingOf(disabled)).length === 0, 30);
+    expect(await pendingOf(stuck)).toHaveLength(3);
+    await service.db.raw('drop trigger refuse on webhook_deliveries');
   });
 });

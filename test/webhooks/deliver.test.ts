@@ -1,7 +1,8 @@
 import { webhookLimits } from '../../src/webhooks/send';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { discardDeliveries, webhookRetries } from '../../src/webhooks/deliver';
+import { webhookRetries } from '../../src/webhooks/deliver';
+import { discardDeliveries } from '../../src/webhooks/housekeeping';
 import { type EndpointRow, webhookPause } from '../../src/webhooks/endpoints.repository';
 import { createLog } from '../../src/shared/log';
 import { afterFile, eventually } from '../support/harness';

@@ -5,7 +5,7 @@ import {
   rescheduleDelivery,
   deliveriesPerEndpoint,
 } from '../../src/webhooks/deliveries.repository';
-import { discardDeliveries } from '../../src/webhooks/deliver';
+import { discardDeliveries } from '../../src/webhooks/housekeeping';
 import { createLog } from '../../src/shared/log';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo } from '../support/webhooks';
@@ -139,5 +139,32 @@ describe('webhook deliveries of a disabled or removed endpoint', () => {
       { message_id: `msg_${disabled}_1`, outcome: 'discarded', last_result: 'endpoint disabled' },
       { message_id: `msg_${disabled}_2`, outcome: 'discarded' },
     ]);
+  });
+
+  it('are discarded in batches, also beside a lock on one of them', async () => {
+    const id = await createDue(12_000);
+    await service
+      .db('webhook_endpoints')
+      .where('webhook_endpoint_id', id)
+      .update({ disabled_at: service.db.fn.now() });
+    await service.db.raw(`
+      create table batch_sizes (size integer);
+      create function note_batch() returns trigger language plpgsql as $$
+      begin insert into batch_sizes select count(*) from gone; return null; end $$;
+      create trigger note_batch after delete on webhook_deliveries referencing old table as gone
+        for each statement execute function note_batch()`);
+    const lock = await service.db.transaction();
+    await lock.raw('select from webhook_deliveries order by webhook_delivery_id limit 1 for update');
+
+    await discardDeliveries({ db: service.db, log: createLog('fatal') });
+
+    expect(await all()).toHaveLength(1);
+    await lock.rollback();
+    await discardDeliveries({ db: service.db, log: createLog('fatal') });
+    expect(await all()).toEqual([]);
+    expect(await service.db('webhook_outcomes')).toHaveLength(12_000);
+    const { max } = (await service.db('batch_sizes').max('size').first()) as { max: number };
+    expect(max).toBeLessThanOrEqual(5_000);
+    await service.db.raw('drop trigger note_batch on webhook_deliveries; drop table batch_sizes');
   });
 });

@@ -6,7 +6,7 @@ const usualPause = 3;
 /** The same for rows of which a day removes many, in small batches: hardly any request meets one. */
 export const longPause = 20;
 
-/** Maximum pause: the lease is longer. */
+/** Maximum pause: a lease is longer. */
 const pauseMaxMilliseconds = 15_000;
 
 /** Repeats a batch, with pauses, until it has nothing to do or `signal` is aborted. */
