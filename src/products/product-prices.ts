@@ -1,7 +1,7 @@
 import type { Reads } from '../db/reads';
 import { microsPerDay, type Micros } from './point-in-time';
+import { findPrices } from './prices.repository';
 import { readHistory, type AskedHistory } from './product-history';
-import { findVersions } from './versions.repository';
 
 /** A time with one price, or with none. `price` is a decimal text with at most four decimals. */
 export interface PricePeriod {
@@ -32,22 +32,16 @@ const changesMax = 1_000;
 /** Reads the prices of a product. @throws product_not_found */
 export function readPrices(reads: Reads, asked: AskedHistory, days: number): Promise<ProductPrices> {
   return readHistory(reads, asked, async (db, product) => {
-    const versions = await findVersions(db, product);
-    const states = versions.reverse().map((version) => ({
-      price: version.price,
-      currency: version.currency,
-      isWithdrawn: version.withdrawn_at !== null,
-      from: version.valid_from,
-      to: version.valid_to,
-    }));
-    return pricesOf(states, days, Date.now() * 1000);
+    const now = Date.now() * 1000;
+    const states = await findPrices(db, product, { days, now, newest: changesMax + 1 });
+    return pricesOf(states, days, now);
   });
 }
 
 /**
  * Finds current and prior price: the lowest one in force at any moment of the `days` before the current price began (Directive
  * 98/6/EC, article 6a). A day has 24 hours. Without a current price, the days end at `now`.
- * @param states - all of the history of a product without gaps, oldest first
+ * @param states - all of the history of a product without gaps, or what `findPrices` reads of it; oldest first
  */
 export function pricesOf(states: readonly PricePeriod[], days: number, now: Micros): ProductPrices {
   const periods = mergePeriods(states);

@@ -102,12 +102,23 @@ export async function findVersions(
   product: ProductKey,
   page: VersionPage = {},
 ): Promise<VersionRow[]> {
-  let versions = await readVersions(db, product, page);
-  // A change of a product on a shard may commit between the reads of both: then the product is also the version that it ended.
-  for (let reads = 1; reads < readsMax && isTwice(versions) && (await isDistributed(db)); reads++) {
-    versions = await readVersions(db, product, page);
+  return readOnce(db, () => readVersions(db, product, page), isTwice);
+}
+
+/**
+ * Repeats a read while it has seen a product twice: a change of a product on a shard may commit between the reads of product and
+ * versions, and the product is then also the version that it ended.
+ */
+export async function readOnce<T>(
+  db: Database,
+  read: () => Promise<T>,
+  hasSeenTwice: (result: T) => boolean,
+): Promise<T> {
+  let result = await read();
+  for (let reads = 1; reads < readsMax && hasSeenTwice(result) && (await isDistributed(db)); reads++) {
+    result = await read();
   }
-  return versions;
+  return result;
 }
 
 /** The nodes of a transaction commit within milliseconds. */

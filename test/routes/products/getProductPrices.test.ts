@@ -1,3 +1,12 @@
+import fc from 'fast-check';
+import { findPrices } from '../../../src/products/prices.repository';
+import {
+  pricesOf as pricesFrom,
+  type PricePeriod,
+  type ProductPrices,
+} from '../../../src/products/product-prices';
+import { findVersions, type VersionRow } from '../../../src/products/versions.repository';
+import { casesFor } from '../../support/fuzz';
 import {
   beginHistoryAt,
   withoutHistory,
@@ -28,6 +37,20 @@ async function pricesOf(id: string, query = '') {
   expect([id, status]).toEqual([id, 200]);
   return body as Record<string, unknown>;
 }
+
+const toPeriod = (version: VersionRow): PricePeriod => ({
+  price: version.price,
+  currency: version.currency,
+  isWithdrawn: version.withdrawn_at !== null,
+  from: version.valid_from,
+  to: version.valid_to,
+});
+
+/** Prices with the newest `count` changes only. */
+const readable = ({ changes, ...same }: ProductPrices, count: number) => ({
+  ...same,
+  changes: changes.slice(0, count),
+});
 
 describe('GET /products/{product_id}/prices', () => {
   describe('200', () => {
@@ -139,6 +162,57 @@ describe('GET /products/{product_id}/prices', () => {
         observed_from: day(20),
         is_complete: false,
       });
+    });
+
+    it('reads what all versions of any history say, and receives few of them', async () => {
+      const change = fc.record({
+        kind: fc.constantFrom('write', 'write', 'write', 'touch', 'withdraw'),
+        hours: fc.integer({ min: 1, max: 60 }),
+        price: fc.constantFrom('1', '2', '2.5000', '10', null),
+        currency: fc.constantFrom('EUR', 'EUR', 'USD', null),
+      });
+      let number = 0;
+      const property = fc.asyncProperty(
+        fc.array(change, { minLength: 1, maxLength: 14 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.boolean(),
+        async (drafts, days, isDeleted) => {
+          let at = Date.UTC(2026, 0, 1);
+          const changes = drafts.map(({ kind, hours, price, currency }, index): CatalogChange => {
+            at += hours * 3_600_000;
+            const time = new Date(at).toISOString();
+            if (index > 0 && kind === 'withdraw') return { at: time, withdraw: ['A'] };
+            if (index > 0 && kind === 'touch') return { at: time, write: [{ sku: 'A', brand: String(at) }] };
+            return { at: time, write: [{ sku: 'A', price, currency }] };
+          });
+          const feed = await uploadFor(`Any ${++number}`);
+          const { A: id } = await writeHistory(service, feed, changes);
+          if (isDeleted)
+            await writeHistory(service, feed, [
+              { at: new Date(at + 3_600_000).toISOString(), remove: ['A'] },
+            ]);
+          const product = await service
+            .db('product_versions')
+            .where('product_id', Number(id!.slice(2)))
+            .first('partner_id');
+          const { partner_id: partnerId } =
+            product ??
+            (await service
+              .db('products')
+              .where('product_id', Number(id!.slice(2)))
+              .first('partner_id'));
+          const key = { partnerId: Number(partnerId), productId: Number(id!.slice(2)) };
+          const now = at * 1_000 + 3 * 3_600_000_000;
+          const states = (await findVersions(service.db, key)).reverse().map(toPeriod);
+
+          const read = await findPrices(service.db, key, { days, now, newest: 3 });
+
+          const expected = readable(pricesFrom(states, days, now), 2);
+          expect(readable(pricesFrom(read, days, now), 2)).toEqual(expected);
+          expect(read.length).toBeLessThanOrEqual(5);
+        },
+      );
+      await fc.assert(property, casesFor('prices of any history', 80));
     });
 
     it('returns prices with all their digits', async () => {
