@@ -89,7 +89,7 @@ const groups: Record<string, Row[]> = {
       'As for formats.',
     ],
     [
-      'Fetches in progress, per process and per partner; their duration; pause of the server; redirects',
+      'Fetches in progress, per process and per partner; their duration; wait for a response; redirects',
       `${concurrentFetches}, ${fetchesPerPartner}; ${duration(fetchLimits.attemptMilliseconds)}; ${duration(openUrlLimits.idleMilliseconds)}; ${openUrlLimits.redirectsMax}`,
       'The fetch waits; it fails',
       'A partner, or a slow server, leaves slots to others.',

@@ -24,8 +24,8 @@ export function metricsPage(): string {
       ]),
     ),
     'The label `outcome` of requests has the [outcomes of the log](log-fields.md#outcomes). The figures of the pool `etl` are up' +
-      ' to a second old, those of `catalog_queue_*`, `catalog_webhook_deliveries_waiting`, `catalog_sales_*` and `catalog_search_*` up to five' +
-      ' seconds; the latter are absent while the database cannot be asked, and the same on each process: take their maximum.',
+      ' to a second old, those of `catalog_queue_*`, `catalog_webhook_deliveries_waiting`, `catalog_*_oldest_*`, `catalog_sales_*` and `catalog_search_*` up to' +
+      ' five seconds; the latter are absent while the database cannot be asked, and the same on each process: take their maximum.',
     'Metrics that begin with `process_` and `nodejs_` are the' +
       ' [defaults of prom-client](https://github.com/siimon/prom-client#default-metrics): memory, processor time, handles,' +
       ' garbage collection, and the delay of the event loop since the last scrape.',
@@ -37,19 +37,16 @@ export function metricsPage(): string {
         [
           '`/readyz`',
           '200',
-          '`{"status":"ready"}`: the database accepts connections, the object store can be used.',
+          '`{"status":"ready"}`: the process has started on a schema that fits it, and is not shutting down.',
         ],
         ['`/readyz`', '503', '`{"status":"starting"}`: the start is in progress.'],
-        [
-          '`/readyz`',
-          '503',
-          '`{"status":"not_ready","missing":["database","object_store"]}`, with what cannot be used.',
-        ],
         ['`/readyz`', '503', '`{"status":"draining"}`: the process is shutting down.'],
       ],
     ),
-    '`/readyz` answers within a second and checks its dependencies at most once a second. With S3 it checks the bucket, which' +
-      ' needs the permission `s3:ListBucket`. `GET /health` on the port of the API is for partners: it is 200 in any case.',
+    '`/readyz` is about the process alone: one that cannot reach the database or the object store still serves what needs neither,' +
+      ' and a probe that failed for it would take all processes away at once. `catalog_database_up` and `catalog_object_store_up` are' +
+      ' checked every five seconds, with a timeout; that of S3 needs the permission `s3:ListBucket`. `GET /health` on the port of the API is for' +
+      ' partners: it is 200 in any case.',
   );
 }
 

@@ -3,38 +3,53 @@ import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 import { measureQueue } from '../runs/queue-state.repository';
 import { measureSearchLag } from '../products/search-index';
+import { measureFetchLag } from '../sources/claims.repository';
 import { countFailing } from '../sources/sources.repository';
 import { countStalePartners } from '../sources/stale-partners.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import type { Backlog } from '../telemetry/metrics';
-import { countDeliveries } from '../webhooks/deliveries.repository';
+import { measureDeliveries } from '../webhooks/deliveries.repository';
 
 /** Prometheus usually scrapes every 15 s; one statement counts all deliveries. */
 const measureMilliseconds = 5_000;
 
-export async function measureBacklog(db: Database): Promise<Backlog> {
-  return {
-    queue: await measureQueue(db),
-    webhookDeliveries: await countDeliveries(db),
-    salesLagSeconds: await measureSalesLag(db),
-    failingSources: await countFailing(db),
-    stalePartners: await countStalePartners(db),
-    searchLagSeconds: await measureSearchLag(db),
-  };
+const measures: { [Name in keyof Backlog]: (db: Database) => Promise<Backlog[Name]> } = {
+  queue: measureQueue,
+  webhookDeliveries: measureDeliveries,
+  fetchLagSeconds: measureFetchLag,
+  salesLagSeconds: measureSalesLag,
+  failingSources: countFailing,
+  stalePartners: countStalePartners,
+  searchLagSeconds: measureSearchLag,
+};
+
+/**
+ * Measures the backlog into `backlog`.
+ * @param onError - receives the error of a measure, which alone is unknown then
+ */
+export async function measureBacklog(
+  db: Database,
+  onError: (error: unknown) => void,
+  backlog: Partial<Record<keyof Backlog, unknown>>,
+): Promise<void> {
+  for (const name of Object.keys(measures) as (keyof Backlog)[]) {
+    try {
+      backlog[name] = await measures[name](db);
+    } catch (error) {
+      backlog[name] = undefined;
+      onError(error);
+    }
+  }
 }
 
 /** Measures the backlog periodically, so that a scrape never waits for the database. */
 export function startBacklogMeter(db: Database, log: Log) {
-  let backlog: Backlog | undefined;
+  const backlog: Partial<Backlog> = {};
+  const onError = (error: unknown) => log.warn({ err: error }, 'failed to measure the backlog');
   const task = startPeriodicTask({
     milliseconds: measureMilliseconds,
-    async run() {
-      backlog = await measureBacklog(db);
-    },
-    onError(error) {
-      backlog = undefined;
-      log.warn({ err: error }, 'failed to measure the backlog');
-    },
+    run: () => measureBacklog(db, onError, backlog),
+    onError,
   });
   return { latest: () => backlog, stop: () => task.stop() };
 }

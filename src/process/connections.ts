@@ -3,7 +3,7 @@ import { concurrentRejectsMax } from '../runs/rejects';
 
 type Settings = Pick<Config, 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue'>;
 
-/** Connections of each process: one for the sales roll-up, one for the search index, one for `/readyz`. */
+/** Connections of each process: one for the sales roll-up, one for the search index, one for `catalog_database_up`. */
 const connectionsPerProcess = 3;
 
 /** Returns the maximum number of connections of the API; docs/reference/database-connections.md lists them. */

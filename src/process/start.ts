@@ -8,6 +8,7 @@ import { startDailyPrune } from '../retention/prune';
 import { startSearchIndexer } from '../products/search-index';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { openObjectStore } from '../storage/open-store';
+import { startDependencyMeter, type Dependencies } from '../telemetry/dependencies';
 import { Readiness } from '../telemetry/readiness';
 import type { Metrics } from '../telemetry/metrics';
 import { startBacklogMeter } from './backlog';
@@ -56,14 +57,19 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   cleanups.push({ what: 'daily prune', dispose: () => closeWithin(dailyPrune.stop()) });
 
   const prepared = { config, log, cleanups, address, db, objectStore, metrics };
+  const open = () => {
+    readiness.open();
+    // Not before: the start blocks the event loop for longer than a check may take.
+    if (metrics) watchDependencies(metrics, { address, objectStore }, log, cleanups);
+  };
   if (role === 'worker') {
     workOnQueue(prepared);
-    readiness.open({ address, objectStore });
+    open();
     return;
   }
   const key = generatedKey(config);
   const url = await serve(prepared);
-  readiness.open({ address, objectStore });
+  open();
   log.info({ url }, 'listening');
   if (key !== undefined) process.stdout.write(banner(url, key, config));
 }
@@ -88,6 +94,17 @@ function watchBacklog(metrics: Metrics, db: Database, log: Log, cleanups: Cleanu
   const meter = startBacklogMeter(db, log);
   cleanups.push({ what: 'backlog meter', dispose: () => closeWithin(meter.stop()) });
   metrics.watchBacklog(meter.latest);
+}
+
+function watchDependencies(
+  metrics: Metrics,
+  dependencies: Dependencies,
+  log: Log,
+  cleanups: Cleanup[],
+): void {
+  const meter = startDependencyMeter(dependencies, log);
+  cleanups.push({ what: 'dependency meter', dispose: () => closeWithin(meter.stop()) });
+  metrics.watchDependencies(meter.latest);
 }
 
 const loggedNames = 10;

@@ -49,16 +49,26 @@ export async function countQueue(
   return { total: total!, partners: partners as PartnerQueueRow[] };
 }
 
-/** Measures the length of the queue, and the age of the oldest run; 0 when it is empty. */
-export async function measureQueue(db: Database): Promise<{ runs: number; oldestSeconds: number }> {
-  const { rows } = await db.raw<{ rows: [{ runs: number; oldestSeconds: number }] }>(
-    `select cast(count(*) as integer) as runs,
-       cast(greatest(extract(epoch from now() - min(run_requested_at)), 0) as double precision) as "oldestSeconds"
+/** Runs of the queue: those that wait, and those in progress. */
+interface QueueMeasure {
+  runs: number;
+  /** Age of the oldest run that waits; 0 when none waits. */
+  oldestSeconds: number;
+  running: number;
+}
+
+export async function measureQueue(db: Database): Promise<QueueMeasure> {
+  const { rows } = await db.raw<{ rows: [QueueMeasure] }>(
+    `select cast(count(*) filter (where status = 'queued') as integer) as runs,
+       cast(greatest(extract(epoch from now() - min(requested_at) filter (where status = 'queued')), 0) as double precision)
+         as "oldestSeconds",
+       cast(count(*) filter (where status = 'running') as integer) as running
      from (
-       select run_requested_at from validation_jobs where run_requested_at is not null and status = 'queued'
+       select status, run_requested_at as requested_at from validation_jobs
+       where run_requested_at is not null and status in ('queued', 'running')
        union all
-       select requested_at from runs where kind = 'revert' and status = 'queued'
-     ) as queued`,
+       select status, requested_at from runs where kind = 'revert' and status in ('queued', 'running')
+     ) as entry`,
   );
   return rows[0];
 }

@@ -5,6 +5,7 @@ import type { Replica } from '../db/replica';
 import type { RunRecord, RunWorker } from '../runs/worker';
 import type { AttemptOutcome } from '../sources/fetch-source';
 import type { DeliveryOutcome } from '../webhooks/outcomes.repository';
+import type { DependencyStates } from './dependencies';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';
 
 /** From the fastest response to an upload of a gigabyte. */
@@ -16,8 +17,9 @@ const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
 
 /** Work that waits in the database, for all processes. */
 export interface Backlog {
-  queue: { runs: number; oldestSeconds: number };
-  webhookDeliveries: number;
+  queue: { runs: number; oldestSeconds: number; running: number };
+  webhookDeliveries: { count: number; oldestSeconds: number };
+  fetchLagSeconds: number;
   salesLagSeconds: number;
   searchLagSeconds: number;
   failingSources: number;
@@ -71,10 +73,20 @@ export const serviceMetrics = {
     labels: {},
     help: 'Age of the oldest run that waits in the queue. 0 when none waits.',
   },
+  catalog_queue_running: {
+    type: 'gauge',
+    labels: {},
+    help: 'Runs of the queue in progress, of all processes on the database.',
+  },
   catalog_webhook_deliveries_waiting: {
     type: 'gauge',
     labels: {},
     help: 'Webhook deliveries not accepted yet, of all processes on the database.',
+  },
+  catalog_webhook_oldest_delivery_seconds: {
+    type: 'gauge',
+    labels: {},
+    help: 'How long the oldest due webhook delivery has waited for its attempt. 0 when none waits.',
   },
   catalog_webhook_deliveries_total: {
     type: 'counter',
@@ -91,6 +103,11 @@ export const serviceMetrics = {
     labels: {},
     help: 'Partners without a completed feed for the days that a source of theirs, or PARTNER_STALE_DAYS, says.',
   },
+  catalog_source_oldest_fetch_seconds: {
+    type: 'gauge',
+    labels: {},
+    help: 'How long the oldest due fetch of a source, or time of its schedule, has waited. 0 when none waits.',
+  },
   catalog_source_fetches_total: {
     type: 'counter',
     labels: { outcome: '`completed`, `unchanged`, `failed`' },
@@ -105,6 +122,16 @@ export const serviceMetrics = {
     type: 'gauge',
     labels: {},
     help: 'Age of the oldest change of products that the search does not find yet. 0 when it finds all.',
+  },
+  catalog_database_up: {
+    type: 'gauge',
+    labels: {},
+    help: '1 while PostgreSQL accepts a new connection of the process, else 0.',
+  },
+  catalog_object_store_up: {
+    type: 'gauge',
+    labels: {},
+    help: '1 while the process can use the object store, else 0.',
   },
   catalog_db_pool_connections: {
     type: 'gauge',
@@ -193,20 +220,37 @@ export class Metrics {
     source.on('worker', (worker: Worker) => worker.once('error', () => this.threadDeaths.inc()));
   }
 
-  /** Adds gauges of the backlog. @param latest - undefined while unknown */
-  watchBacklog(latest: () => Backlog | undefined): void {
-    const addGauge = (name: MetricName, value: (backlog: Backlog) => number) =>
+  /** Adds gauges of the backlog. @param latest - without what is unknown */
+  watchBacklog(latest: () => Partial<Backlog>): void {
+    const addGauge = (name: MetricName, valueOf: (backlog: Partial<Backlog>) => number | undefined) =>
       this.addGauge(name, () => {
-        const backlog = latest();
-        return backlog ? [[{}, value(backlog)]] : [];
+        const value = valueOf(latest());
+        return value === undefined ? [] : [[{}, value]];
       });
-    addGauge('catalog_queue_runs', ({ queue }) => queue.runs);
-    addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue.oldestSeconds);
-    addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries);
+    addGauge('catalog_queue_runs', ({ queue }) => queue?.runs);
+    addGauge('catalog_queue_oldest_run_seconds', ({ queue }) => queue?.oldestSeconds);
+    addGauge('catalog_queue_running', ({ queue }) => queue?.running);
+    addGauge('catalog_webhook_deliveries_waiting', ({ webhookDeliveries }) => webhookDeliveries?.count);
+    addGauge(
+      'catalog_webhook_oldest_delivery_seconds',
+      ({ webhookDeliveries }) => webhookDeliveries?.oldestSeconds,
+    );
+    addGauge('catalog_source_oldest_fetch_seconds', ({ fetchLagSeconds }) => fetchLagSeconds);
     addGauge('catalog_sources_failing', ({ failingSources }) => failingSources);
     addGauge('catalog_partners_stale', ({ stalePartners }) => stalePartners);
     addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);
     addGauge('catalog_search_lag_seconds', ({ searchLagSeconds }) => searchLagSeconds);
+  }
+
+  /** Adds gauges of dependencies. @param latest - undefined before the first check */
+  watchDependencies(latest: () => DependencyStates | undefined): void {
+    const addGauge = (metric: MetricName, name: keyof DependencyStates) =>
+      this.addGauge(metric, () => {
+        const states = latest();
+        return states ? [[{}, states[name] ? 1 : 0]] : [];
+      });
+    addGauge('catalog_database_up', 'database');
+    addGauge('catalog_object_store_up', 'objectStore');
   }
 
   /** Adds gauges of pools and runs. @param ownPools - the pools of this thread, by label */

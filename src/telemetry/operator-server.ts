@@ -27,9 +27,9 @@ export function createOperatorServer(metrics: Pick<Metrics, 'text'>, readiness: 
     ['/livez', () => Promise.resolve(json(200, { status: 'alive' }))],
     [
       '/readyz',
-      async () => {
-        const report = await readiness.report();
-        return json(report.status === 'ready' ? 200 : 503, report);
+      () => {
+        const report = readiness.report();
+        return Promise.resolve(json(report.status === 'ready' ? 200 : 503, report));
       },
     ],
   ]);

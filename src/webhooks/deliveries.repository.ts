@@ -118,9 +118,22 @@ export async function releaseDelivery(db: Database, claim: Claim): Promise<void>
 
 const bindingsOf = ({ webhook_delivery_id: id, attempts }: Claim) => ({ id, attempts });
 
-export async function countDeliveries(db: Database): Promise<number> {
-  const { rows } = await db.raw<{ rows: [{ count: string }] }>('select count(*) from webhook_deliveries');
-  return Number(rows[0].count);
+/**
+ * Counts the deliveries, and measures how long the oldest one that is due has waited for its attempt; 0 when none waits. The time
+ * for which an endpoint is paused does not count.
+ */
+export async function measureDeliveries(db: Database): Promise<{ count: number; oldestSeconds: number }> {
+  const { rows } = await db.raw<{ rows: [{ count: number; oldestSeconds: number }] }>(
+    `select (select cast(count(*) as double precision) from webhook_deliveries) as count,
+       cast(coalesce(max(greatest(extract(epoch from now() - greatest(first_at, paused_until)), 0)), 0) as double precision)
+         as "oldestSeconds"
+     from webhook_endpoints cross join lateral (
+       select min(next_attempt_at) as first_at from webhook_deliveries
+       where webhook_deliveries.webhook_endpoint_id = webhook_endpoints.webhook_endpoint_id
+     ) as delivery
+     where disabled_at is null and first_at is not null`,
+  );
+  return rows[0];
 }
 
 /** An endpoint whose deliveries may have to be discarded; `isPaused`: only old ones. */

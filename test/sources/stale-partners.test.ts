@@ -1,6 +1,5 @@
 import { openDatabase } from '../../src/db/database';
-import { measureBacklog } from '../../src/process/backlog';
-import { noticeStalePartners } from '../../src/sources/stale-partners.repository';
+import { countStalePartners, noticeStalePartners } from '../../src/sources/stale-partners.repository';
 import { csv, putSource } from '../support/source-requests';
 import { afterFile, eventually } from '../support/harness';
 import { startTestService, withStoredKey, type TestService } from '../support/service';
@@ -38,7 +37,7 @@ async function age(partner: string, days: number): Promise<void> {
 }
 
 const notice = (days?: number) => noticeStalePartners(service.db, days);
-const gauge = async () => (await measureBacklog(service.db)).stalePartners;
+const gauge = () => countStalePartners(service.db);
 
 describe('a partner without a completed feed', () => {
   it('is never stale without a setting and without a source that has days', async () => {

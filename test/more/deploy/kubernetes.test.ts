@@ -5,7 +5,7 @@ import ts from 'typescript';
 import { parse } from 'yaml';
 import { createOperatorServer } from '../../../src/telemetry/operator-server';
 import { Metrics } from '../../../src/telemetry/metrics';
-import { Readiness, readinessCheckMilliseconds } from '../../../src/telemetry/readiness';
+import { Readiness } from '../../../src/telemetry/readiness';
 import { createLog } from '../../../src/shared/log';
 import {
   connectionsOfApi,
@@ -170,7 +170,6 @@ describe('the manifests of Kubernetes', () => {
         // A starting process is alive and not ready.
         const { status } = await fetch(`http://127.0.0.1:${port}${path}`);
         expect([probe, status]).toEqual([probe, probe === 'readinessProbe' ? 503 : 200]);
-        expect(container[probe].timeoutSeconds * 1000).toBeGreaterThan(readinessCheckMilliseconds);
       }
     } finally {
       server.close();

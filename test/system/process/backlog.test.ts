@@ -1,7 +1,9 @@
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
 import { measureBacklog } from '../../../src/process/backlog';
+import type { Backlog } from '../../../src/telemetry/metrics';
 import { indexBacklog } from '../../../src/products/search-index';
 import { startTestService, type TestService } from '../../support/service';
+import { putSource, sourcePath } from '../../support/source-requests';
 import { sendTo } from '../../support/webhooks';
 
 let service: TestService;
@@ -9,6 +11,14 @@ beforeAll(async () => {
   // Nothing works on the queue.
   service = await startTestService();
 });
+
+const errors: unknown[] = [];
+async function measure(): Promise<Backlog> {
+  const backlog: Partial<Backlog> = {};
+  await measureBacklog(service.db, (error) => errors.push(error), backlog);
+  return backlog as Backlog;
+}
+afterEach(() => expect(errors.splice(0)).toEqual([]));
 
 const csv = 'sku,product_name,price\nA,A,1\n';
 const hourAgo = () => service.db.raw("now() - interval '1 hour'");
@@ -18,9 +28,10 @@ describe('the backlog', () => {
     await rollUpSales(service.db);
     await indexBacklog(service.db);
 
-    expect(await measureBacklog(service.db)).toEqual({
-      queue: { runs: 0, oldestSeconds: 0 },
-      webhookDeliveries: 0,
+    expect(await measure()).toEqual({
+      queue: { runs: 0, oldestSeconds: 0, running: 0 },
+      webhookDeliveries: { count: 0, oldestSeconds: 0 },
+      fetchLagSeconds: 0,
       salesLagSeconds: 0,
       failingSources: 0,
       stalePartners: 0,
@@ -36,17 +47,53 @@ describe('the backlog', () => {
     await service.api.uploadFeed(csv, 'Not requested');
     await service.db('validation_jobs').where('job_id', 1).update({ run_requested_at: hourAgo() });
 
-    const { queue } = await measureBacklog(service.db);
+    const { queue } = await measure();
 
-    expect(queue.runs).toBe(2);
+    expect(queue).toMatchObject({ runs: 2, running: 0 });
     expect(Math.floor(queue.oldestSeconds / 60)).toBe(60);
+    await service.db('validation_jobs').where('job_id', 1).update({ status: 'running' });
+    expect((await measure()).queue).toMatchObject({ runs: 1, running: 1 });
   });
 
-  it('has the number of webhook deliveries that were not accepted yet', async () => {
+  it('has the webhook deliveries that were not accepted yet, and how long the oldest waits for its attempt', async () => {
     await sendTo(service.db, 'http://localhost/');
     for (const partner of ['One', 'Other']) await service.api.uploadFeed(csv, partner);
+    const deliveries = async () => {
+      const { count, oldestSeconds } = (await measure()).webhookDeliveries;
+      return [count, Math.floor(oldestSeconds / 60)];
+    };
+    const endpoints = service.db('webhook_endpoints');
+    const inTen = service.db.raw("now() + interval '10 minutes'");
 
-    expect((await measureBacklog(service.db)).webhookDeliveries).toBe(2);
+    expect(await deliveries()).toEqual([2, 0]);
+    await service.db('webhook_deliveries').update({ next_attempt_at: hourAgo() });
+    expect(await deliveries()).toEqual([2, 60]);
+    await endpoints.clone().update({ paused_until: inTen });
+    expect(await deliveries()).toEqual([2, 0]);
+    await endpoints.clone().update({ paused_until: service.db.raw("now() - interval '10 minutes'") });
+    expect(await deliveries()).toEqual([2, 10]);
+    await service.db('webhook_deliveries').update({ next_attempt_at: inTen });
+    expect(await deliveries()).toEqual([2, 0]);
+    await endpoints.clone().delete();
+    expect((await deliveries())[1]).toBe(0);
+  });
+
+  it('has how long the oldest fetch waits, or the time of a schedule that nothing works on', async () => {
+    const schedule = { cron: '0 0 1 1 *', time_zone: 'UTC' };
+    const minutes = async () => Math.floor((await measure()).fetchLagSeconds / 60);
+    await putSource(service.api, 'One', 'yearly', { url: 'http://localhost/', schedule });
+    expect(await minutes()).toBe(0);
+
+    await service.db('sources').update({ next_slot_at: hourAgo() });
+    expect(await minutes()).toBe(60);
+    await service.db('sources').update({ next_slot_at: null });
+    await service.api.post(`${sourcePath('One', 'yearly')}/fetch`);
+    await service.db('source_fetches').update({ next_attempt_at: hourAgo() });
+    expect(await minutes()).toBe(60);
+    await service.db('source_fetches').update({ status: 'running' });
+    expect(await minutes()).toBe(60);
+    await service.db('source_fetches').update({ status: 'failed', finished_at: hourAgo() });
+    expect(await minutes()).toBe(0);
   });
 
   it('has the age of the oldest order outside the sales sums', async () => {
@@ -56,19 +103,30 @@ describe('the backlog', () => {
     await service.api.post('/orders', { partner_name: 'Acme', items });
     await service.db('orders').update({ created_at: hourAgo() });
 
-    expect(Math.floor((await measureBacklog(service.db)).salesLagSeconds / 60)).toBe(60);
+    expect(Math.floor((await measure()).salesLagSeconds / 60)).toBe(60);
 
     await rollUpSales(service.db);
-    expect((await measureBacklog(service.db)).salesLagSeconds).toBe(0);
+    expect((await measure()).salesLagSeconds).toBe(0);
   });
 
   it('has the age of the oldest change outside the search index', async () => {
     await service.api.loadFeed(csv, 'Searched');
     await service.db('search_backlog').update({ logged_at: hourAgo() });
 
-    expect(Math.floor((await measureBacklog(service.db)).searchLagSeconds / 60)).toBe(60);
+    expect(Math.floor((await measure()).searchLagSeconds / 60)).toBe(60);
 
     await indexBacklog(service.db);
-    expect((await measureBacklog(service.db)).searchLagSeconds).toBe(0);
+    expect((await measure()).searchLagSeconds).toBe(0);
+  });
+
+  it('is known but for what cannot be measured', async () => {
+    await service.db.raw('alter table webhook_deliveries rename to away');
+
+    const { webhookDeliveries, ...others } = await measure();
+
+    await service.db.raw('alter table away rename to webhook_deliveries');
+    expect(webhookDeliveries).toBeUndefined();
+    expect(Object.values<unknown>(others)).not.toContain(undefined);
+    expect(errors.splice(0)).toHaveLength(1);
   });
 });

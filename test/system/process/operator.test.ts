@@ -1,4 +1,6 @@
-import { createEmptyDatabase, databaseUrl } from '../../support/databases';
+import { administer, createEmptyDatabase, databaseUrl } from '../../support/databases';
+import { closedPort } from '../../support/network';
+import { putSource } from '../../support/source-requests';
 import { eventually } from '../../support/harness';
 import { HeldProducts } from '../../support/runs-in-flight';
 import { startService, type ServiceProcess } from '../../support/process';
@@ -26,11 +28,11 @@ beforeAll(async () => {
   });
 });
 
-const ask = (path: string, init?: RequestInit) => fetch(service.operatorUrl! + path, init);
+const ask = (path: string, init?: RequestInit, of = service) => fetch(of.operatorUrl! + path, init);
 
 /** The samples of a metric, by their labels. */
-async function samples(name: string): Promise<Record<string, number>> {
-  const text = await (await ask('/metrics')).text();
+async function samples(name: string, of = service): Promise<Record<string, number>> {
+  const text = await (await ask('/metrics', undefined, of)).text();
   const line = /^(\w+)(?:\{(.*)\})? (\S+)$/;
   const found = text
     .split('\n')
@@ -140,6 +142,59 @@ describe('GET /metrics, of the backlog', () => {
     );
     await db('webhook_endpoints').delete();
     await db.destroy();
+  });
+});
+
+describe('a process without object store, worker and new connections to the database', () => {
+  it('is ready, serves the catalog, and measures what it lacks and what waits', async () => {
+    const own = await createEmptyDatabase();
+    const api = await startService({
+      env: {
+        DATABASE_URL: databaseUrl(own),
+        API_KEYS: key,
+        METRICS_PORT: '0',
+        QUEUE_WORKER: 'off',
+        S3_BUCKET: 'catalog',
+        S3_ENDPOINT: `http://127.0.0.1:${await closedPort()}`,
+      },
+    });
+    const gauge = async (name: string) => (await samples(name, api))[''];
+    const served = async () => [
+      (await ask('/readyz', undefined, api)).status,
+      (await api.api.get('/products')).status,
+      (await api.api.get('/orders')).status,
+    ];
+
+    await eventually(
+      'the object store is missed',
+      async () => (await gauge('catalog_object_store_up')) === 0,
+    );
+    await eventually('the database is there', async () => (await gauge('catalog_database_up')) === 1, 30);
+    expect(await served()).toEqual([200, 200, 200]);
+
+    const db = openDatabase(own, { applicationName: 'test', connectionsMax: 1 });
+    const hourAgo = db.raw("now() - interval '1 hour'");
+    const schedule = { cron: '0 0 1 1 *', time_zone: 'UTC' };
+    await putSource(api.api, 'Acme', 'yearly', { url: 'https://feeds.acme.example/a.csv', schedule });
+    await db('sources').update({ next_slot_at: hourAgo });
+    await sendTo(db, 'https://acme.example/events');
+    const [endpoint] = await db('webhook_endpoints');
+    await db('webhook_deliveries').insert({
+      webhook_endpoint_id: endpoint.webhook_endpoint_id,
+      message_id: 'msg',
+      event_type: 'order.created',
+      happened_at: hourAgo,
+      content: '{}',
+      next_attempt_at: hourAgo,
+    });
+    await db.destroy();
+    for (const name of ['catalog_source_oldest_fetch_seconds', 'catalog_webhook_oldest_delivery_seconds'])
+      await eventually(`${name} has the age`, async () => Number(await gauge(name)) > 3_500, 30);
+
+    await administer(`alter database ${own.database} allow_connections false`);
+    await eventually('no connection is left', async () => (await gauge('catalog_database_up')) === 0, 30);
+    expect(await served()).toEqual([200, 200, 200]);
+    await administer(`alter database ${own.database} allow_connections true`);
   });
 });
 
