@@ -23,7 +23,11 @@ import { databaseAcquireMilliseconds } from '../../src/db/database';
 import { poolLimits } from '../../src/db/dialect';
 import { databaseTimeouts } from '../../src/db/transaction';
 import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
-import { concurrentDeliveries } from '../../src/webhooks/worker';
+import {
+  concurrentDeliveries,
+  concurrentSlowDeliveries,
+  slowDeliveryMilliseconds,
+} from '../../src/webhooks/places';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
 import { webhookLimits } from '../../src/webhooks/send';
 import { webhookRetries } from '../../src/webhooks/deliver';
@@ -259,6 +263,12 @@ const groups: Record<string, Row[]> = {
       `${concurrentDeliveries}; ${deliveriesPerEndpoint}`,
       'They wait',
       'Slow receivers must leave room for others.',
+    ],
+    [
+      `Deliveries in one process that take longer than ${duration(slowDeliveryMilliseconds)}`,
+      `${concurrentSlowDeliveries}`,
+      'Deliveries to slow receivers wait',
+      'They are not counted among the 12: they only wait.',
     ],
     [
       'Response of a receiver',

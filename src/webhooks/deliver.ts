@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import { isDatabaseUnavailable, type Database } from '../db/database';
+import type { EventBody } from '../events/outbox';
 import type { Log } from '../shared/log';
 import { stringifyJson } from '../shared/exact-json';
 import {
@@ -49,10 +50,18 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     event: delivery.event_type,
     attempt: attempts,
   };
-  // The workers of the earlier attempts died, or failed to describe the event.
+  // The workers of the earlier attempts died.
   if (attempts > webhookRetries.backoffSeconds.length + 1)
     return discard(delivery, 'attempt aborted', context);
-  const event = await describeEvent(db, delivery);
+  let event: EventBody | null;
+  try {
+    event = await describeEvent(db, delivery);
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error;
+    // Not a failure of the endpoint, whose other events are sent meanwhile.
+    log.error({ ...line, err: error }, 'failed to describe the event of a webhook');
+    return retryLater(delivery, 'the event could not be described', context);
+  }
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
     observe?.('discarded', 1);
@@ -81,12 +90,21 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
     observe?.('discarded', 1);
     return endDelivery(db, delivery, { outcome: 'discarded', lastResult: result });
   }
+  return retryLater(delivery, result, context);
+}
+
+/** Reschedules a failed delivery with backoff, or discards it after the last attempt. */
+async function retryLater(
+  delivery: ClaimedDelivery,
+  lastResult: string,
+  context: DeliveryContext,
+): Promise<void> {
   const backoff =
-    delivery.event_type === 'webhook.ping' ? undefined : webhookRetries.backoffSeconds[attempts - 1];
-  if (backoff === undefined) return discard(delivery, result, context);
+    delivery.event_type === 'webhook.ping' ? undefined : webhookRetries.backoffSeconds[delivery.attempts - 1];
+  if (backoff === undefined) return discard(delivery, lastResult, context);
   // With jitter: what failed together is not retried together.
   const seconds = backoff * (1 + Math.random() / 5);
-  await rescheduleDelivery(db, delivery, { seconds, lastResult: result });
+  await rescheduleDelivery(context.db, delivery, { seconds, lastResult });
 }
 
 async function discard(

@@ -27,44 +27,68 @@ export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'f
 }
 
 /**
- * Selects the deliveries of each endpoint that are due for the longest, round-robin: up to `:perEndpoint` in progress in
- * all processes, one while the endpoint is failing. Two workers can select the same rows: the second one sees, when it has
- * the row lock, that the row is no longer due.
+ * Selects due deliveries, up to `:perEndpoint` in progress for an endpoint in all processes, one while it is failing. What is in
+ * progress for an endpoint counts: the first one of each comes first, and of these the endpoint whose last turn was longest ago.
+ * Slow endpoints have places of their own. Of an endpoint, what is due for the longest comes first, by the index alone: a replay
+ * makes many due at once. Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no
+ * longer due.
  */
 const claimSql = `
   with endpoint as materialized (
-    select webhook_endpoint_id, url, secret, failures_in_a_row,
-      case when failures_in_a_row < :pauseAfterFailures then :perEndpoint else 1 end - (
-        select count(*) from webhook_deliveries as sent
-        where sent.webhook_endpoint_id = webhook_endpoints.webhook_endpoint_id and is_being_sent and next_attempt_at > now()
-      ) as room
+    select webhook_endpoint_id, url, secret, failures_in_a_row, in_progress, coalesce(is_slow, false) as is_slow,
+      coalesce(turn, 0) as turn,
+      case when failures_in_a_row < :pauseAfterFailures then :perEndpoint else 1 end - in_progress as room
     from webhook_endpoints
+    left join unnest(cast(:turns as bigint[]), cast(:slow as boolean[])) with ordinality as known (endpoint_id, is_slow, turn)
+      on endpoint_id = webhook_endpoint_id
+    cross join lateral (
+      select count(*) as in_progress from webhook_deliveries as sent
+      where sent.webhook_endpoint_id = webhook_endpoints.webhook_endpoint_id and is_being_sent and next_attempt_at > now()
+    ) as sent
     where disabled_at is null and (paused_until is null or paused_until <= now())
   ), due as materialized (
-    select endpoint.*, webhook_delivery_id
+    select endpoint.*, webhook_delivery_id,
+      row_number() over (partition by is_slow order by in_progress + place, turn, next_attempt_at) as position
     from endpoint cross join lateral (
-      select webhook_delivery_id, next_attempt_at, row_number() over (order by next_attempt_at, webhook_delivery_id) as place
-      from webhook_deliveries
-      where webhook_deliveries.webhook_endpoint_id = endpoint.webhook_endpoint_id and next_attempt_at <= now()
-      order by next_attempt_at, webhook_delivery_id
-      limit greatest(room, 0)
+      select webhook_delivery_id, next_attempt_at, row_number() over (order by next_attempt_at) as place
+      from (
+        select webhook_delivery_id, next_attempt_at
+        from webhook_deliveries
+        where webhook_deliveries.webhook_endpoint_id = endpoint.webhook_endpoint_id and next_attempt_at <= now()
+        order by next_attempt_at
+        limit greatest(room, 0)
+      ) as first
     ) as delivery
-    order by place, next_attempt_at
-    limit :max
   )
   update webhook_deliveries as delivery
   set attempts = attempts + 1, is_being_sent = true,
     next_attempt_at = now() + :leaseMilliseconds * interval '1 millisecond'
   from due
   where delivery.webhook_delivery_id = due.webhook_delivery_id and next_attempt_at <= now()
+    and position <= case when is_slow then cast(:slowMax as integer) else :max end
   returning delivery.webhook_delivery_id, delivery.webhook_endpoint_id, message_id, event_type, happened_at, content, attempts,
     url, secret, failures_in_a_row
 `;
 
-/** Claims due deliveries, `max` at most, until their lease expires. Safe concurrently in several processes. */
-export async function claimDeliveries(db: Database, max: number): Promise<ClaimedDelivery[]> {
+/** How many deliveries to claim. */
+export interface ClaimLimits {
+  max: number;
+  /** For endpoints that respond slowly; default: none. */
+  slowMax?: number;
+  /** The endpoints with a turn before, the longest ago first, and whether each responds slowly. */
+  turns?: ReadonlyMap<number, boolean>;
+}
+
+/** Claims due deliveries until their lease expires. Safe concurrently in several processes. */
+export async function claimDeliveries(
+  db: Database,
+  { max, slowMax = 0, turns = new Map() }: ClaimLimits,
+): Promise<ClaimedDelivery[]> {
   const { rows } = await db.raw<{ rows: ClaimedDelivery[] }>(claimSql, {
     max,
+    slowMax,
+    turns: [...turns.keys()],
+    slow: [...turns.values()],
     perEndpoint: deliveriesPerEndpoint,
     pauseAfterFailures: webhookPause.pauseAfterFailures,
     leaseMilliseconds,

@@ -1,12 +1,11 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { deliver, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
+import { DeliveryPlaces } from './places';
 import { closeMilliseconds } from '../db/database';
-
-/** Concurrent deliveries of a process. `deliveriesPerEndpoint` leaves slots for others beside slow receivers. */
-export const concurrentDeliveries = 12;
 
 /** At shutdown, attempts in progress may take this long; then they are aborted, and another worker repeats them. */
 const deliveryStopMilliseconds = 5_000;
@@ -37,22 +36,27 @@ export function startWebhookWorker(
   },
 ): WebhookWorker {
   const aborting = new AbortController();
+  // Each delivery in progress listens.
+  setMaxListeners(0, aborting.signal);
   const context = { db, log, observe, privateAddresses, signal: aborting.signal };
   const sending = new Set<Promise<void>>();
+  const places = new DeliveryPlaces();
 
   const task = startPeriodicTask({
     milliseconds: pollMilliseconds,
     millisecondsAfterFailure: failurePauseMilliseconds,
     onError: (error) => log.warn({ err: error }, 'failed to claim webhook deliveries'),
     async run() {
-      const free = concurrentDeliveries - sending.size;
-      if (free === 0) return;
+      const free = places.free();
+      if (!free) return;
       for (const delivery of await claimDeliveries(db, free)) {
+        const leave = places.take(delivery.webhook_endpoint_id);
         const sent = deliver(delivery, context)
           .catch((error: unknown) =>
             log.warn({ err: error, webhook_id: delivery.message_id }, 'failed to process a webhook delivery'),
           )
           .finally(() => {
+            leave();
             sending.delete(sent);
             task.wake();
           });

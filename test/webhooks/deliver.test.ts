@@ -309,6 +309,85 @@ describe('a failing endpoint', () => {
   });
 });
 
+describe('many slow endpoints', () => {
+  /** Enqueues 40 events for each of 40 endpoints. */
+  async function enqueueFor(url: string): Promise<void> {
+    const ids: number[] = [];
+    for (let at = 0; at < 40; at++) ids.push(await sendTo(service.db, url, { event_types: ['job.failed'] }));
+    await service.db.raw(
+      `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
+       select endpoint_id, 'msg_' || endpoint_id || '_' || number, 'webhook.ping', now(), '{}'
+       from unnest(cast(:ids as bigint[])) as endpoint_id, generate_series(1, 40) as number`,
+      { ids },
+    );
+  }
+  afterEach(() => service.db('webhook_deliveries').delete());
+
+  it('that accept late do not delay the event of another by their backlog', async () => {
+    let accepted = 0;
+    const late = createServer((request, response) => {
+      request.resume();
+      setTimeout(() => {
+        accepted++;
+        response.writeHead(204).end();
+      }, 1_500);
+    });
+    await new Promise<void>((resolve) => late.listen(0, '127.0.0.1', resolve));
+    afterFile(() => void late.close());
+    await enqueueFor(`http://127.0.0.1:${(late.address() as AddressInfo).port}/`);
+    await eventually('they are busy', () => accepted > 30, 30);
+    const alive = await startReceiver();
+    await sendTo(service.db, alive.url);
+
+    for (let at = 1; at <= 3; at++) {
+      await upload();
+      await eventually('the healthy endpoint gets its event', () => alive.received.length === at, 30);
+    }
+
+    expect(accepted).toBeLessThan(800);
+  });
+
+  it('that never respond do not delay the event of another until their timeouts', async () => {
+    jest.replaceProperty(webhookLimits, 'requestMilliseconds', 60_000);
+    const dead = await startReceiver();
+    dead.answer = () => 'nothing';
+    await enqueueFor(dead.url);
+    await eventually('they are busy', () => dead.received.length >= 12, 30);
+    const alive = await startReceiver();
+    await sendTo(service.db, alive.url);
+
+    await upload();
+
+    await eventually('the healthy endpoint gets its event', () => alive.received.length === 1, 30);
+  });
+});
+
+describe('an event that cannot be described', () => {
+  it('is retried with backoff, and delays no other event of its endpoint', async () => {
+    retryLater();
+    const receiver = await startReceiver();
+    const id = await sendTo(service.db, receiver.url);
+    await service.db.raw(
+      `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
+       select ?, 'msg_' || number, 'job.failed', now(), '{}' from generate_series(1, 20) as number`,
+      [id],
+    );
+
+    await upload();
+
+    await eventually('the other event arrives', () => receiver.received.length === 1, 30);
+    await eventually('all have failed', async () => {
+      const pending = await pendingOf(id);
+      return (
+        pending.length === 20 &&
+        pending.every(({ attempts, is_being_sent }) => attempts === 1 && !is_being_sent)
+      );
+    });
+    expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0 });
+    await service.db('webhook_deliveries').delete();
+  });
+});
+
 describe('with PRIVATE_ADDRESSES=off', () => {
   let publicOnly: TestService;
   beforeAll(async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import {
   claimDeliveries,
   endDelivery,
@@ -7,6 +8,7 @@ import {
 } from '../../src/webhooks/deliveries.repository';
 import { discardDeliveries } from '../../src/webhooks/housekeeping';
 import { createLog } from '../../src/shared/log';
+import { casesFor } from '../support/fuzz';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo } from '../support/webhooks';
 
@@ -37,7 +39,7 @@ async function createDue(count: number): Promise<number> {
   return id;
 }
 
-const claim = (max = 100) => claimDeliveries(service.db, max);
+const claim = (max = 100) => claimDeliveries(service.db, { max });
 const claimedIds = async (max?: number) => (await claim(max)).map(({ message_id }) => message_id).sort();
 const expireLeases = () =>
   service
@@ -60,6 +62,85 @@ describe('due webhook deliveries', () => {
     const endpoints = [await createDue(3), await createDue(3), await createDue(3)];
 
     expect(await claimedIds(3)).toEqual(endpoints.map((id) => `msg_${id}_1`).sort());
+  });
+
+  it('are claimed for endpoints with nothing in progress before those with more due', async () => {
+    const busy = [await createDue(9), await createDue(9)];
+    await claim(4);
+    const quiet = await createDue(1);
+    await service.db.raw(
+      'update webhook_deliveries set next_attempt_at = now() where webhook_endpoint_id = ?',
+      [quiet],
+    );
+
+    expect(await claimedIds(2)).toEqual([`msg_${quiet}_1`, `msg_${busy[0]}_3`].sort());
+  });
+
+  it('are claimed as a simple model says: fewest in progress first, then the longest without a turn', async () => {
+    const anEndpoint = fc.record({
+      due: fc.uniqueArray(fc.integer({ min: 1, max: 1_000 }), { maxLength: 5 }),
+      sent: fc.integer({ min: 0, max: perEndpoint }),
+      turn: fc.option(fc.record({ at: fc.nat(), isSlow: fc.boolean() }), { nil: undefined }),
+    });
+    const limits = fc.record({ max: fc.nat(8), slowMax: fc.nat(8) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anEndpoint, { maxLength: 8 }),
+        limits,
+        async (endpoints, { max, slowMax }) => {
+          await service.db('webhook_deliveries').delete();
+          await service.db('webhook_endpoints').delete();
+          const made: ((typeof endpoints)[number] & { id: number })[] = [];
+          for (const endpoint of endpoints) {
+            const id = await createDue(0);
+            made.push({ ...endpoint, id });
+            await service.db.raw(
+              `insert into webhook_deliveries
+               (webhook_endpoint_id, message_id, event_type, happened_at, content, is_being_sent, next_attempt_at)
+             select cast(:id as bigint), :id || '_' || ago, 'order.created', now(), cast('{}' as json), false, now() - ago * interval '1 minute'
+             from unnest(cast(:due as integer[])) as ago
+             union all
+             select cast(:id as bigint), 'sent', 'order.created', now(), '{}', true, now() + interval '1 minute' from generate_series(1, :sent)`,
+              { id, due: endpoint.due, sent: endpoint.sent },
+            );
+          }
+          const known = made
+            .filter(({ turn }) => turn)
+            .sort((a, b) => a.turn!.at - b.turn!.at || a.id - b.id);
+          const claimable = made.flatMap(({ id, due, sent, turn }) =>
+            due
+              .sort((a, b) => b - a)
+              .slice(0, perEndpoint - sent)
+              .map((ago, place) => ({
+                id: `${id}_${ago}`,
+                isSlow: turn?.isSlow ?? false,
+                order: [sent + place, known.findIndex((one) => one.id === id), -ago] as const,
+              })),
+          );
+          claimable.sort(({ order: a }, { order: b }) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+          const first = (isSlow: boolean, count: number) =>
+            claimable.filter((one) => one.isSlow === isSlow).slice(0, count);
+          const expected = [...first(false, max), ...first(true, slowMax)];
+          // Of equals any may be claimed.
+          const orders = (ids: string[]) =>
+            ids
+              .map((id) => claimable.find((one) => one.id === id))
+              .map((one) => JSON.stringify(one && [one.isSlow, one.order]))
+              .sort();
+
+          const claimed = await claimDeliveries(service.db, {
+            max,
+            slowMax,
+            turns: new Map(known.map(({ id, turn }) => [id, turn!.isSlow])),
+          });
+
+          expect(orders(claimed.map(({ message_id }) => message_id))).toEqual(
+            orders(expected.map(({ id }) => id)),
+          );
+        },
+      ),
+      casesFor('claims of webhook deliveries', 60),
+    );
   });
 
   it('are claimed by one of several concurrent workers, which share the limit per endpoint', async () => {
