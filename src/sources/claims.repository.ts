@@ -103,11 +103,11 @@ export class FetchTurns {
   constructor(private readonly db: Database) {}
 
   async claim(max: number): Promise<ClaimedFetch[]> {
-    const claimed = await claimFetches(this.db, max, [...this.served]);
-    if (claimed.length < max && this.served.size > 0) {
-      this.served.clear();
-      claimed.push(...(await claimFetches(this.db, max - claimed.length)));
-    }
+    let claimed = await claimFetches(this.db, max, [...this.served]);
+    const isRoundOver = claimed.length < max && this.served.size > 0;
+    if (isRoundOver) this.served.clear();
+    // What is claimed is returned at once: a second claim can fail.
+    if (isRoundOver && claimed.length === 0) claimed = await claimFetches(this.db, max);
     for (const { partner_id } of claimed) this.served.add(partner_id);
     return claimed;
   }

@@ -2,8 +2,9 @@ import http, { type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { EventEmitter } from 'node:events';
 import type { LookupFunction } from 'node:net';
-import { openUrl } from '../../src/sources/open-url';
+import { openUrl, openUrlLimits } from '../../src/sources/open-url';
 import { lookUpPublic, PrivateAddressError } from '../../src/shared/public-address';
+import { silentServer } from '../support/network';
 import { startFeedServer } from '../support/source-requests';
 
 const request = (url: string) => ({ url, headers: {}, secretHeaders: { authorization: 'secret' } });
@@ -22,6 +23,28 @@ function redirectWithTls(location: string): void {
   };
   jest.spyOn(https, 'request').mockImplementation(respond as never);
 }
+
+describe('a server that does not come to a response', () => {
+  const everywhere = { ...options, privateAddresses: true };
+  const answers = 'timeout: The server did not respond within 0.2 seconds.';
+  beforeEach(() => void jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 200));
+
+  it('because it negotiates no TLS is left at the timeout', async () => {
+    const url = `https://127.0.0.1:${await silentServer()}/a.csv`;
+
+    await expect(openUrl(request(url), everywhere)).rejects.toThrow(answers);
+  });
+
+  it('because its name is not resolved is left at the timeout', async () => {
+    const { request: send } = http;
+    const lookup: LookupFunction = () => undefined;
+    jest
+      .spyOn(http, 'request')
+      .mockImplementation(((url: URL, given: RequestOptions) => send(url, { ...given, lookup })) as never);
+
+    await expect(openUrl(request('http://silent.test/a.csv'), everywhere)).rejects.toThrow(answers);
+  });
+});
 
 describe('a redirect', () => {
   it('from https to http is refused', async () => {
