@@ -93,6 +93,16 @@ describe('each alert', () => {
     },
   );
 
+  it('is raised in the tests of promtool', () => {
+    const tests: Document[] = parse(read('deploy/prometheus/alerts.test.yaml')).tests;
+    const raised = tests
+      .flatMap(({ alert_rule_test: looks }) => looks as Document[])
+      .filter(({ exp_alerts: alerts }) => alerts)
+      .map(({ alertname }) => alertname as string);
+
+    expect(new Set(raised)).toEqual(new Set(rules.map(({ alert }) => alert as string)));
+  });
+
   it('has a name of its own, and each paragraph an alert', () => {
     const paragraphs = Array.from(runbook.matchAll(/^## (\w+)$/gm), ([, heading]) => heading);
 
