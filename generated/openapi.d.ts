@@ -5963,7 +5963,7 @@ export interface components {
          */
         SourceNameInPath: string;
         /**
-         * @description Maximum number of items.
+         * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
          * @example 20
          */
         LimitOfTwenty: number;
@@ -5978,7 +5978,7 @@ export interface components {
          */
         AsOf: components["schemas"]["PointInTime"];
         /**
-         * @description Maximum number of items.
+         * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
          * @example 100
          */
         LimitOfHundred: number;
@@ -6179,7 +6179,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7292,7 +7292,7 @@ export interface operations {
                  */
                 severity?: components["schemas"]["IssueSeverity"];
                 /**
-                 * @description Maximum number of entries.
+                 * @description Maximum number of entries; a page has fewer where they exceed 1 MiB.
                  * @example 100
                  */
                 limit?: number;
@@ -7353,7 +7353,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7748,7 +7748,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7803,7 +7803,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7862,7 +7862,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -8471,7 +8471,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -8926,7 +8926,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -9031,7 +9031,7 @@ export interface operations {
                  */
                 availability?: components["schemas"]["FilterText"];
                 /**
-                 * @description Maximum number of products.
+                 * @description Maximum number of products; a page has fewer where they exceed 1 MiB.
                  * @example 10
                  */
                 limit?: number;
@@ -9365,7 +9365,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -9680,7 +9680,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 100
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
@@ -9769,7 +9769,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 100
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
@@ -10412,7 +10412,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -10475,7 +10475,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items.
+                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];

@@ -1,3 +1,6 @@
+import type { Knex } from 'knex';
+import type { Database } from './database';
+
 /**
  * Maximum size of the items of a page, as JSON: a page ends before it, with at least one item. A request of this size takes the
  * process some milliseconds; a hundred items of the largest kinds would be 25 MB.
@@ -7,20 +10,26 @@ export const pageBytesMax = 1024 * 1024;
 /** A row of a page, with the number of rows that were found for it. */
 export type Found<Row> = Row & { found: number };
 
+/** Reads the rows of a page from a query of the rows and one more, see `boundedPageSql`. */
+export async function readBounded<Row>(
+  db: Database,
+  rows: Knex.QueryBuilder,
+  limit: number,
+): Promise<Found<Row>[]> {
+  const read = await db.raw<{ rows: Found<Row>[] }>(boundedPageSql('?', limit), [rows]);
+  return read.rows;
+}
+
 /**
  * Builds a statement that ends a page where its rows become too large: the process does not receive the others.
  * @param rows - the rows of the page `page` in their order, and one more if there is one: `found` counts them all
- * @param bytesSql - the size of a row of `page`
+ * @param rowsMin - number of rows that are returned whatever their size
  */
-export const boundedPageSql = (
-  rows: string,
-  limit: number,
-  bytesSql = 'octet_length(cast(row_to_json(page) as text))',
-) => `
+export const boundedPageSql = (rows: string, limit: number | ':limit', rowsMin = 1) => `
   select * from (
-    select page.*, count(*) over () as found, row_number() over in_order as place, sum(${bytesSql}) over in_order as bytes
+    select page.*, count(*) over () as found, row_number() over in_order as place,
+      sum(octet_length(cast(row_to_json(page) as text))) over in_order as bytes
     from (${rows}) as page
     window in_order as (rows unbounded preceding)
   ) as measured
-  where place <= ${limit} and (place = 1 or bytes <= ${pageBytesMax})
-  order by place`;
+  where place <= ${limit} and (place <= ${rowsMin} or bytes <= ${pageBytesMax})`;

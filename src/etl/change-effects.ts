@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import { boundedPageSql } from '../db/page';
 import { isDistributed, type ProductLayout } from '../db/layout';
 import { productsFor } from '../db/products-by-number';
 import { sql } from '../db/sql';
@@ -176,9 +177,6 @@ interface KnownEffectPage {
   limit: number;
 }
 
-/** Maximum size of a page: a thousand long descriptions would be 250 MB. */
-const pageBytesMax = 1024 * 1024;
-
 /** Lists of effects: what the change did; what a revert would do; and what it would overwrite. */
 const lists = {
   done: { before: 'before', after: 'after', where: 'is_new or is_different' },
@@ -207,15 +205,8 @@ function listSql({ before, after, where }: (typeof lists)[keyof typeof lists], n
   const isDifferent = `${isDistinct(before, after, fields)}
     or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
   return `
-    with page as (
-      select * from (${effectsSql([...columns, isDifferent].join(', '), now, isNamedSql)}) as effect
-      where ${where} order by product_id limit :limit + 1
-    ), measured as (
-      select *, row_number() over (order by product_id) as place, count(*) over () as found,
-        sum(octet_length(cast(page as text))) over (order by product_id) as bytes
-      from page
-    )
-    select * from measured where place <= :limit and (place = 1 or bytes <= :bytesMax) order by product_id`;
+    select * from (${effectsSql([...columns, isDifferent].join(', '), now, isNamedSql)}) as effect
+    where ${where} order by product_id limit :limit + 1`;
 }
 
 /** Maximum number of products that are looked through for a page in one statement. */
@@ -250,7 +241,7 @@ async function readEffects(
   change: RunChange,
   { productIds, limit }: KnownEffectPage,
 ): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  const bindings = { ...change, productIds, limit, bytesMax: pageBytesMax };
+  const bindings = { ...change, productIds, limit };
   let now = productsSql(isNamedSql);
   if (await isDistributed(db)) {
     const ofIds = sql`product_id = any (cast(${productIds as string[]} as bigint[]))`;
@@ -259,7 +250,10 @@ async function readEffects(
     now = source.sql.replace('?', ':products');
     Object.assign(bindings, { products: source.bindings[0] });
   }
-  const { rows } = await db.raw<{ rows: EffectRow[] }>(listSql(lists[list], now), bindings as never);
+  const { rows } = await db.raw<{ rows: EffectRow[] }>(
+    boundedPageSql(listSql(lists[list], now), ':limit'),
+    bindings as never,
+  );
   const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
   return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
 }

@@ -23,9 +23,6 @@ export type ProductChange = {
   | { action: 'withdraw'; row: null; line: null }
 );
 
-/** Maximum size of a page of changes: a thousand long descriptions would be 250 MB. */
-const pageBytesMax = 1024 * 1024;
-
 /** A page of changes. */
 interface ChangePage {
   changes: ProductChange[];
@@ -36,7 +33,7 @@ interface ChangePage {
 /**
  * Lists the changes after a position: in the order of the file, then withdrawals by product number.
  *
- * A page has at least one change, and at most `limit` changes or `pageBytesMax`.
+ * A page has at least one change, and at most `limit` changes or a size (see `boundedPageSql`).
  */
 export async function listChanges(
   trx: Knex.Transaction,
@@ -90,7 +87,6 @@ async function listRows(
   const { rows } = await trx.raw<{ rows: ChangeRow[] }>(mergeSql(feed).list, {
     afterRow,
     limit,
-    bytesMax: pageBytesMax,
   });
   return rows;
 }

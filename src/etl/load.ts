@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { boundedPageSql } from '../db/page';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { priceJumpSql } from './price-jumps';
 import type { RunCounters } from './run-result';
@@ -113,25 +114,21 @@ export function mergeSql({
       where line in (select line from feed_changes where product_id is null)
       order by line
     `,
-    list: `
-      with changed as materialized (
+    list: boundedPageSql(
+      `with changed as materialized (
         select feed_rows.*, feed_changes.partner_id, feed_changes.product_id, is_restored
         from feed_changes join feed_rows using (line)
         where not is_moved and row_number > :afterRow
         order by row_number
         limit :limit + 1
-      ), page as (
-        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
+      )
+      select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
           ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
         from changed as feed_rows left join products
           on (products.partner_id, products.sku, products.product_id) = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
-      ), measured as (
-        select *, row_number() over (order by row) as place, count(*) over () as found,
-          sum(octet_length(cast(page as text))) over (order by row) as bytes
-        from page
-      )
-      select * from measured where place <= :limit and (place = 1 or bytes <= :bytesMax) order by row
-    `,
+      order by row_number`,
+      ':limit',
+    ),
   };
 }
 

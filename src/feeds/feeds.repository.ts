@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
+import { readBounded } from '../db/page';
 import type { RunColumns } from '../jobs/jobs.service';
 import type { Encoding } from '../feed-format/decode-text';
 import type { FeedFormat } from '../feed-format/format-definition';
@@ -97,7 +98,9 @@ export async function listFeeds(db: Database, listing: FeedListing): Promise<Pag
     const position = [after.uploadedAt, after.feedId];
     void query.whereRaw('(feeds.uploaded_at, feeds.feed_id) < (cast(? as timestamptz), ?)', position);
   }
-  return toPage((await query) as FeedRow[], limit, ({ feed_id }) => formatId('FD', feed_id));
+  return toPage(await readBounded<FeedRow>(db, query, limit), limit, ({ feed_id }) =>
+    formatId('FD', feed_id),
+  );
 }
 
 export async function findFeedPosition(

@@ -37,10 +37,10 @@ export function formatHandlers(db: Database): FormatHandlers {
         scope: caller.partnerName,
         partnerName,
         after: typeof after === 'string' ? undefined : after,
-        // One more shows whether there is a next page.
-        limit: limit + 1,
+        limit,
       });
-      const page = toPage([...builtIn, ...own.map(formatBody)], limit, cursorOf);
+      const found = builtIn.length + (own[0]?.found ?? 0);
+      const page = toPage([...builtIn, ...own.map(formatBody)], limit, cursorOf, found);
       return reply(200, { count: page.items.length, items: page.items, next_cursor: page.nextCursor });
     },
 

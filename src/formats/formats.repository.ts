@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
+import { readBounded, type Found } from '../db/page';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import type { PartnerScope } from '../shared/caller';
 
@@ -33,16 +34,18 @@ export const formatsMax = 100;
 export const defaultFormatName = 'default';
 
 /** Lists formats by partner and name. */
-export async function listPartnerFormats(db: Database, listing: FormatListing): Promise<FormatRow[]> {
+export function listPartnerFormats(db: Database, listing: FormatListing): Promise<Found<FormatRow>[]> {
   const { scope, partnerName, after, limit } = listing;
-  const query = selectFormats(db).orderBy(['partner_name', 'format_name']).limit(limit);
+  const query = selectFormats(db)
+    .orderBy(['partner_name', 'format_name'])
+    .limit(limit + 1);
   for (const name of [scope ?? undefined, partnerName]) {
     if (name !== undefined) void query.where('partner_name', name);
   }
   if (after) {
     void query.whereRaw('(partner_name, format_name) > (?, ?)', [after.partnerName, after.formatName]);
   }
-  return (await query) as FormatRow[];
+  return readBounded<FormatRow>(db, query, limit);
 }
 
 export async function findFormat(

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import { boundedPageSql, type Found } from '../db/page';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql } from '../events/outbox';
@@ -42,9 +43,12 @@ export async function listRuns(
   jobId: number,
   scope: PartnerScope,
   page: { beforeRun: number; limit: number },
-): Promise<RunRow[]> {
-  const { rows } = await db.raw<{ rows: RunRow[] }>(
-    `select ${runColumns} from runs where job_id = :jobId and run < :beforeRun order by run desc limit :limit`,
+): Promise<Found<RunRow>[]> {
+  const { rows } = await db.raw<{ rows: Found<RunRow>[] }>(
+    boundedPageSql(
+      `select ${runColumns} from runs where job_id = :jobId and run < :beforeRun order by run desc limit :limit + 1`,
+      ':limit',
+    ),
     { jobId, scope, ...page },
   );
   return rows;

@@ -23,6 +23,6 @@ export async function listJobRuns(
   await getJob(db, id, scope);
   const jobId = parseId('JV', id);
   if (jobId === undefined) return { items: [] };
-  const rows = await listRuns(db, jobId, scope, { beforeRun, limit: page.limit + 1 });
+  const rows = await listRuns(db, jobId, scope, { beforeRun, limit: page.limit });
   return toPage(rows, page.limit, ({ run }) => String(run));
 }

@@ -4,6 +4,7 @@ import type { FeedToRun } from '../etl/raw-file';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import type { Database } from '../db/database';
+import { readBounded, type Found } from '../db/page';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
@@ -125,13 +126,13 @@ export interface RowIssueFilter {
 }
 
 /** Lists stored issues of the job's last finished run after `afterNumber`, in the order of the file. */
-export async function listRowIssues(
+export function listRowIssues(
   db: Database,
   jobId: number,
   filter: RowIssueFilter,
   page: { afterNumber: number; limit: number },
-): Promise<NumberedIssue[]> {
-  return db('row_issues')
+): Promise<Found<NumberedIssue>[]> {
+  const query = db('row_issues')
     .where('job_id', jobId)
     .modify((query) => {
       if (filter.code !== undefined) void query.where('code', filter.code);
@@ -139,8 +140,8 @@ export async function listRowIssues(
     })
     .andWhere('issue_number', '>', page.afterNumber)
     .orderBy('issue_number')
-    .limit(page.limit)
-    .select<NumberedIssue[]>({
+    .limit(page.limit + 1)
+    .select({
       issueNumber: 'issue_number',
       line: 'line',
       lastLine: 'last_line',
@@ -153,6 +154,7 @@ export async function listRowIssues(
       message: 'message',
       value: 'value',
     });
+  return readBounded<NumberedIssue>(db, query, page.limit);
 }
 
 /** Gets the feed of an existing validation job. What earlier requests allowed does not count. */

@@ -179,7 +179,7 @@ export async function listJobIssues(
   const rows =
     validationId === undefined
       ? []
-      : await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit + 1 });
+      : await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit });
   // After the issues: where they have just been removed, the job says so.
   const { issueCounts, issuesRemovedAt } = await getJob(db, id, scope);
   const issues = toPage(issuesRemovedAt ? [] : rows, page.limit, ({ issueNumber }) => String(issueNumber));

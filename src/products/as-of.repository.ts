@@ -3,7 +3,7 @@ import { isDistributed } from '../db/layout';
 import { localTable, productsFor, readPart, type ProductSource } from '../db/products-by-number';
 import { allOf, raw, sql, type Sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
-import { rowColumns, type ProductRow } from './products.repository';
+import { rowColumns, withoutExcessSql, type ProductRow } from './products.repository';
 import { versionColumns } from './versions.repository';
 
 /** A moment in the history of a partner. */
@@ -86,12 +86,8 @@ export async function findProductsAt(
       ...(withSku === undefined ? [] : [sql`${productId} = any (${withSku})`]),
     ]);
   if (await isDistributed(db)) return findOnShard(db, moment, filter, { ...page, isAfter });
-  const statement = productsAt(
-    moment,
-    localTable,
-    isAfter(page.afterProductId),
-    valuesOf(filter, 'in_force'),
-    page.limit,
+  const statement = withoutExcessSql(
+    productsAt(moment, localTable, isAfter(page.afterProductId), valuesOf(filter, 'in_force'), page.limit),
   );
   return queryRows<ProductRow>(db, statement.sql, statement.bindings);
 }
@@ -135,7 +131,9 @@ async function findOnShard(
     });
     const isInPart = (productId: Sql) =>
       lastId === undefined ? isNext(productId) : sql`${isNext(productId)} and ${productId} <= ${lastId}`;
-    const statement = partAt(moment, products, isInPart, valuesOf(filter, 'in_force'), limit);
+    const statement = withoutExcessSql(
+      partAt(moment, products, isInPart, valuesOf(filter, 'in_force'), limit),
+    );
     rows.push(...(await queryRows<ProductRow>(db, statement.sql, statement.bindings)));
     if (lastId === undefined || rows.length === page.limit) return rows;
     after = lastId;

@@ -3,11 +3,11 @@ import type { Reads } from '../db/reads';
 import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import { historyNotKept, invalidShape, productNotFound, type ShapeError } from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
-import { toPage, type Page } from '../shared/pagination';
+import { parseId } from '../shared/ids';
+import type { Page } from '../shared/pagination';
 import { findMoment, findProductAt, findProductsAt, type FilterAsOf, type Moment } from './as-of.repository';
 import { formatMicros, parseMicros, type Micros } from './point-in-time';
-import type { ProductListing, ProductRow } from './products.repository';
+import { toProductPage, type ProductListing, type ProductRow } from './products.repository';
 import { findVersions, partnerOfProduct } from './versions.repository';
 
 /** The moment of a request, as sent. */
@@ -55,7 +55,7 @@ export function getProductAsOf(reads: Reads, id: string, asked: AskedTime): Prom
     if (partnerId === null || productId === undefined) throw productNotFound(id);
     const found = await findProductAt(db, { ...moment, partnerId, at }, productId);
     if (found) return found;
-    const first = (await findVersions(db, { partnerId, productId })).at(-1);
+    const [first] = await findVersions(db, { partnerId, productId }, { isFirst: true, limit: 1 });
     const isGone = !first || at >= first.valid_from;
     const isNew = !first?.is_pruned || at < first.created_at.getTime() * 1000;
     if (isGone || isNew) throw productNotFound(id);
@@ -97,7 +97,7 @@ export function listProductsAsOf(reads: Reads, asked: AskedCatalog): Promise<Pag
     // One more row shows whether there is a next page.
     const page = { afterProductId, limit: limit + 1 };
     const rows = await findProductsAt(db, { ...moment, partnerId, at }, filterAsOf, page);
-    return toPage(rows, limit, ({ product_id }) => formatId('PR', product_id));
+    return toProductPage(rows, limit);
   });
 }
 

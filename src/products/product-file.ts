@@ -1,25 +1,24 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import { queryRows, type Database } from '../db/database';
+import { boundedPageSql, type Found } from '../db/page';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 
-/**
- * Products per statement: a slow client holds no connection and no snapshot between them. The longest 200 products take some 50 MB,
- * usual ones 40 kB.
- */
+/** Maximum products per statement, fewer if they are large: a slow client holds no connection and no snapshot between them. */
 const batchSize = 200;
 
 /** A product as a file has it. */
 export type FileRow = Record<ProductColumn, string | null> & { product_id: number };
 
 /** Trailing zeros of a price are those of its column, and are not written. */
-const batchSql = `
-  select product_id, ${productColumns.map((name) => (name === 'price' ? 'trim_scale(price) as price' : name)).join(', ')}
+const batchSql = boundedPageSql(
+  `select product_id, ${productColumns.map((name) => (name === 'price' ? 'trim_scale(price) as price' : name)).join(', ')}
   from products
   where partner_id = ? and product_id > ? and withdrawn_at is null
   order by product_id
-  limit ${batchSize}
-`;
+  limit ${batchSize + 1}`,
+  batchSize,
+);
 
 /**
  * Opens the active products of a partner as a feed, by product number. Each batch shows the catalog of its moment. The caller
@@ -42,10 +41,11 @@ async function* writeProducts(db: Database, partnerId: number): AsyncGenerator<s
 export async function* readActiveProducts(db: Database, partnerId: number): AsyncGenerator<FileRow[]> {
   let after = 0;
   for (;;) {
-    const rows: FileRow[] = await queryRows<FileRow>(db, batchSql, [partnerId, after], true);
+    const rows: Found<FileRow>[] = await queryRows<Found<FileRow>>(db, batchSql, [partnerId, after], true);
     yield rows;
-    if (rows.length < batchSize) break;
-    after = rows.at(-1)!.product_id;
+    const last = rows.at(-1);
+    if (!last || last.found === rows.length) break;
+    after = last.product_id;
   }
   // The products of a merged partner are another's: without an error, the client would take a part for the whole.
   const partner: unknown = await db('partners').where('partner_id', partnerId).first('partner_id');

@@ -63,7 +63,8 @@ export function listVersions(
     // One more version: it has the values before the last one.
     const rows = await findVersions(db, product, { untilRunId, limit: limit + 1 });
     const versions = rows.map((row, at) => toVersion(row, rows[at + 1]));
-    return toPage(versions, limit, ({ run_id }) => String(run_id));
+    const isCut = rows.length > 0 && rows.length < rows[0]!.found;
+    return toPage(versions, isCut ? rows.length - 1 : limit, ({ run_id }) => String(run_id), rows[0]?.found);
   });
 }
 

@@ -1,11 +1,17 @@
 import { queryRows, type Database } from '../db/database';
 import { isDistributed } from '../db/layout';
 import { allOf, raw, sql } from '../db/sql';
-import { formatId } from '../shared/ids';
-import { toPage, type Page } from '../shared/pagination';
+import type { Page } from '../shared/pagination';
 import { readByKey } from './products.keys';
 import { readMatches, sortMatches, sortWhere } from './products.matches';
-import { rowColumns, usualLimits, type ProductListing, type ProductRow } from './products.repository';
+import {
+  rowColumns,
+  toProductPage,
+  usualLimits,
+  withoutExcessSql,
+  type ProductListing,
+  type ProductRow,
+} from './products.repository';
 import {
   allMatches,
   isKeyed,
@@ -39,7 +45,7 @@ export async function listProducts(db: Database, listing: ProductListing): Promi
   // One more row shows whether there is a next page.
   const search = toSearch({ ...listing, limit: listing.limit + 1 });
   const rows = search ? await readProducts(db, search) : [];
-  return toPage(rows, listing.limit, ({ product_id }) => formatId('PR', product_id));
+  return toProductPage(rows, listing.limit);
 }
 
 /** Maximum number of products with the words of a search that are read by their keys and sorted, in about 20 ms. */
@@ -75,5 +81,6 @@ function readInOrder(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const statement = sql`
     select ${raw(rowColumns)} from products where ${where} and ${isListed(search)}
     order by ${orderBy} limit ${raw(search.limit)}`;
-  return queryRows<ProductRow>(db, statement.sql, statement.bindings, usualLimits.includes(search.limit));
+  const { sql: text, bindings } = withoutExcessSql(statement);
+  return queryRows<ProductRow>(db, text, bindings, usualLimits.includes(search.limit));
 }

@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { allOf, raw, sql, withArray, type Sql } from '../db/sql';
 import { beginTransaction } from '../db/transaction';
-import { rowColumns, usualLimits, type ProductRow } from './products.repository';
+import { rowColumns, usualLimits, withoutExcessSql, type ProductRow } from './products.repository';
 import {
   afterCursor,
   allMatches,
@@ -36,14 +36,14 @@ export async function readPage(
   keys: Sql,
 ): Promise<{ state: string | null; products: ProductRow[] }> {
   const { sql: statement, bindings } = withArray(keys);
-  const rows = await queryRows<PageRow>(
-    db,
-    `select state, ${rowColumns}
-     from page_of_products(?, ?) as page left join products using (partner_id, product_id)
-     order by ${orderOf(search).sql}`,
-    [statement, bindings],
-    true,
+  const page = withoutExcessSql(
+    sql`
+      select state, ${raw(rowColumns)}
+      from page_of_products(${statement}, ${bindings}) as page left join products using (partner_id, product_id)
+      order by ${orderOf(search)}`,
+    'state,',
   );
+  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, true);
   return {
     state: rows[0]?.state ?? null,
     products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
@@ -81,8 +81,9 @@ async function scanBriefly(db: Database, search: RowSearch): Promise<ProductRow[
       order by ${orderBy} limit ${raw(brieflyScannedRows(limit))}
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(limit)}`;
+  const page = withoutExcessSql(statement);
   const isUsual = usualLimits.includes(limit) && filters.length === 1 && afterProductId === undefined;
-  const rows = await queryRows<ProductRow>(db, statement.sql, statement.bindings, isUsual);
+  const rows = await queryRows<ProductRow>(db, page.sql, page.bindings, isUsual);
   return rows.length === limit ? rows : undefined;
 }
 
@@ -191,7 +192,8 @@ export function sortWhere(db: Database, search: Search, where: Sql): Promise<Pro
     where ${afterCursor(search)}
     order by ${orderOf(search)}
     limit ${raw(search.limit)}`;
-  return queryRows<ProductRow>(db, statement.sql, statement.bindings);
+  const page = withoutExcessSql(statement);
+  return queryRows<ProductRow>(db, page.sql, page.bindings);
 }
 
 /** Makes the planner use every index that saves table pages, whatever it estimates for combined filters. */

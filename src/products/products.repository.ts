@@ -1,8 +1,11 @@
 import { queryRows, type Database } from '../db/database';
 import { isDistributed } from '../db/layout';
+import { pageBytesMax } from '../db/page';
 import { raw, sql, type Sql } from '../db/sql';
 import type { Settled } from '../shared/batcher';
 import type { PartnerScope } from '../shared/caller';
+import { formatId } from '../shared/ids';
+import { toPage, type Page } from '../shared/pagination';
 import { findOwner, readByNumber, readProduct } from '../db/products-by-number';
 
 /** `price` is an exact decimal text. */
@@ -20,6 +23,8 @@ export interface ProductRow {
   availability: string | null;
   created_at: Date;
   withdrawn_at: Date | null;
+  /** Whether its description is left out, see `withoutExcessSql`; absent: it is not. */
+  is_cut?: boolean;
 }
 
 export const sortFields = ['product_id', 'price', 'product_name', 'brand', 'category', 'created_at'] as const;
@@ -63,6 +68,36 @@ export const ownColumns = `
 export const rowColumns = `
   (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name, ${ownColumns}
 `;
+
+/**
+ * Leaves out descriptions from where on they exceed a page: a hundred of the longest are 26 MB. The other columns are short, and
+ * the rows all there. Descriptions are measured without being read.
+ * @param products - a query of rows with `rowColumns`, and of `others`, in their order
+ */
+export const withoutExcessSql = (products: Sql, others = ''): Sql => sql`
+  select ${raw(others)} partner_name, ${raw(ownColumns.replace('description', 'case when is_cut then null else description end as description'))}, is_cut
+  from (
+    select page.*, sum(octet_length(description)) over in_order > ${raw(pageBytesMax)} and row_number() over in_order > 1 as is_cut
+    from (${products}) as page
+    window in_order as (rows unbounded preceding)
+  ) as measured`;
+
+/** Makes a page of `rows`, which has `limit + 1` rows if more exist. It ends where the descriptions exceed it, as JSON. */
+export function toProductPage(rows: readonly ProductRow[], limit: number): Page<ProductRow> {
+  let bytes = 0;
+  const end = rows.findIndex(({ description, is_cut: isCut }, at) => {
+    bytes += description === null ? 0 : jsonBytes(description);
+    return at > 0 && (isCut === true || bytes > pageBytesMax);
+  });
+  const items = end < 0 ? rows : rows.slice(0, end);
+  return toPage(items, limit, ({ product_id }) => formatId('PR', product_id), rows.length);
+}
+
+/** Texts of which even a hundred are far from a page. */
+const shortCharacters = 1_000;
+
+const jsonBytes = (text: string) =>
+  text.length <= shortCharacters ? text.length : Buffer.byteLength(JSON.stringify(text));
 
 /** A product that a caller asks for. */
 export interface AskedProduct {

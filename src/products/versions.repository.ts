@@ -1,5 +1,6 @@
 import { queryRows, type Database } from '../db/database';
 import { isDistributed } from '../db/layout';
+import { boundedPageSql, type Found } from '../db/page';
 import { findOwner, productsFor } from '../db/products-by-number';
 import { raw, sql, type Sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
@@ -95,13 +96,14 @@ const columns = raw([...others, price].join(', '));
 
 /**
  * Reads versions of a product, newest first: the one in force first.
- * @param page - `untilRunId`: only versions that ended with this change or earlier. Without `limit`: all of them
+ * @param page - `untilRunId`: only versions that ended with this change or earlier. `limit`: at most as many, or fewer if they are
+ *   large, two at least; without it: all of them. `isFirst`: from the first one on
  */
 export async function findVersions(
   db: Database,
   product: ProductKey,
   page: VersionPage = {},
-): Promise<VersionRow[]> {
+): Promise<Found<VersionRow>[]> {
   return readOnce(db, () => readVersions(db, product, page), isTwice);
 }
 
@@ -130,17 +132,19 @@ const isTwice = ([first, second]: readonly VersionRow[]) =>
 interface VersionPage {
   untilRunId?: number;
   limit?: number;
+  isFirst?: boolean;
 }
 
 async function readVersions(
   db: Database,
   { partnerId, productId }: ProductKey,
-  { untilRunId, limit }: VersionPage,
-): Promise<VersionRow[]> {
+  { untilRunId, limit, isFirst = false }: VersionPage,
+): Promise<Found<VersionRow>[]> {
   const isProduct = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
   const products = await productsFor(db, partnerId, sql`product_id = ${productId}`);
   const isInPage = untilRunId === undefined ? raw('true') : sql`until_run_id <= ${untilRunId}`;
   const limited = raw(limit === undefined ? '' : `limit ${limit}`);
+  const direction = raw(isFirst ? 'asc' : 'desc');
   const statement = sql`
     select version.*, began.job_id, began.run, version.run_id = 0 or began.pruned_at is not null as is_pruned,
       ${microsSql('greatest(began.effective_at, case when version.run_id = 0 then version.created_at end)')} as valid_from,
@@ -153,11 +157,12 @@ async function readVersions(
       )
       union all (
         select ${columns}, coalesce(run_id, 0), until_run_id, is_external
-        from product_versions where ${isProduct} and ${isInPage} order by product_versions.until_run_id desc ${limited}
+        from product_versions where ${isProduct} and ${isInPage} order by product_versions.until_run_id ${direction} ${limited}
       )
     ) as version
     join catalog_versions as began on began.run_id = version.run_id
     left join catalog_versions as ended on ended.run_id = version.until_run_id
-    order by version.run_id desc ${limited}`;
-  return queryRows<VersionRow>(db, statement.sql, statement.bindings);
+    order by version.run_id ${direction} ${limited}`;
+  const text = limit === undefined ? statement.sql : boundedPageSql(statement.sql, limit, 2);
+  return queryRows<Found<VersionRow>>(db, text, statement.bindings);
 }

@@ -9,16 +9,17 @@ export interface Page<T> {
 
 /**
  * Makes a page of `rows`.
- * @param rows - at most `limit + 1`, or those of them that `boundedPageSql` leaves: more exist if `found` says so
+ * @param rows - at most `limit + 1`, or those of them that `boundedPageSql` leaves
+ * @param found - number of all of them: more exist if it is larger than the page
  */
 export function toPage<T>(
   rows: readonly (T & { found?: number })[],
   limit: number,
   cursorOf: (last: T) => string,
+  found = rows[0]?.found ?? rows.length,
 ): Page<T> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
-  const found = last?.found ?? rows.length;
   return { items, nextCursor: last && found > items.length ? cursorOf(last) : undefined };
 }
 

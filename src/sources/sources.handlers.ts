@@ -45,8 +45,7 @@ export function sourceHandlers(db: Database, secretBox: SecretBox | undefined): 
         scope: caller.partnerName,
         partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
         after: positionOf(query.cursor),
-        // One more shows whether there is a next page.
-        limit: limit + 1,
+        limit,
       });
       const page = toPage(rows, limit, (last) => `${last.source_name}/${last.partner_name}`);
       const items = page.items.map(sourceBody);

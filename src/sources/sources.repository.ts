@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
+import { readBounded, type Found } from '../db/page';
 import { publishEventsSql } from '../events/outbox';
 import type { PartnerScope } from '../shared/caller';
 import type { SourceDefinition } from './source-definition';
@@ -51,16 +52,18 @@ const shownColumns = [
 ];
 
 /** Lists sources by partner and name. */
-export async function listSources(db: Database, listing: SourceListing): Promise<SourceRow[]> {
+export function listSources(db: Database, listing: SourceListing): Promise<Found<SourceRow>[]> {
   const { scope, partnerName, after, limit } = listing;
-  const query = selectSources(db).orderBy(['partner_name', 'source_name']).limit(limit);
+  const query = selectSources(db)
+    .orderBy(['partner_name', 'source_name'])
+    .limit(limit + 1);
   for (const name of [scope ?? undefined, partnerName]) {
     if (name !== undefined) void query.where('partner_name', name);
   }
   if (after) {
     void query.whereRaw('(partner_name, source_name) > (?, ?)', [after.partnerName, after.sourceName]);
   }
-  return (await query) as SourceRow[];
+  return readBounded<SourceRow>(db, query, limit);
 }
 
 export async function findSource(

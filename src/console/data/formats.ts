@@ -1,9 +1,14 @@
 import { bodyOf, client, type Schemas } from '../api';
+import { allItems } from './queries';
 
 /** Fetches the built-in formats, and those of the partner. */
 export async function fetchFormats(partner: string): Promise<Schemas['Format'][]> {
-  const list = (partner_name?: string) =>
-    bodyOf(client.GET('/formats', { params: { query: { partner_name, limit: 100 } } }));
-  const [all, own] = await Promise.all([list(), list(partner)]);
-  return [...own.items, ...all.items.filter(({ partner_name }) => partner_name === null)];
+  const list = (query: { partner_name?: string; cursor?: string }) =>
+    bodyOf(client.GET('/formats', { params: { query: { ...query, limit: 100 } } }));
+  const [own, all] = await Promise.all([
+    allItems((cursor) => list({ partner_name: partner, cursor })),
+    // They come first.
+    list({}),
+  ]);
+  return [...own, ...all.items.filter(({ partner_name }) => partner_name === null)];
 }

@@ -27,6 +27,20 @@ export function usePages<P extends Page>(
   });
 }
 
+/** Reads all items of a list by its cursors: a page can end before its limit. */
+export async function allItems<Item>(
+  fetchPage: (cursor: string | undefined) => Promise<Page & { items: Item[] }>,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await fetchPage(cursor);
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+  return items;
+}
+
 export const useFeed = (feedId: string) =>
   useQuery({
     queryKey: ['feed', feedId],

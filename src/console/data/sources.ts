@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { usePages } from './queries';
+import { allItems, usePages } from './queries';
 
 /** A source by its path in the API. */
 export interface SourcePath {
@@ -27,8 +27,9 @@ export const useSourceNames = (partner: string) =>
   useQuery({
     queryKey: ['sources', partner, 'names'],
     queryFn: async () => {
-      const query = { partner_name: partner, limit: 100 };
-      const { items } = await bodyOf(client.GET('/sources', { params: { query } }));
+      const items = await allItems((cursor) =>
+        bodyOf(client.GET('/sources', { params: { query: { partner_name: partner, limit: 100, cursor } } })),
+      );
       return items.map(({ source_name }) => source_name);
     },
     enabled: partner !== '',
