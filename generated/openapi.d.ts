@@ -65,6 +65,9 @@ export interface paths {
          *     A rejected or interrupted upload leaves nothing behind. The largest file is 1 GiB unless the operator has set
          *     another limit.
          *
+         *     Uploads and inspections beyond the service's slots wait before their file is read, for 30 s at most; then they are 503.
+         *     Those that the fields before the file refuse do not wait.
+         *
          *     With an `Idempotency-Key`, 409 and the 422 of an empty or too long key come before the body is read. The 422
          *     of a key that was used with a different request comes after all checks of the form and the file; the file is
          *     not stored again.
@@ -193,7 +196,7 @@ export interface paths {
          *     206; several ranges, other units and invalid ranges are ignored. `Range` applies to `GET` only.
          *
          *     If the file cannot be read to its end, or another caller needs the slot of a slow download, the connection is
-         *     closed before `Content-Length` bytes are sent.
+         *     closed before `Content-Length` bytes are sent. Without a free slot a download waits, for 30 s at most; then it is 503.
          *
          *     The operator can limit how long raw files are kept. Those of feeds that never ran, and the last one that the
          *     partner has loaded, are always there.
@@ -524,8 +527,8 @@ export interface paths {
          *     and so on; the same format reads it.
          *
          *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
-         *     they contain the rows that it had skipped by then. If another caller needs the slot of a slow download, the
-         *     connection is closed: request it again.
+         *     they contain the rows that it had skipped by then. Without a free slot a download waits, for 30 s at most; then it is
+         *     503. If another caller needs the slot of a slow download, the connection is closed: request it again.
          */
         get: operations["downloadJobRejects"];
         put?: never;
@@ -5366,7 +5369,7 @@ export interface components {
         };
         /**
          * @description The request arrived too slowly: its headers took more than a minute, or less than 60 KiB of its body arrived within
-         *     one; or it was the slowest transfer of its caller, and another caller needed its slot. Nothing was stored.
+         *     one; or it was slow, or its caller had several slots, and another request waited for one. Nothing was stored.
          */
         RequestTimeout: {
             headers: {
@@ -5909,7 +5912,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The database or the object storage is unreachable, the service is at capacity, or it is shutting down. Retry after `Retry-After` seconds. */
+        /** @description The database or the object storage is unreachable, the service is shutting down, or it is at capacity: an upload, inspection or download has waited for a slot for 30 s, or too many wait. Retry after `Retry-After` seconds. */
         ServiceUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];

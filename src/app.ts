@@ -19,7 +19,6 @@ import type { HandleRequest } from './http/server';
 import { delayWrongKeys, type DelayWrongKey } from './http/wrong-keys';
 import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
 import { JobChanges } from './jobs/job-changes';
-import { waitingRejectsMax } from './runs/rejects.service';
 import type { Authenticate } from './shared/caller';
 import type { Log } from './shared/log';
 import { orderChecks, orderHandlers } from './orders/orders.handlers';
@@ -114,11 +113,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...jobHandlers(db, changes),
     ...runHandlers(
       { db, changes, worker },
-      new TransferLimit({
-        capacity: concurrentRejects,
-        maxWaiting: waitingRejectsMax,
-        what: 'downloads of rejects',
-      }),
+      new TransferLimit({ capacity: concurrentRejects, what: 'downloads of rejects' }),
     ),
     ...queueHandlers(db),
     ...partnerHandlers(db),

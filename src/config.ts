@@ -18,6 +18,12 @@ const readSettings = settingsReader(readableSettings, removedSettings, {
   'secrets-keys': isSecretsKeyList,
 });
 
+/**
+ * Uploads in progress by default, for 90 MB of memory with S3: a large file has 18 MB there, for parts of 5 MiB that are collected
+ * and sent, any other 4 MB. In `DATA_DIR` each has 1 MB; an `Idempotency-Key` holds a connection to the database meanwhile.
+ */
+export const concurrentUploadsDefault = { s3: 8, dataDir: 16 };
+
 export type Config = ReturnType<typeof loadConfig>;
 
 /** Reads the settings from `env`; an empty variable counts as unset. @throws ConfigError with every wrong setting */
@@ -59,7 +65,8 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     shutdownSeconds: values.SHUTDOWN_SECONDS,
     rateLimit: values.RATE_LIMIT_REQUESTS ? { requests: values.RATE_LIMIT_REQUESTS } : undefined,
     connectionsMax: values.MAX_CONNECTIONS,
-    concurrentUploads: values.MAX_CONCURRENT_UPLOADS,
+    concurrentUploads:
+      values.MAX_CONCURRENT_UPLOADS ?? concurrentUploadsDefault[values.S3_BUCKET ? 's3' : 'dataDir'],
     concurrentRuns: values.MAX_CONCURRENT_RUNS,
     databaseConnections: values.DATABASE_CONNECTIONS,
     // The embedded server has no pooler.

@@ -1,6 +1,6 @@
 import { settingGroups } from '../../src/shared/setting-groups';
-import { formsPerFile } from '../../src/feeds/incoming-upload';
-import { waitingRejectsMax } from '../../src/runs/rejects.service';
+import { concurrentUploadsDefault } from '../../src/config';
+import { concurrentForms, largeUploadsOf, smallUploadBytes } from '../../src/feeds/incoming-upload';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
 import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
@@ -16,7 +16,7 @@ import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/header';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
-import { concurrentDownloadsMax } from '../../src/shared/transfer-limit';
+import { concurrentDownloadsMax, transferTurns, waitingTransfersMax } from '../../src/shared/transfer-limit';
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
@@ -51,6 +51,8 @@ const formatBytes = replaceFormat.requestBody['x-max-bytes'];
 
 const { put: replaceSource } = document.paths['/partners/{partner_name}/sources/{source_name}'];
 const sourceBytes = replaceSource.requestBody['x-max-bytes'];
+
+const uploads = concurrentUploadsDefault;
 
 type Row = [what: string, value: string, beyond: string, reason: string];
 
@@ -169,15 +171,21 @@ const groups: Record<string, Row[]> = {
   ],
   'Work in progress': [
     [
-      'Uploads and inspections',
-      setting('MAX_CONCURRENT_UPLOADS', String(capacity.MAX_CONCURRENT_UPLOADS.default)),
-      '503 before the body is read; a file that begins when all slots are in use waits for 5 s',
-      'With S3, each holds parts of 5 MiB in memory.',
+      'Uploads and inspections; with S3',
+      `${uploads.dataDir}; ${uploads.s3}: ${code('MAX_CONCURRENT_UPLOADS')}`,
+      'They wait before their file is read',
+      'Memory: 1 MB each. With S3, a large one has 18 MB, for parts of 5 MiB, another one 4 MB.',
     ],
     [
-      'Raw file downloads',
+      'Of these, large files: above this size, or of unknown size',
+      `half; ${bytes(smallUploadBytes)}`,
+      'They wait',
+      'A small file must not wait for hours of large ones.',
+    ],
+    [
+      'Downloads of raw files and products',
       String(concurrentDownloadsMax),
-      '503',
+      'They wait',
       'Each occupies a file or a connection to S3.',
     ],
     [
@@ -193,10 +201,16 @@ const groups: Record<string, Row[]> = {
       'Feeds of one partner must not delay those of others.',
     ],
     [
-      'Downloads of rejects; waiting',
-      `${concurrentRejectsMax}; ${waitingRejectsMax}`,
-      'They wait; 503',
+      'Downloads of rejects',
+      String(concurrentRejectsMax),
+      'They wait',
       'Each parses its file again, on the thread of the runs.',
+    ],
+    [
+      'Transfers of each kind that wait; their wait',
+      `${waitingTransfersMax}; ${duration(transferTurns.waitMilliseconds)}`,
+      '503',
+      'Each has up to 200 kB of received bytes in its buffers; clients time out.',
     ],
     [
       'Requests that wait for a job to change; their time',
@@ -298,36 +312,63 @@ const groups: Record<string, Row[]> = {
 };
 
 const half = (slots: number) => String(Math.max(1, Math.floor(slots / 2)));
-const uploads = capacity.MAX_CONCURRENT_UPLOADS.default;
 const downloads = concurrentDownloadsMax;
 
 /** How slots are shared: transfers, slots, slots per caller, and the response to an evicted one. */
 const shares: string[][] = [
-  ['Uploads and inspections, from their file on', String(uploads), half(uploads), '408'],
+  ...(['dataDir', 's3'] as const).flatMap((store) => {
+    const where = store === 's3' ? ', with S3' : '';
+    const large = largeUploadsOf(uploads[store]);
+    return [
+      [
+        `Uploads and inspections${where}, from their file on`,
+        String(uploads[store]),
+        half(uploads[store]),
+        '408',
+      ],
+      [`Of these, large files${where}`, String(large), half(large), '408'],
+    ];
+  }),
   [
     'Uploads and inspections, before their file',
-    String(formsPerFile * uploads),
-    `${half(formsPerFile * uploads)} per API key`,
+    String(concurrentForms),
+    `${half(concurrentForms)} per API key`,
     '408',
   ],
-  ['Raw file downloads', String(downloads), half(downloads), 'The connection is closed; resume with `Range`'],
+  [
+    'Downloads of raw files and products',
+    String(downloads),
+    half(downloads),
+    'The connection is closed; resume a raw file with `Range`',
+  ],
   [
     'Downloads of rejects',
     String(concurrentRejectsMax),
     half(concurrentRejectsMax),
     'The connection is closed; request it again',
   ],
-  ['Waiting downloads of rejects', String(waitingRejectsMax), half(waitingRejectsMax), '503 for the newest'],
+  [
+    'Transfers of each kind that wait',
+    String(waitingTransfersMax),
+    half(waitingTransfersMax),
+    '503 for the newest of the caller with most',
+  ],
 ];
+
+const { patienceMilliseconds, slowBytesPerSecond } = transferTurns;
 
 const sharesText = [
   'A caller has at most half of the slots of each kind of transfer in a process, at least one. The caller is the partner' +
     ' that the API key is limited to, or else the key together with the partner that the request names or concerns. An' +
     ' upload whose `partner_name` comes after its file counts for its key alone.',
-  'When all slots are in use and a caller without one sends a request, the slowest transfer of the caller with most slots' +
-    ' is evicted, and the new caller gets its slot. A key without a slot gets one from the key with most slots, whichever' +
-    ' partners these are for. The only slot of a caller is not given to another partner of its key, nor the only slot of a' +
-    ' key to another key. The speed of a transfer is that of its last ten seconds.',
+  'Without a free slot, a transfer waits. A slot goes to the key with the fewest, then to the caller with the fewest, then to' +
+    ' the one whose turn is the longest ago. While somebody waits:',
+  [
+    `- A transfer below ${bytes(slowBytesPerSecond)} per second is evicted, the slowest first. Only time in which the service waits` +
+      ' for the client counts: the last ten seconds, at least five.',
+    `- Who waits for ${duration(patienceMilliseconds)} without a slot gets one of the key with most slots, if that has two, or else` +
+      ' of the caller with most: the slowest of its transfers is evicted.',
+  ].join('\n'),
 ];
 
 export function limitsPage(): string {

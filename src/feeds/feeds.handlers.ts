@@ -84,7 +84,7 @@ export function feedHandlers(
       return reply(200, feedBody(feed));
     },
 
-    async downloadFeedFile({ path, headers, caller, bytesTaken, reply }) {
+    async downloadFeedFile({ path, headers, caller, client, reply }) {
       const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
       requireRawFile(feed);
       const sizeBytes = feed.size_bytes;
@@ -103,9 +103,8 @@ export function feedHandlers(
         'Content-Disposition': contentDisposition(feed.filename),
       };
       const range = selected === 'all' ? undefined : selected;
-      const content = await downloads.open(
-        { ...holderOf(caller, feed.partner_name), bytes: bytesTaken },
-        () => openFeedFile(context.objectStore, feed, range),
+      const content = await downloads.open({ ...holderOf(caller, feed.partner_name), client }, () =>
+        openFeedFile(context.objectStore, feed, range),
       );
       const file = new EncodedFile(content, await rawCharset(feed, content, range));
       if (!range) return reply(200, file, { ...fileHeaders, 'Content-Length': sizeBytes });

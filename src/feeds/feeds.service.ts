@@ -45,7 +45,7 @@ import {
   publishFeedEvent,
   type FeedRow,
 } from './feeds.repository';
-import { admitUpload, requireRoom, type IncomingUpload, type UploadAdmission } from './incoming-upload';
+import { admitUpload, type IncomingUpload, type UploadAdmission } from './incoming-upload';
 import { discardContent } from './upload-form';
 
 /** @throws feed_not_found */
@@ -127,8 +127,7 @@ export interface IdempotentReceiveContext extends ReceiveContext, UploadAdmissio
 }
 
 /**
- * Receives an upload once per idempotency key. Without capacity, or if the key is in use, it fails before reading the
- * body.
+ * Receives an upload once per idempotency key. If the key is in use, it fails before reading the body.
  *
  * The transaction locks the key when the file begins, and is idle until feed and response are written. If its connection
  * is lost, nothing is committed. A repeated upload is read to compare its digest, and not stored.
@@ -141,16 +140,22 @@ export async function receiveFeedIdempotently<T extends object>(
   context: IdempotentReceiveContext,
   describe: (receipt: FeedReceipt) => T,
 ): Promise<Outcome<T>> {
-  requireRoom(context);
   if (key && !(await isUnclaimed(context.db, key))) throw idempotentRequestInProgress();
-  return admitUpload(body, context, loadFieldNames, async (upload) =>
-    key
-      ? receiveWithKey(upload, key, context, describe)
-      : {
-          responseBody: describe(await receiveFeed(upload, context, { requireKey: keyCheckOf(context) })),
-          replayed: false,
-        },
-  );
+  return admitUpload(body, context, {
+    options: { loadFields: loadFieldNames, hasDefaultFormat: true },
+    storesFile: true,
+    refuse: async (upload) => {
+      await readUpload(upload, context, discardContent);
+      throw upload.form.refusal()!;
+    },
+    receive: async (upload) =>
+      key
+        ? receiveWithKey(upload, key, context, describe)
+        : {
+            responseBody: describe(await receiveFeed(upload, context, { requireKey: keyCheckOf(context) })),
+            replayed: false,
+          },
+  });
 }
 
 function receiveWithKey<T extends object>(
@@ -249,12 +254,11 @@ export async function receiveFeed(
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the body and of `takeFile`
  */
 async function readUpload(
-  { form, file, readRest }: IncomingUpload,
+  { form, file, format, readRest }: IncomingUpload,
   { db, uploadBytesMax }: ReceiveContext,
   takeFile: TakeFile,
 ): Promise<ReceivedUpload> {
   const partnerId = form.partnerName === undefined ? undefined : await findPartnerId(db, form.partnerName);
-  const format = await form.findFormat();
   const take = form.isUnreadable ? discardContent : takeFile;
   const received =
     format === 'undecided'

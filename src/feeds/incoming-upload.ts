@@ -2,14 +2,16 @@ import type { Database } from '../db/database';
 import { requestTimedOut } from '../shared/errors';
 import type { FormPart, MultipartBody } from '../http/multipart';
 import { holderOf, type Caller } from '../shared/caller';
-import type { LoadField } from '../feed-format/load-options';
+import type { FeedFormat } from '../feed-format/format-definition';
 import { TransferLimit } from '../shared/transfer-limit';
-import { discardContent, UploadForm, type FilePart } from './upload-form';
+import { discardContent, UploadForm, type FilePart, type UploadFormOptions } from './upload-form';
 
 /** An upload, read up to the beginning of its file. */
 export interface IncomingUpload {
   form: UploadForm;
   file: FilePart;
+  /** Of the file; `undecided` until `partner_name` is read. */
+  format: FeedFormat | null | 'undecided';
   /** @throws partner_not_allowed; errors of the body */
   readRest: () => Promise<void>;
 }
@@ -19,18 +21,27 @@ interface UploadLimits {
   forms: TransferLimit;
   /** Requests whose file has begun, counted per partner. */
   files: TransferLimit;
+  /** Of these, those that store a file which may be large. */
+  largeFiles: TransferLimit;
 }
 
-/** Forms are small: half a megabyte of memory at most. */
-export const formsPerFile = 4;
+/** Maximum number of forms that are read up to their file: each has half a megabyte of memory at most. */
+export const concurrentForms = 32;
 
-/** @param capacity - maximum number of files in progress */
-export function createUploadLimits(capacity: number): UploadLimits {
-  const forms = new TransferLimit({ capacity: formsPerFile * capacity, what: 'forms of uploads' });
-  // A request whose form was read can wait for a slot.
-  const maxWaiting = formsPerFile * capacity;
-  const files = new TransferLimit({ capacity, maxWaiting, what: 'uploads and inspections' });
-  return { forms, files };
+/** A longer body, or one of unknown length, is large: it may take minutes, and as many bytes as the object store buffers. */
+export const smallUploadBytes = 1024 * 1024;
+
+/** Returns how many of the permits of uploads large files may have: small ones wait for none of them. */
+export const largeUploadsOf = (concurrentUploads: number) => Math.max(1, Math.floor(concurrentUploads / 2));
+
+/** @param concurrentUploads - maximum number of files in progress */
+export function createUploadLimits(concurrentUploads: number): UploadLimits {
+  const largeMax = largeUploadsOf(concurrentUploads);
+  return {
+    forms: new TransferLimit({ capacity: concurrentForms, what: 'forms of uploads' }),
+    files: new TransferLimit({ capacity: concurrentUploads, what: 'uploads and inspections' }),
+    largeFiles: new TransferLimit({ capacity: largeMax, what: 'uploads of large files' }),
+  };
 }
 
 export interface UploadAdmission {
@@ -39,33 +50,40 @@ export interface UploadAdmission {
   uploadLimits: UploadLimits;
 }
 
-/** Rejects an upload for which there is no slot, whichever partner it names. @throws unavailable */
-export function requireRoom({ caller, uploadLimits }: Omit<UploadAdmission, 'db'>): void {
-  uploadLimits.files.requireRoom(holderOf(caller).group);
+/** What is done with the file of an upload. */
+interface UploadWork<T> {
+  options: UploadFormOptions;
+  /** Whether `receive` stores the file; else it keeps its beginning. */
+  storesFile: boolean;
+  /** Called with a permit. */
+  receive: (upload: IncomingUpload) => Promise<T>;
+  /** Called without one if the form is refused, whatever follows. Reads the upload, keeps nothing of it, and throws. */
+  refuse: (upload: IncomingUpload) => Promise<never>;
 }
 
 /**
- * Waits for a slot when the file begins, then calls `work`. If `partner_name` comes after the file, the slot counts
- * for the API key.
- * @param loadFields - the fields that the form has besides partner and file; others are ignored like unknown parts
+ * Reads a form up to its file, and waits for a permit before it reads on. If `partner_name` comes after the file, the permit
+ * counts for the API key.
  * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; errors of
  *   the body and of `work`
  */
 export async function admitUpload<T>(
-  body: MultipartBody,
-  { db, caller, uploadLimits: { forms, files } }: UploadAdmission,
-  loadFields: readonly LoadField[],
-  work: (upload: IncomingUpload) => Promise<T>,
+  { parts, sender: client, announcedBytes = Infinity, abort }: MultipartBody,
+  { db, caller, uploadLimits: { forms, files, largeFiles } }: UploadAdmission,
+  { options, storesFile, receive, refuse }: UploadWork<T>,
 ): Promise<T> {
-  const { parts, bytesReceived: bytes } = body;
-  const form = new UploadForm(db, caller.partnerName, loadFields);
-  const evict = () => body.abort(requestTimedOut());
+  const form = new UploadForm(db, caller.partnerName, options);
+  const evict = () => abort(requestTimedOut());
   try {
-    const file = await forms.run({ ...holderOf(caller), bytes }, evict, () => readToFile(parts, form));
+    const file = await forms.run({ ...holderOf(caller), client }, evict, () => readToFile(parts, form));
     if (!file) throw form.refusal()!;
-    return await files.run({ ...holderOf(caller, form.partnerName), bytes }, evict, () =>
-      work({ form, file, readRest: () => readRest(parts, form) }),
-    );
+    const format = await form.findFormat();
+    const upload = { form, file, format, readRest: () => readRest(parts, form) };
+    if (form.isRefused) return await refuse(upload);
+    const request = { ...holderOf(caller, form.partnerName), client };
+    const work = () => files.run(request, evict, () => receive(upload));
+    const isLarge = storesFile && announcedBytes > smallUploadBytes;
+    return await (isLarge ? largeFiles.run(request, evict, work) : work());
   } finally {
     await parts.return();
   }

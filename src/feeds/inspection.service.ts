@@ -10,7 +10,7 @@ import { isCsvFile } from '../feed-format/csv-file-type';
 import { FeedFile } from './feed-file';
 import { fileHint, gzipHint } from '../feed-format/file-hint';
 import { suggestColumn } from '../feed-format/header-suggestion';
-import { admitUpload, requireRoom, type UploadAdmission } from './incoming-upload';
+import { admitUpload, type UploadAdmission } from './incoming-upload';
 import type { MultipartBody } from '../http/multipart';
 import { inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
@@ -35,17 +35,25 @@ export async function inspectFeed(
   admission: UploadAdmission,
   defaultCurrency: string,
 ): Promise<FeedInspection> {
-  requireRoom(admission);
-  return admitUpload(body, admission, ['format'], async ({ form, file, readRest }) => {
-    const beginning = await readBeginning(file, fileBytesMax);
-    await readRest();
-    // A partner's `default` is not applied: without `format`, the file is to be described as it is.
-    const format = form.loadOptions.formatName === null ? null : await form.findFormat();
-    form.finish();
-    return inspectFile(file, beginning, {
-      format: (format as FeedFormat | null)?.definition,
-      defaultCurrency,
-    });
+  return admitUpload(body, admission, {
+    // Without `format`, the file is to be described as it is.
+    options: { loadFields: ['format'], hasDefaultFormat: false },
+    storesFile: false,
+    refuse: async ({ form, file, readRest }) => {
+      await readBeginning(file, fileBytesMax);
+      await readRest();
+      throw form.refusal()!;
+    },
+    receive: async ({ form, file, format, readRest }) => {
+      const beginning = await readBeginning(file, fileBytesMax);
+      await readRest();
+      const decided = format === 'undecided' ? await form.findFormat() : format;
+      form.finish();
+      return inspectFile(file, beginning, {
+        format: (decided as FeedFormat | null)?.definition,
+        defaultCurrency,
+      });
+    },
   });
 }
 

@@ -16,6 +16,13 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 /** The file part of a form; its content is not read yet. */
 export type FilePart = Extract<FormPart, { kind: 'file' }> & { fileName: string };
 
+export interface UploadFormOptions {
+  /** The fields of the load that the form has; others are ignored like other unknown parts. */
+  loadFields: readonly LoadField[];
+  /** Whether a form without `format` has the partner's `default`. */
+  hasDefaultFormat: boolean;
+}
+
 /** Collects the parts of the form and their errors. The fields of the load must precede the file, `partner_name` may follow it. */
 export class UploadForm {
   private readonly seen = new Set<string>();
@@ -27,19 +34,21 @@ export class UploadForm {
   /** What the valid fields say so far. */
   loadOptions: LoadOptions = defaultLoadOptions;
 
-  /**
-   * @param scope - the partner that the form may name
-   * @param ownFields - the fields of the load that the form has; others are ignored like other unknown parts
-   */
+  /** @param scope - the partner that the form may name */
   constructor(
     private readonly db: Database,
     private readonly scope: PartnerScope,
-    private readonly ownFields: readonly LoadField[],
+    private readonly options: UploadFormOptions,
   ) {}
+
+  /** Whether what was read so far is refused, whatever follows. */
+  get isRefused(): boolean {
+    return this.errors.length > 0;
+  }
 
   /** Adds a part. @returns the file part, whose content the caller reads. @throws partner_not_allowed */
   async take(part: FormPart): Promise<FilePart | undefined> {
-    const ownField = this.ownFields.find((name) => name === part.name);
+    const ownField = this.options.loadFields.find((name) => name === part.name);
     const parseLoadField = ownField && loadFields[ownField];
     if (part.name !== 'partner_name' && part.name !== 'file' && !parseLoadField) return undefined;
     const loc = ['body', part.name];
@@ -93,6 +102,7 @@ export class UploadForm {
    * @returns null without one, also if the form names a wrong one; `undecided` until `partner_name` is read
    */
   async findFormat(): Promise<FeedFormat | null | 'undecided'> {
+    if (this.loadOptions.formatName === null && !this.options.hasDefaultFormat) return null;
     const partnerName = this.partnerName ?? this.scope ?? undefined;
     const found = await findUploadFormat(this.db, { partnerName, loadOptions: this.loadOptions });
     if (found === 'undecided') return found;

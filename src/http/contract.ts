@@ -3,6 +3,7 @@ import type { operations } from '../../generated/openapi';
 import type { Caller, KeyInUse } from '../shared/caller';
 import type { ShapeError } from '../shared/errors';
 import type { Log } from '../shared/log';
+import type { Peer } from '../shared/stall-detector';
 import type { EncodedFile } from './encoded-file';
 import type { MultipartBody } from './multipart';
 
@@ -63,8 +64,8 @@ export interface Call<O extends OperationId> {
   /** The `x-request-id` of the response. */
   requestId: string;
   log: Log;
-  /** Bytes of responses on the connection that the client has received. */
-  bytesTaken: () => number;
+  /** The client, as it receives responses on the connection. */
+  client: Peer;
   /** Whether the client has disconnected, its key is gone, or the process shuts down, so that waits must end. */
   isAborted: () => boolean;
   reply: <S extends Status<O>>(

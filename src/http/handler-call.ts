@@ -3,7 +3,8 @@ import type { Log } from '../shared/log';
 import { makeReply } from './contract';
 import type { Exchange } from './exchange';
 import type { MultipartBody } from './multipart';
-import { bytesTaken } from './slow-client';
+import { readerOf } from './slow-client';
+import type { Peer } from '../shared/stall-detector';
 
 /** What the pipeline has read and validated. */
 interface CallValues {
@@ -31,7 +32,7 @@ export class HandlerCall {
   readonly caller: Caller | undefined;
   readonly key: KeyInUse | undefined;
   readonly requestId: string;
-  readonly bytesTaken: () => number;
+  readonly client: Peer;
   readonly isAborted: () => boolean;
   readonly reply = makeReply;
 
@@ -51,7 +52,7 @@ export class HandlerCall {
     this.requestId = exchange.requestId;
     this.key = exchange.keyCheck;
     const { socket } = exchange.request;
-    this.bytesTaken = () => bytesTaken(socket);
+    this.client = readerOf(socket);
     this.isAborted = () => socket.destroyed || isDraining() || (this.key?.isGone() ?? false);
   }
 

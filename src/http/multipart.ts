@@ -6,7 +6,8 @@ import { fileTooLarge, malformedRequest, ServiceError, unauthorized } from '../s
 import type { KeyCheck } from './key-check';
 import { askForBody, hasBody } from './request-body';
 import { Delimiters } from './multipart-delimiters';
-import { watchSender } from './slow-client';
+import { senderOf, watchSender } from './slow-client';
+import type { Peer } from '../shared/stall-detector';
 
 /** Maximum size of a form without its file. */
 export const multipartOverheadBytes = 1024 * 1024;
@@ -34,8 +35,9 @@ export type FormPart =
 export interface MultipartBody {
   /** Can be iterated once; the rest of the body is discarded after an early end. */
   parts: AsyncGenerator<FormPart, void>;
-  /** Bytes received; Infinity when the body is complete. */
-  bytesReceived: () => number;
+  sender: Peer;
+  /** `Content-Length`; undefined if the client does not tell. */
+  announcedBytes: number | undefined;
   /** Aborts the parts and the content of a file with the error. */
   abort: (error: ServiceError) => void;
 }
@@ -53,7 +55,8 @@ export function openMultipart(
   const abortion = new AbortController();
   return {
     parts: readMultipart(request, fileBytesMax, abortion.signal, keyCheck),
-    bytesReceived: () => (request.complete ? Infinity : request.socket.bytesRead),
+    sender: senderOf(request),
+    announcedBytes: announcedBytesOf(request),
     abort: (error) => abortion.abort(error),
   };
 }
@@ -70,7 +73,7 @@ async function* readMultipart(
   // The client may have disconnected before; no further event would report it.
   if (request.destroyed) throw clientGone();
   const bodyBytesMax = fileBytesMax + multipartOverheadBytes;
-  if (Number(request.headers['content-length']) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
+  if ((announcedBytesOf(request) ?? 0) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
   const form = openForm(request);
   const delimiters = new Delimiters(boundaryOf(request));
   const queue: FormPart[] = [];
@@ -162,6 +165,11 @@ async function* readMultipart(
     request.resume();
     form.destroy();
   }
+}
+
+function announcedBytesOf({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
 }
 
 function openForm(request: IncomingMessage): busboy.Busboy {

@@ -6,14 +6,12 @@ import type { Encoding } from '../feed-format/decode-text';
 import { charsetOf } from '../feed-format/file-charset';
 import { formatId, parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
+import type { Peer } from '../shared/stall-detector';
 import { findRunTarget } from './queue.repository';
 import type { RunWorker } from './worker';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { findValidationJob, type ValidationJobRow } from '../jobs/jobs.repository';
 import { getJob } from '../jobs/jobs.service';
-
-/** Maximum number of waiting downloads of rejects; each may be long. */
-export const waitingRejectsMax = 16;
 
 /** Dependencies of a download of rejects. */
 interface RejectsContext {
@@ -31,13 +29,12 @@ interface RejectsFile {
 
 /**
  * Opens the rejects of the job's last run as a CSV stream. The caller reads it completely or destroys it.
- * @param bytes - returns the number of bytes that the client has received
  * @throws job_not_found, no_finished_run, raw_file_removed, raw_file_unusable, unavailable
  */
 export async function openRejects(
   { db, worker, downloads }: RejectsContext,
   id: string,
-  { caller, bytes }: { caller: Caller; bytes: () => number },
+  { caller, client }: { caller: Caller; client: Peer },
 ): Promise<RejectsFile> {
   const job = await getFinishedJob(db, id, caller.partnerName);
   const found = new Set(job.issue_counts.map(({ code }) => code));
@@ -51,7 +48,7 @@ export async function openRejects(
   const { feedId, partnerId, rawFileRemovedAt, encoding } = target;
   if (rawFileRemovedAt) throw rawFileRemoved(formatId('FD', feedId), rawFileRemovedAt);
   try {
-    const holder = { ...holderOf(caller, partnerId), bytes };
+    const holder = { ...holderOf(caller, partnerId), client };
     const content = await downloads.open(holder, () => worker.rejects(request));
     return { content, charset: encoding ? await charsetOf(content, encoding) : 'utf-8' };
   } catch (error) {

@@ -139,8 +139,9 @@ const capacity = {
   },
   MAX_CONCURRENT_UPLOADS: {
     ...integer(1, 100),
-    default: 4,
-    description: 'Maximum number of uploads and inspections in progress, per process.',
+    unset: '16; 8 with `S3_BUCKET`',
+    description:
+      'Maximum number of uploads and inspections in progress, per process; half of them may be large files. Others wait.',
   },
   MAX_CONCURRENT_RUNS: {
     ...integer(1, 6),

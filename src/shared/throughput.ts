@@ -1,34 +1,37 @@
 import { startPeriodicTask, type PeriodicTask } from './periodic-task';
+import type { Peer } from './stall-detector';
 
-/** Samples of the window: enough to distinguish a stalled transfer from a slow one. */
-const samplesMax = 10;
+/** Intervals of the window. */
+const intervalsMax = 10;
 
-/** Measures the throughput of a transfer over the last ten seconds, with a sample per second. */
+/** Fewer intervals tell a slow peer from one that pauses no better. */
+const intervalsMin = 5;
+
+/** Measures the throughput of a peer over the last ten intervals in which it was awaited. */
 export class Throughput {
-  private readonly samples: number[] = [];
+  private samples: number[] = [];
   private readonly sampling: PeriodicTask;
 
-  /** @param bytes - returns the bytes transferred; Infinity at the end */
   constructor(
-    bytes: () => number,
-    private readonly sampleMilliseconds = 1_000,
+    peer: Peer,
+    private readonly sampleMilliseconds: number,
   ) {
     this.sampling = startPeriodicTask({
       milliseconds: sampleMilliseconds,
       run: () => {
-        this.samples.push(bytes());
-        if (this.samples.length > samplesMax + 1) this.samples.shift();
+        if (!peer.isAwaited()) this.samples = [];
+        this.samples.push(peer.bytes());
+        if (this.samples.length > intervalsMax + 1) this.samples.shift();
       },
       onError: () => undefined,
     });
   }
 
-  /** Returns the throughput; Infinity before the second sample, and at the end. */
+  /** Returns the throughput; Infinity until the peer was awaited for five samples in a row. */
   bytesPerSecond(): number {
     const intervals = this.samples.length - 1;
-    const last = this.samples.at(-1)!;
-    if (intervals === 0 || last === Infinity) return Infinity;
-    return ((last - this.samples[0]!) / intervals) * (1_000 / this.sampleMilliseconds);
+    if (intervals < intervalsMin) return Infinity;
+    return ((this.samples.at(-1)! - this.samples[0]!) / intervals) * (1_000 / this.sampleMilliseconds);
   }
 
   stop(): void {

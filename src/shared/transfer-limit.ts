@@ -5,16 +5,31 @@ import {
   type ConcurrencyLimitOptions,
   type PermitRequest,
   type Release,
+  type Turns,
 } from './concurrency-limit';
+import type { Peer } from './stall-detector';
 import { Throughput } from './throughput';
 
-/** A request for the permit of a transfer. `bytes` returns the bytes transferred; Infinity at the end. */
+/** A request for the permit of a transfer with a client. */
 interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'> {
-  bytes: () => number;
+  client: Peer;
 }
 
-/** Maximum wait of an upload in progress, which not every client can retry. */
-const waitMilliseconds = 5_000;
+/** When transfers make room for those that wait. */
+export const transferTurns: Turns & { sampleMilliseconds: number; lookMilliseconds: number } = {
+  /** Shorter than the timeouts of most clients and proxies. */
+  waitMilliseconds: 30_000,
+  patienceMilliseconds: 5_000,
+  /** Half a megabit per second. The clients of a partner on the slowest lines in use are faster. */
+  slowBytesPerSecond: 64 * 1024,
+  /** Interval of measuring the speed of a transfer. */
+  sampleMilliseconds: 1_000,
+  /** Interval of looking for room while somebody waits. */
+  lookMilliseconds: 1_000,
+};
+
+/** Transfers of a kind that may wait: each has at most 200 kB of what was received in its buffers. */
+export const waitingTransfersMax = 256;
 
 /** Maximum concurrent downloads of raw files and of products, per process: each occupies a file, or a connection to S3. */
 export const concurrentDownloadsMax = 16;
@@ -26,27 +41,22 @@ export class TransferEvicted extends Error {
   }
 }
 
-/** Limits the uploads or downloads in progress; the slowest are evicted first. */
+/** Limits the uploads or downloads in progress. Others wait; slow ones, and those of callers with several, make room for them. */
 export class TransferLimit {
   private readonly limit: ConcurrencyLimit;
+  private looking: NodeJS.Timeout | undefined;
 
-  constructor(options: ConcurrencyLimitOptions) {
-    this.limit = new ConcurrencyLimit(options);
-  }
-
-  /** @throws unavailable when no holder of the group would get a permit now */
-  requireRoom(group: string): void {
-    this.limit.requireRoom(group);
+  constructor(options: Omit<ConcurrencyLimitOptions, 'maxWaiting'>) {
+    this.limit = new ConcurrencyLimit({ ...options, maxWaiting: waitingTransfersMax });
   }
 
   /**
-   * Runs `work` with a permit, with a wait of at most `waitMilliseconds`; a holder with its share is rejected at once.
+   * Runs `work` with a permit, after a wait of at most `waitMilliseconds`.
    * @param evict - aborts the transfer
    * @throws unavailable; errors of `work`
    */
   async run<T>(request: TransferRequest, evict: () => void, work: () => Promise<T>): Promise<T> {
-    this.limit.requireShare(request.holder);
-    const release = await this.acquire(request, evict, AbortSignal.timeout(waitMilliseconds));
+    const release = await this.acquire(request, evict);
     try {
       return await work();
     } finally {
@@ -54,7 +64,7 @@ export class TransferLimit {
     }
   }
 
-  /** Opens a stream, which releases its permit when it is closed. @throws unavailable; errors of `open` */
+  /** Opens a stream after a wait as `run`; it releases its permit when it is closed. @throws unavailable; errors of `open` */
   async open(request: TransferRequest, open: () => Promise<Readable>): Promise<Readable> {
     let stream: Readable | undefined;
     const evicted = new AbortController();
@@ -72,22 +82,25 @@ export class TransferLimit {
     throw unavailable(new TransferEvicted());
   }
 
-  private async acquire(
-    { bytes, ...request }: TransferRequest,
-    evict: () => void,
-    signal?: AbortSignal,
-  ): Promise<Release> {
-    const throughput = new Throughput(bytes);
-    const eviction = { evict, progress: () => throughput.bytesPerSecond() };
-    try {
-      const release = await this.limit.acquire({ ...request, eviction, signal });
-      return () => {
-        throughput.stop();
-        release();
-      };
-    } catch (error) {
+  private async acquire({ client, ...request }: TransferRequest, evict: () => void): Promise<Release> {
+    let throughput: Throughput | undefined;
+    const eviction = { evict, bytesPerSecond: () => throughput?.bytesPerSecond() ?? Infinity };
+    const permit = this.limit.acquire({ ...request, eviction, isGone: client.isGone });
+    this.lookForRoom();
+    const release = await permit;
+    throughput = new Throughput(client, transferTurns.sampleMilliseconds);
+    return () => {
       throughput.stop();
-      throw signal?.aborted ? unavailable(error) : error;
-    }
+      release();
+    };
+  }
+
+  private lookForRoom(): void {
+    this.looking ??= setInterval(() => {
+      this.limit.makeRoom(transferTurns);
+      if (this.limit.use().waiting > 0) return;
+      clearInterval(this.looking);
+      this.looking = undefined;
+    }, transferTurns.lookMilliseconds).unref();
   }
 }

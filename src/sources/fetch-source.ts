@@ -236,7 +236,10 @@ async function asUpload(claim: ClaimedFetch, { fileName, content }: SourceFile, 
       throw error;
     }
   }
-  const form = new UploadForm(db, claim.partner_name, loadFieldNames);
+  const form = new UploadForm(db, claim.partner_name, {
+    loadFields: loadFieldNames,
+    hasDefaultFormat: true,
+  });
   const fields = {
     partner_name: claim.partner_name,
     mode: mode ?? defaultLoadOptions.mode,
@@ -246,5 +249,6 @@ async function asUpload(claim: ClaimedFetch, { fileName, content }: SourceFile, 
   for (const [name, value] of Object.entries(fields)) await form.take({ kind: 'field', name, value });
   const part = { kind: 'file', name: 'file', fileName, mediaType: 'text/csv', content: observed() } as const;
   const file = (await form.take(part))!;
-  return { upload: { form, file, readRest: () => Promise.resolve() }, sourceError: () => failure };
+  const upload = { form, file, format: await form.findFormat(), readRest: () => Promise.resolve() };
+  return { upload, sourceError: () => failure };
 }

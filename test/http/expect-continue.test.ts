@@ -1,12 +1,11 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { eventually } from '../support/harness';
-import { filePart, formBody, formType, partnerPart, OpenUpload } from '../support/requests';
+import { filePart, formBody, formType, partnerPart } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ concurrentUploads: 1 });
+  service = await startTestService();
 });
 
 const form = formBody([partnerPart(), filePart()]);
@@ -66,18 +65,5 @@ describe('a client that waits for 100 Continue', () => {
     const headers = { 'content-type': 'application/json', 'content-length': 2 ** 21 };
 
     expect(await announce('/orders', '', headers)).toMatchObject({ status: 413, asked: false });
-  });
-
-  it('never sends an upload beyond the concurrency limit', async () => {
-    const upload = new OpenUpload(service, { expect: '100-continue' });
-    await upload.continued;
-    await upload.write(form.subarray(0, -10));
-    await eventually('there is no room', async () => (await announce('/feeds/inspect', form)).status === 503);
-
-    expect(await announce('/feeds/upload', form)).toMatchObject({ status: 503, asked: false });
-
-    await upload.write(form.subarray(-10));
-    upload.end();
-    expect((await upload.response).status).toBe(201);
   });
 });

@@ -1,11 +1,15 @@
 import { connect, type Socket } from 'node:net';
+import { transferTurns } from '../../src/shared/transfer-limit';
 import { afterFile, eventually } from '../support/harness';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { openFiles, filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
 import { withStoredKey, otherKey, startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored-uploads';
 
-const noRoom = { status: 503, body: { detail: 'Service temporarily unavailable' } };
+const normal = { ...transferTurns };
+beforeEach(() => void Object.assign(transferTurns, { lookMilliseconds: 10, patienceMilliseconds: 300 }));
+afterEach(() => void Object.assign(transferTurns, normal));
+
 const evicted = { status: 408, body: { detail: 'The request took too long to arrive.' } };
 
 /** An upload or inspection that stops in its file. */
@@ -25,9 +29,10 @@ describe.each([
 
   /** @param partner - null: its part comes after the file */
   async function begin(partner: string | null, key = testKey): Promise<SlowUpload> {
-    const upload = new OpenUpload(service, { 'x-api-key': key }, path);
-    afterFile(() => upload.abort());
     const form = formBody(partner ? [partnerPart(partner), filePart()] : [filePart(), partnerPart('Late')]);
+    const headers = { 'x-api-key': key, 'content-length': String(form.length) };
+    const upload = new OpenUpload(service, headers, path);
+    afterFile(() => upload.abort());
     const middle = form.indexOf('TENT-2');
     await upload.write(form.subarray(0, middle));
     const slow: SlowUpload = {
@@ -52,15 +57,12 @@ describe.each([
       ? api.upload({ csv: goodCsv, partnerName })
       : api.inspect({ csv: goodCsv, partnerName });
 
-  /** Whether an upload of the key is refused before its body is read; it takes no place of the others. */
-  async function isRefused(key = testKey): Promise<boolean> {
-    const probe = new OpenUpload(service, { 'x-api-key': key, expect: '100-continue' }, path);
-    const refused = await Promise.race([
-      probe.continued.then(() => false),
-      probe.response.then(({ status }) => status === 503),
-    ]);
-    probe.abort();
-    return refused;
+  /** Whether an upload of the key and the partner that waits for a second is refused. One that had begun before it waits less. */
+  async function isRefused(partner: string, key = testKey): Promise<boolean> {
+    Object.assign(transferTurns, { waitMilliseconds: 1_000 });
+    const { status } = await send(service.api.withKey(key), partner);
+    Object.assign(transferTurns, { waitMilliseconds: normal.waitMilliseconds });
+    return status === 503;
   }
 
   const responses = (uploads: SlowUpload[]) => uploads.flatMap(({ response }) => response ?? []);
@@ -68,23 +70,35 @@ describe.each([
   it.each([
     ['of one partner', 'Acme'],
     ['whose partner_name comes after the file', null],
-  ])('of one key, %s, get half of the permits; further ones get 503', async (_whose, partner) => {
+  ])('of one key, %s, get half of the permits; further ones wait', async (_whose, partner) => {
     const uploads = await beginAll([partner, partner, partner, partner]);
+    const [first, second, ...waiting] = uploads;
 
-    await eventually('half are refused', () => expect(responses(uploads)).toHaveLength(2));
-
-    expect(responses(uploads)).toMatchObject([noRoom, noRoom]);
-    expect(responses(uploads)[0]!.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
     expect((await send(service.api, 'Birch')).status).toBe(success);
     expect((await send(service.api.withKey(otherKey), 'Acme')).status).toBe(success);
-    for (const upload of uploads.filter(({ response }) => !response)) {
-      expect((await upload.finish()).status).toBe(success);
-    }
+    const finished = waiting.map(({ finish }) => finish());
+    await service.api.get('/feeds');
+    expect(responses(waiting)).toEqual([]);
+    for (const { finish } of [first!, second!]) expect((await finish()).status).toBe(success);
+    for (const each of finished) expect((await each).status).toBe(success);
+  });
+
+  it('of a client that sends nothing more make room for who waits, also the only one of its partner', async () => {
+    transferTurns.sampleMilliseconds = 50;
+    const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
+
+    const waiting = [];
+    for (const partner of ['Acme', 'Birch', 'Cedar', 'Dogwood', 'Elm'])
+      waiting.push(send(service.api, partner));
+
+    for (const each of waiting) expect((await each).status).toBe(success);
+    expect(responses(uploads).length).toBeGreaterThan(0);
+    for (const response of responses(uploads)) expect(response).toMatchObject(evicted);
   });
 
   it('of another key evict the slowest of a key that has all permits', async () => {
     const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
-    await eventually('all places are taken', () => isRefused());
+    await eventually('all places are taken', () => isRefused('Elm'));
     const before = await stored(service);
 
     expect((await send(service.api.withKey(otherKey), 'Acme')).status).toBe(success);
@@ -100,7 +114,7 @@ describe.each([
   it('of a partner without permit evict from the partner with most permits of the same key', async () => {
     const acme = await beginAll(['Acme', 'Acme']);
     const others = await beginAll(['Birch', 'Cedar']);
-    await eventually('all places are taken', async () => (await send(service.api, 'Birch')).status === 503);
+    await eventually('all places are taken', () => isRefused('Birch'));
 
     expect((await send(service.api, 'Elm')).status).toBe(success);
 
@@ -114,9 +128,9 @@ describe.each([
       await withStoredKey(service, 'Acme', 'second'),
     ];
     const [one, two] = [await begin('Acme', clients[0]!.key), await begin('Acme', clients[1]!.key)];
-    await eventually('its places are taken', () => isRefused(clients[0]!.key));
+    await eventually('its places are taken', () => isRefused('Acme', clients[0]!.key));
 
-    expect((await send(clients[1]!, 'Acme')).status).toBe(503);
+    expect(await isRefused('Acme', clients[1]!.key)).toBe(true);
     expect((await send(service.api, 'Acme')).status).toBe(success);
     for (const upload of [one, two]) expect((await upload.finish()).status).toBe(success);
   });

@@ -47,7 +47,7 @@ describe('loadConfig', () => {
       shutdownSeconds: 25,
       rateLimit: undefined,
       connectionsMax: 1000,
-      concurrentUploads: 4,
+      concurrentUploads: 16,
       concurrentRuns: 4,
       databaseConnections: 20,
       preparesStatements: true,

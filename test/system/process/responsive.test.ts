@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { ApiClient } from '../../support/api-client';
+import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { manyProducts } from '../../support/catalog';
 import { eventually } from '../../support/harness';
 import { createTestDatabase, databaseUrl } from '../../support/databases';
@@ -52,5 +52,34 @@ describe(`while a feed of ${rows} rows is uploaded and run`, () => {
     // Enough of them to have met every phase of the run.
     expect(run.rounds).toBeGreaterThan(20);
     expect(peakMegabytes(service.pid)).toBeLessThan(200);
+  });
+});
+
+describe('64 requests of one key at once', () => {
+  it('are all served, with the default settings, and the process stays below 256 MB', async () => {
+    const { address } = await createTestDatabase();
+    const service = await startService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey } });
+    const { api } = service;
+    const csv = `${manyProducts(500)}no price,,\n`;
+    const { feedId, jobId } = await api.loadFeed(csv, 'Acme');
+    const send: Record<string, () => Promise<ApiResponse>> = {
+      upload: () => api.upload({ csv, partnerName: 'Acme' }),
+      inspection: () => api.inspect({ csv, partnerName: 'Acme' }),
+      'raw file': () => api.get(`/feeds/${feedId}/raw`),
+      rejects: () => api.get(`/jobs/${jobId}/rejects.csv`),
+      products: () => api.get('/partners/Acme/products.csv'),
+    };
+    const kinds = Object.keys(send);
+
+    const responses = await Promise.all(
+      Array.from({ length: 64 }, () =>
+        Promise.all(kinds.map(async (kind) => `${kind}: ${(await send[kind]!()).status}`)),
+      ),
+    );
+
+    expect(new Set(responses.flat())).toEqual(
+      new Set(kinds.map((kind) => `${kind}: ${kind === 'upload' ? 201 : 200}`)),
+    );
+    expect(peakMegabytes(service.pid)).toBeLessThan(256);
   });
 });

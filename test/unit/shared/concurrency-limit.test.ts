@@ -4,12 +4,12 @@ import { ConcurrencyLimit, type PermitRequest, type Release } from '../../../src
 const unavailable = { code: 'unavailable' };
 
 /** Evictable work of the holder, with what became of it. */
-function work(holder: string, progress = 0, group?: string) {
+function work(holder: string, bytesPerSecond = Infinity, group?: string) {
   const state = { isEvicted: false };
   const request: PermitRequest = {
     holder,
     group,
-    eviction: { evict: () => (state.isEvicted = true), progress: () => progress },
+    eviction: { evict: () => (state.isEvicted = true), bytesPerSecond: () => bytesPerSecond },
   };
   return { request, state };
 }
@@ -24,8 +24,8 @@ async function acquireAll(limit: ConcurrencyLimit, all: { request: PermitRequest
 function recordGrants(limit: ConcurrencyLimit) {
   const order: string[] = [];
   const releases: Release[] = [];
-  const acquire = (name: string, holder: string) =>
-    limit.acquire({ holder }).then((release) => {
+  const acquire = (name: string, holder: string, group?: string) =>
+    limit.acquire({ holder, group }).then((release) => {
       order.push(name);
       releases.push(release);
     });
@@ -65,172 +65,6 @@ describe('without waiters', () => {
     await expect(limit.acquire(work('a').request)).rejects.toMatchObject(unavailable);
   });
 
-  it('evicts the slowest work of the largest holder for a holder without a permit', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 4, maxPerHolder: 3, what: 'uploads' });
-    const all = [work('a', 5), work('a', 2), work('a', 3), work('b', 1)];
-    await acquireAll(limit, all);
-
-    await limit.acquire(work('c').request);
-
-    expect(all.map(({ state }) => state.isEvicted)).toEqual([false, true, false, false]);
-    expect(limit.use().active).toBe(4);
-  });
-
-  it('evicts the oldest of equally slow work', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 2, maxPerHolder: 2, what: 'uploads' });
-    const all = [work('a'), work('a')];
-    await acquireAll(limit, all);
-
-    await limit.acquire(work('b').request);
-
-    expect(all.map(({ state }) => state.isEvicted)).toEqual([true, false]);
-  });
-
-  it('ignores the release of work that was evicted', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 2, maxPerHolder: 2, what: 'uploads' });
-    const [releaseEvicted] = await acquireAll(limit, [work('a'), work('a')]);
-    await limit.acquire(work('b').request);
-    releaseEvicted!();
-
-    expect(limit.use().active).toBe(2);
-  });
-
-  it('does not evict the only work of a holder', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 2, what: 'uploads' });
-    const all = [work('a'), work('b')];
-    await acquireAll(limit, all);
-
-    await expect(limit.acquire(work('c').request)).rejects.toMatchObject(unavailable);
-
-    expect(all.map(({ state }) => state.isEvicted)).toEqual([false, false]);
-  });
-
-  it('does not evict for a holder that has a permit already', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 4, maxPerHolder: 3, what: 'uploads' });
-    const all = [work('a'), work('a'), work('a'), work('b')];
-    await acquireAll(limit, all);
-
-    await expect(limit.acquire(work('b').request)).rejects.toMatchObject(unavailable);
-
-    expect(all.map(({ state }) => state.isEvicted)).toEqual([false, false, false, false]);
-  });
-
-  it('does not evict work that cannot be evicted', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 2, maxPerHolder: 2, what: 'runs' });
-    await acquireAll(limit, [{ request: { holder: 'a' } }, { request: { holder: 'a' } }]);
-
-    await expect(limit.acquire({ holder: 'b' })).rejects.toMatchObject(unavailable);
-  });
-
-  it('evicts for another group also when each holder of the largest group has one permit', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 4, what: 'uploads' });
-    const all = ['a', 'b', 'c', 'd'].map((partner, at) => work(`key 1 ${partner}`, 4 - at, 'key 1'));
-    await acquireAll(limit, all);
-
-    await limit.acquire(work('key 2 a', 0, 'key 2').request);
-
-    expect(all.map(({ state }) => state.isEvicted)).toEqual([false, false, false, true]);
-  });
-
-  it('evicts, in the largest group, from its largest holder', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 4, what: 'uploads' });
-    const all = [
-      work('key 1 a', 1, 'key 1'),
-      work('key 1 b', 2, 'key 1'),
-      work('key 1 b', 3, 'key 1'),
-      work('c', 0),
-    ];
-    await acquireAll(limit, all);
-
-    await limit.acquire(work('d').request);
-
-    expect(all.map(({ state }) => state.isEvicted)).toEqual([false, true, false, false]);
-  });
-
-  it('does not evict for another holder of a group that has each of its permits under another holder', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 2, what: 'uploads' });
-    const all = [work('key 1 a', 0, 'key 1'), work('key 1 b', 0, 'key 1')];
-    await acquireAll(limit, all);
-
-    await expect(limit.acquire(work('key 1 c', 0, 'key 1').request)).rejects.toMatchObject(unavailable);
-  });
-
-  it.each([
-    ['there are free permits', [['a', 'a']], 'a', true],
-    [
-      'the holder has its share',
-      [
-        ['a', 'a'],
-        ['a', 'a'],
-      ],
-      'a',
-      false,
-    ],
-    [
-      'another one has two',
-      [
-        ['a', 'a'],
-        ['a', 'a'],
-        ['b', 'b'],
-        ['b', 'b'],
-      ],
-      'c',
-      true,
-    ],
-    [
-      'each holder has one',
-      [
-        ['a', 'a'],
-        ['b', 'b'],
-        ['c', 'c'],
-        ['d', 'd'],
-      ],
-      'e',
-      false,
-    ],
-    [
-      'a group has two',
-      [
-        ['k1', 'k'],
-        ['k2', 'k'],
-        ['c', 'c'],
-        ['d', 'd'],
-      ],
-      'e',
-      true,
-    ],
-    [
-      'a holder of the group has two',
-      [
-        ['k1', 'k'],
-        ['k1', 'k'],
-        ['k2', 'k'],
-        ['d', 'd'],
-      ],
-      'k',
-      true,
-    ],
-    [
-      'each holder has one, and the group some',
-      [
-        ['k1', 'k'],
-        ['k2', 'k'],
-        ['k3', 'k'],
-        ['d', 'd'],
-      ],
-      'k',
-      false,
-    ],
-  ])('knows whether there is room for a group when %s', async (_when, held, group, hasRoom) => {
-    const limit = new ConcurrencyLimit({ capacity: 4, what: 'uploads' });
-    for (const [holder, ofGroup] of held) await limit.acquire(work(holder!, 0, ofGroup).request);
-
-    const require = () => limit.requireRoom(group);
-
-    if (hasRoom) expect(require).not.toThrow();
-    else expect(require).toThrow(expect.objectContaining(unavailable));
-  });
-
   it('releases the permit when the work of run has ended or failed', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, what: 'uploads' });
 
@@ -260,6 +94,21 @@ describe('with waiters', () => {
     await Promise.all(all);
 
     expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
+  });
+
+  it('grants a permit to the group with the fewest, and in it to the holder with the fewest', async () => {
+    const limit = new ConcurrencyLimit({ capacity: 4, maxPerHolder: 4, maxWaiting: 8, what: 'uploads' });
+    const { order, releases, acquire } = recordGrants(limit);
+    for (const name of ['k a', 'k a', 'k b', 'l']) void acquire(name, name, name[0]);
+    await settled();
+    for (const name of ['k c', 'k a', 'k b', 'l', 'm', 'm']) void acquire(`next ${name}`, name, name[0]);
+    for (let each = 0; each < 4; each++) {
+      releases[each]!();
+      await settled();
+    }
+
+    // m has none; then each group has one, and c and a of k none; then l has none, as its only one has ended.
+    expect(order.slice(4)).toEqual(['next m', 'next k c', 'next k a', 'next l']);
   });
 
   it('queues a holder at its share while it grants free permits to others', async () => {
@@ -323,11 +172,151 @@ describe('with waiters', () => {
   });
 });
 
+describe('making room', () => {
+  const turns = { waitMilliseconds: 30_000, patienceMilliseconds: 5_000, slowBytesPerSecond: 100 };
+  beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
+  afterEach(() => void jest.useRealTimers());
+
+  /** Lets requests wait for the milliseconds, then makes room. @returns whose wait has ended, and how */
+  async function makeRoom(limit: ConcurrencyLimit, requests: PermitRequest[], milliseconds = 0) {
+    const ended: string[] = [];
+    for (const request of requests) {
+      limit.acquire(request).then(
+        () => ended.push(request.holder),
+        () => ended.push(`not ${request.holder}`),
+      );
+    }
+    jest.advanceTimersByTime(milliseconds);
+    limit.makeRoom(turns);
+    await settled();
+    return ended;
+  }
+
+  async function full(all: ReturnType<typeof work>[], maxPerHolder = all.length) {
+    const limit = new ConcurrencyLimit({
+      capacity: all.length,
+      maxPerHolder,
+      maxWaiting: 8,
+      what: 'uploads',
+    });
+    const releases = await acquireAll(limit, all);
+    return { limit, releases, evicted: () => all.map(({ state }) => state.isEvicted) };
+  }
+
+  it('evicts the slowest of slow work, also the only one of its holder', async () => {
+    const { limit, evicted } = await full([work('a', 50), work('b', 20), work('c', 300)]);
+
+    expect(await makeRoom(limit, [work('d').request])).toEqual(['d']);
+    expect(evicted()).toEqual([false, true, false]);
+    expect(limit.use()).toEqual({ active: 3, waiting: 0 });
+  });
+
+  it('evicts as much slow work as there are waiters', async () => {
+    const { limit, evicted } = await full([work('a', 50), work('b', 20), work('c', 30)]);
+
+    expect(await makeRoom(limit, [work('d').request, work('d').request])).toEqual(['d', 'd']);
+    expect(evicted()).toEqual([false, true, true]);
+  });
+
+  it('evicts, for a holder at its share, slow work of its own', async () => {
+    const { limit, evicted } = await full([work('a', 50), work('a', 60), work('b', 20), work('c')], 2);
+
+    expect(await makeRoom(limit, [work('a').request])).toEqual(['a']);
+    expect(evicted()).toEqual([true, false, false, false]);
+  });
+
+  it('evicts no work that is as fast as it must be, for as long as each has one', async () => {
+    const { limit, evicted } = await full([work('a', 100), work('b', 200)]);
+
+    expect(await makeRoom(limit, [work('c').request], 29_000)).toEqual([]);
+    expect(evicted()).toEqual([false, false]);
+  });
+
+  it('evicts, after a while, the slowest work of the largest holder for a holder without a permit', async () => {
+    const { limit, evicted } = await full([work('a', 500), work('a', 200), work('a', 300), work('b', 100)]);
+    const waiter = work('c').request;
+
+    expect(await makeRoom(limit, [waiter], 4_999)).toEqual([]);
+    jest.advanceTimersByTime(1);
+    limit.makeRoom(turns);
+
+    expect(evicted()).toEqual([false, true, false, false]);
+  });
+
+  it('evicts the oldest of work whose speed is not known', async () => {
+    const { limit, evicted } = await full([work('a'), work('a')]);
+
+    expect(await makeRoom(limit, [work('b').request], 5_000)).toEqual(['b']);
+    expect(evicted()).toEqual([true, false]);
+  });
+
+  it('does not evict fast work for a holder that has a permit already', async () => {
+    const { limit, evicted } = await full([work('a'), work('a'), work('a'), work('b')]);
+
+    expect(await makeRoom(limit, [work('b').request], 5_000)).toEqual([]);
+    expect(evicted()).toEqual([false, false, false, false]);
+  });
+
+  it('does not evict work that cannot be evicted', async () => {
+    const { limit } = await full([
+      { request: { holder: 'a' }, state: { isEvicted: false } },
+      { request: { holder: 'a' }, state: { isEvicted: false } },
+    ]);
+
+    expect(await makeRoom(limit, [{ holder: 'b' }], 5_000)).toEqual([]);
+  });
+
+  it('evicts for another group also when each holder of the largest group has one permit', async () => {
+    const partners = ['a', 'b', 'c', 'd'].map((name, at) => work(`key 1 ${name}`, 400 - at, 'key 1'));
+    const { limit, evicted } = await full(partners);
+
+    expect(await makeRoom(limit, [work('key 2 a', 0, 'key 2').request], 5_000)).toEqual(['key 2 a']);
+    expect(evicted()).toEqual([false, false, false, true]);
+  });
+
+  it('evicts, in the largest group, from its largest holder', async () => {
+    const { limit, evicted } = await full([
+      work('key 1 a', 100, 'key 1'),
+      work('key 1 b', 200, 'key 1'),
+      work('key 1 b', 300, 'key 1'),
+      work('c', 100),
+    ]);
+
+    expect(await makeRoom(limit, [work('d').request], 5_000)).toEqual(['d']);
+    expect(evicted()).toEqual([false, true, false, false]);
+  });
+
+  it('does not evict fast work for another holder of a group that has each of its permits under another one', async () => {
+    const { limit } = await full([work('key 1 a', 100, 'key 1'), work('key 1 b', 100, 'key 1')]);
+
+    expect(await makeRoom(limit, [work('key 1 c', 0, 'key 1').request], 5_000)).toEqual([]);
+  });
+
+  it('ignores the release of work that was evicted', async () => {
+    const { limit, releases } = await full([work('a', 1), work('b')]);
+    await makeRoom(limit, [work('c').request]);
+    releases[0]!();
+
+    expect(limit.use().active).toBe(2);
+  });
+
+  it('refuses who has waited for too long, and who has gone', async () => {
+    const { limit } = await full([work('a')]);
+    const gone = { ...work('gone').request, isGone: () => true };
+
+    expect(await makeRoom(limit, [gone])).toEqual(['not gone']);
+    expect(await makeRoom(limit, [work('b').request], 29_999)).toEqual([]);
+    expect(await makeRoom(limit, [work('c').request], 29_999)).toEqual([]);
+    expect(limit.use()).toEqual({ active: 1, waiting: 1 });
+  });
+});
+
 it('exceeds neither limit nor share, and leaves no permit unused that a waiter may have, whatever happens', async () => {
   const step = fc.oneof(
     fc.record({ acquire: fc.constantFrom('a', 'b', 'c', 'd'), evictable: fc.boolean() }),
     fc.record({ release: fc.nat(20) }),
     fc.record({ abort: fc.nat(20) }),
+    fc.record({ makeRoom: fc.constantFrom(0, Infinity) }),
   );
   await fc.assert(
     fc.asyncProperty(
@@ -347,7 +336,10 @@ it('exceeds neither limit nor share, and leaves no permit unused that a waiter m
               holder: each.acquire,
               release: () => undefined,
             };
-            const eviction = { evict: () => void held.splice(held.indexOf(permit), 1), progress: () => 0 };
+            const eviction = {
+              evict: () => void held.splice(held.indexOf(permit), 1),
+              bytesPerSecond: () => 50,
+            };
             waiting.push(waiter);
             limit
               .acquire({
@@ -361,7 +353,14 @@ it('exceeds neither limit nor share, and leaves no permit unused that a waiter m
               )
               .finally(() => waiting.splice(waiting.indexOf(waiter), 1));
           } else if ('release' in each) held.splice(each.release, 1)[0]?.release();
-          else waiting[each.abort]?.cancel.abort();
+          else if ('abort' in each) waiting[each.abort]?.cancel.abort();
+          else {
+            limit.makeRoom({
+              waitMilliseconds: Infinity,
+              patienceMilliseconds: each.makeRoom,
+              slowBytesPerSecond: each.makeRoom === 0 ? 0 : 100,
+            });
+          }
           await settled();
 
           const holders = held.map(({ holder }) => holder);

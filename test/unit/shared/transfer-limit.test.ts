@@ -1,22 +1,45 @@
 import { Readable } from 'node:stream';
-import { TransferEvicted, TransferLimit } from '../../../src/shared/transfer-limit';
+import { TransferEvicted, TransferLimit, transferTurns } from '../../../src/shared/transfer-limit';
 
 const limit = (capacity: number, maxPerHolder?: number) =>
   new TransferLimit({ capacity, maxPerHolder, what: 'downloads' });
-const of = (holder: string) => ({ holder, bytes: () => 0 });
+/** A client that is awaited, and neither sends nor takes anything. */
+const client = { bytes: () => 0, isAwaited: () => true, isGone: () => false };
+const of = (holder: string) => ({ holder, client });
 const openStream = () => Promise.resolve(new Readable({ read: () => undefined }));
 const unavailable = { code: 'unavailable' };
 
 describe('TransferLimit', () => {
-  it('releases the permit of a stream when it is closed', async () => {
+  const normal = { ...transferTurns };
+  beforeEach(() => void Object.assign(transferTurns, { lookMilliseconds: 2, patienceMilliseconds: 4 }));
+  afterEach(() => void Object.assign(transferTurns, normal));
+
+  it('lets a stream wait until another one is closed', async () => {
     const downloads = limit(1);
     const stream = await downloads.open(of('a'), openStream);
-    await expect(downloads.open(of('a'), openStream)).rejects.toMatchObject(unavailable);
+    const next = downloads.open(of('a'), openStream);
 
     stream.destroy();
-    await new Promise((resolve) => stream.once('close', resolve));
 
+    expect((await next).destroyed).toBe(false);
+  });
+
+  it('refuses what has waited for too long', async () => {
+    transferTurns.waitMilliseconds = 20;
+    const downloads = limit(1);
     await downloads.open(of('a'), openStream);
+
+    await expect(downloads.open(of('a'), openStream)).rejects.toMatchObject(unavailable);
+    await expect(downloads.run(of('b'), () => undefined, openStream)).rejects.toMatchObject(unavailable);
+  });
+
+  it('forgets who has gone while it waited', async () => {
+    const downloads = limit(1);
+    await downloads.open(of('a'), openStream);
+
+    const gone = downloads.open({ holder: 'b', client: { ...client, isGone: () => true } }, openStream);
+
+    await expect(gone).rejects.toMatchObject(unavailable);
   });
 
   it('releases the permit when the stream cannot be opened', async () => {

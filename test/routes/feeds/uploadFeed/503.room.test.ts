@@ -1,8 +1,9 @@
 import type { ApiResponse } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../../../support/requests';
-import { startTestService, type TestService } from '../../../support/service';
-import { expectRefusal, stored } from '../../../support/stored-uploads';
+import { startTestService, testKey, type TestService } from '../../../support/service';
+import { stored } from '../../../support/stored-uploads';
+import { transferTurns } from '../../../../src/shared/transfer-limit';
 
 const concurrentUploads = 2;
 
@@ -11,20 +12,44 @@ beforeAll(async () => {
   service = await startTestService({ concurrentUploads });
 });
 
+const normal = { ...transferTurns };
+beforeEach(() => void Object.assign(transferTurns, { lookMilliseconds: 10 }));
+afterEach(() => void Object.assign(transferTurns, normal));
+
 const formOf = (partner: string) => formBody([partnerPart(partner), filePart()]);
 const noRoom = { detail: 'Service temporarily unavailable' };
 
-/** Begins as many uploads as there is room for, each of another partner; all that is missing is their end. */
+/** Takes all slots by uploads, each of another partner; all that is missing is their end. */
 async function fillRoom(): Promise<OpenUpload[]> {
   const uploads = [];
   for (const partner of ['Acme', 'Birch']) {
-    const upload = new OpenUpload(service, { expect: '100-continue' });
+    const form = formOf(partner);
+    const upload = new OpenUpload(service, {
+      expect: '100-continue',
+      'content-length': String(form.length),
+    });
     await upload.continued;
-    await upload.write(formOf(partner).subarray(0, -10));
+    await upload.write(form.subarray(0, -10));
     uploads.push(upload);
   }
-  await eventually('there is no room', async () => (await inspect()).status === 503);
+  await eventually('there is no room', isFull);
   return uploads;
+}
+
+/** Whether a request that waits for a second is refused. */
+async function isFull(): Promise<boolean> {
+  transferTurns.waitMilliseconds = 1_000;
+  const { status } = await inspect();
+  transferTurns.waitMilliseconds = normal.waitMilliseconds;
+  return status === 503;
+}
+
+async function finish(uploads: OpenUpload[]): Promise<void> {
+  for (const upload of uploads) {
+    await upload.write(formOf('Acme').subarray(-10));
+    upload.end();
+  }
+  for (const upload of uploads) expect((await upload.response).status).toBe(201);
 }
 
 const inspect = () => service.api.inspect({ csv: goodCsv, partnerName: 'Cedar' });
@@ -36,46 +61,79 @@ const expectNoRoom = ({ status, headers, body }: ApiResponse) => {
 
 describe('POST /feeds/upload', () => {
   describe('503', () => {
-    it('is sent before the body is read when all upload slots are in use; stores nothing, and does not affect them', async () => {
+    it('is sent when all slots are in use for too long; stores nothing, and does not affect those that have them', async () => {
       const uploads = await fillRoom();
+      const before = await stored(service);
+      transferTurns.waitMilliseconds = 50;
 
-      const refused = new OpenUpload(service, { 'content-length': '100000' });
-      expectNoRoom(await expectRefusal(service, () => refused.response, 503, noRoom));
-      refused.abort();
+      expectNoRoom(await service.api.upload({ csv: goodCsv, partnerName: 'Cedar' }));
       expectNoRoom(await inspect());
 
-      for (const upload of uploads) {
-        await upload.write(formOf('Acme').subarray(-10));
-        upload.end();
-        expect((await upload.response).status).toBe(201);
-      }
+      expect(await stored(service)).toEqual(before);
+      await finish(uploads);
       expect((await service.api.upload({ csv: goodCsv, partnerName: 'Acme' })).status).toBe(201);
     });
 
-    it('is not sent when more files begin at once than there are slots: they wait', async () => {
-      const uploads = [];
-      for (const partner of ['Acme', 'Birch', 'Cedar', 'Daisy']) {
-        const form = formOf(partner);
-        const fileBegins = form.indexOf('filename');
-        const upload = new OpenUpload(service, { expect: '100-continue' });
-        await upload.continued;
-        await upload.write(form.subarray(0, fileBegins));
-        uploads.push({ upload, rest: form.subarray(fileBegins) });
-      }
+    it('is not sent while uploads and inspections wait; their files are read when a slot is free', async () => {
+      const uploads = await fillRoom();
+      const waiting = [
+        ...Array.from({ length: 8 }, () => service.api.upload({ csv: goodCsv, partnerName: 'Acme' })),
+        ...Array.from({ length: 8 }, inspect),
+      ];
+      let answered = 0;
+      for (const each of waiting) void each.then(() => answered++);
+      await service.api.get('/feeds');
+      expect(answered).toBe(0);
 
-      for (const { upload, rest } of uploads) void upload.write(rest).then(() => upload.end());
+      await finish(uploads);
 
-      for (const { upload } of uploads) expect((await upload.response).status).toBe(201);
+      const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+      expect(statuses).toEqual([...Array<number>(8).fill(201), ...Array<number>(8).fill(200)]);
+    });
+
+    it.each([
+      ['with a wrong partner_name', { partnerName: '' }, 422],
+      ['with a wrong field before the file', { partnerName: 'Acme', fields: { mode: 'all' } }, 422],
+      ['with a format that does not exist', { partnerName: 'Acme', fields: { format: 'none' } }, 422],
+      ['without a partner_name and a file', { csv: undefined }, 422],
+    ])('does not come for uploads %s: they need no slot', async (_what, upload, status) => {
+      const uploads = await fillRoom();
+      const before = await stored(service);
+
+      expect((await service.api.upload({ csv: goodCsv, ...upload })).status).toBe(status);
+      if (!('fields' in upload))
+        expect((await service.api.inspect({ csv: goodCsv, ...upload })).status).toBe(422);
+
+      expect(await stored(service)).toEqual(before);
+      await finish(uploads);
+    });
+
+    it('does not come for a wrong key', async () => {
+      const uploads = await fillRoom();
+
+      expect(
+        (await service.api.withKey(`${testKey}x`).upload({ csv: goodCsv, partnerName: 'Acme' })).status,
+      ).toBe(401);
+
+      await finish(uploads);
+    });
+
+    it('leaves a slot to small files beside those of unknown size', async () => {
+      const large = ['Acme', 'Birch'].map((partner) => ({ partner, upload: new OpenUpload(service) }));
+      for (const { partner, upload } of large) await upload.write(formOf(partner).subarray(0, -10));
+
+      expect((await service.api.upload({ csv: goodCsv, partnerName: 'Cedar' })).status).toBe(201);
+
+      await finish(large.map(({ upload }) => upload));
     });
 
     it('ends when a client disconnects, and leaves nothing behind', async () => {
       const before = await stored(service);
       const uploads = await fillRoom();
+      const waiting = inspect();
       for (const upload of uploads) upload.abort();
 
-      await eventually('a slot is free', async () => {
-        return (await inspect()).status === 200;
-      });
+      expect((await waiting).status).toBe(200);
       await eventually('it is gone', async () => expect(await stored(service)).toEqual(before));
     });
 
