@@ -1,4 +1,5 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
+import { transferTurns } from '../../../../src/shared/transfer-limit';
 import { eventually } from '../../../support/harness';
 import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/idempotency-keys';
 import {
@@ -234,10 +235,12 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       const key = newKey();
       const before = await stored(service);
       const open = await openUpload(key);
-      const { rowCount } = await service.db.raw<{ rowCount: number }>(
-        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
-      );
-      expect(rowCount).toBe(1);
+      await eventually('its connection is cut', async () => {
+        const { rowCount } = await service.db.raw<{ rowCount: number }>(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
+        );
+        return rowCount === 1;
+      });
 
       await open.write(formBody(right()).subarray(begun()));
       open.end();
@@ -300,7 +303,10 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       const one = await startTestService({ concurrentUploads: 1 });
       const held = await openUpload('first', one);
 
+      const { waitMilliseconds } = transferTurns;
+      transferTurns.waitMilliseconds = 50;
       const refused = await upload('second', right(), one.api);
+      transferTurns.waitMilliseconds = waitMilliseconds;
       expect(refused.status).toBe(503);
       expect(refused.headers.get('retry-after')).not.toBeNull();
       held.abort();
