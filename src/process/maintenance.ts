@@ -20,7 +20,9 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
       // At the start, this process has no thread.
       return foundBefore?.has(`${job_id}/${run_count}`) ?? true;
     };
-    const { failed, requeued } = await recoverRuns(db, mayFail);
+    const { failed, requeued } = await recoverRuns(db, mayFail, (error, { job_id }) =>
+      log.warn({ err: error, job_id: publicId(job_id) }, 'failed to recover an interrupted run'),
+    );
     foundBefore = found;
     if (failed.length > 0) log.warn({ job_ids: failed.map(publicId) }, 'interrupted runs marked as failed');
     if (requeued.length > 0) log.warn({ job_ids: requeued.map(publicId) }, 'interrupted runs requeued');

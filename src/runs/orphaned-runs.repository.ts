@@ -12,18 +12,17 @@ export interface OrphanedRun {
   is_revert: boolean;
 }
 
-/** Finds orphaned runs, and locks them for the transaction. */
+/** Finds orphaned runs, and locks them for the transaction. Skips those that another transaction has locked. */
 export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<OrphanedRun[]> {
-  // The status is checked again before the lock: the row may have changed while `for no key update` waited.
   const { rows } = await trx.raw<{ rows: OrphanedRun[] }>(
     `select job_id, run_count, attempts_left, cancel_requested, false as is_revert from validation_jobs as job
      where status = 'running' and case when status = 'running' then ${lockSql} end
-     for no key update`,
+     for no key update skip locked`,
   );
   const reverts = await trx.raw<{ rows: OrphanedRun[] }>(
     `select job_id, run as run_count, attempts_left, cancel_requested, true as is_revert from runs as job
      where kind = 'revert' and status = 'running' and case when status = 'running' then ${lockSql} end
-     for no key update`,
+     for no key update skip locked`,
   );
   return [...rows, ...reverts.rows];
 }

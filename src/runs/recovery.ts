@@ -15,20 +15,29 @@ interface RecoveredRuns {
 /**
  * Requeues orphaned runs at their position, or fails them when no attempt is left. Safe to call concurrently.
  * @param mayFail - whether a run without attempts fails now; default: always
+ * @param onError - receives the error of a run that is not recovered, which delays no other; default: throws it
  */
 export function recoverRuns(
   db: Database,
   mayFail: (orphan: OrphanedRun) => boolean = () => true,
+  onError: (error: unknown, orphan: OrphanedRun) => void = (error) => {
+    throw error;
+  },
 ): Promise<RecoveredRuns> {
   return inTransaction(db, 'request', async (trx) => {
     const recovered: RecoveredRuns = { failed: [], requeued: [] };
     for (const orphan of await lockOrphanedRuns(trx)) {
-      if (orphan.attempts_left > 0 && !orphan.cancel_requested) {
-        await requeue(trx, orphan);
-        recovered.requeued.push(orphan.job_id);
-      } else if (mayFail(orphan)) {
-        await failOrphan(trx, orphan, 'The run was interrupted. Run the job again.');
-        recovered.failed.push(orphan.job_id);
+      const isRequeued = orphan.attempts_left > 0 && !orphan.cancel_requested;
+      if (!isRequeued && !mayFail(orphan)) continue;
+      try {
+        await trx.transaction((savepoint) =>
+          isRequeued
+            ? requeue(savepoint, orphan)
+            : failOrphan(savepoint, orphan, 'The run was interrupted. Run the job again.'),
+        );
+        recovered[isRequeued ? 'requeued' : 'failed'].push(orphan.job_id);
+      } catch (error) {
+        onError(error, orphan);
       }
     }
     return recovered;

@@ -228,6 +228,31 @@ describe('an orphaned run', () => {
     expect(await begin({ jobId })).toBeUndefined();
   });
 
+  it('delays no other when it cannot be recovered, or is locked', async () => {
+    const bad = await request('Cannot be recovered');
+    await (await begin())!.die();
+    const locked = await request('Locked');
+    await (await begin())!.die();
+    const good = await request('Recovered beside it');
+    await (await begin())!.die();
+    await service.db.raw(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before update on validation_jobs
+        for each row when (old.job_id = ${bad}) execute function refuse()`);
+    const lock = await service.db.transaction();
+    await lock.raw('select from validation_jobs where job_id = ? for update', [locked]);
+    const failures: number[] = [];
+    const recover = () => recoverRuns(service.db, undefined, (_error, { job_id }) => failures.push(job_id));
+
+    expect(await recover()).toEqual({ failed: [], requeued: [good] });
+
+    expect(failures).toEqual([bad]);
+    await lock.rollback();
+    expect(await recover()).toEqual({ failed: [], requeued: [locked] });
+    await service.db.raw('drop trigger refuse on validation_jobs; drop function refuse');
+    expect(await recover()).toEqual({ failed: [], requeued: [bad] });
+  });
+
   it('is recovered once by concurrent processes', async () => {
     const jobId = await request('Recovered once');
     await (await begin())!.die();
