@@ -26,6 +26,11 @@ import { keepDigests, listOrderedOffsets } from './source-digests';
 /** Interval in which each process checks whether the daily prune is due. */
 const checkMilliseconds = 60_000;
 
+/** Pause of a process after a failed prune: with many orders, a prune of files reads for minutes. */
+const pauseAfterFailureMilliseconds = 15 * 60_000;
+
+const checkStoreMilliseconds = 10_000;
+
 /** For how long data are kept; undefined: for ever. */
 export interface RetentionRules {
   rowIssueDays: number;
@@ -61,25 +66,51 @@ export function planPrune({ db, rules }: Omit<RetentionContext, 'objectStore'>):
 /**
  * Removes all that has expired, in small transactions with pauses. Can be interrupted, and repeated.
  * @param signal - aborts between two batches
- * @throws PruneInProgress when another process prunes; StorageError; FeedFailure when a raw file cannot be read
+ * @throws after all else was removed: the first error, such as StorageError, or FeedFailure when a raw file cannot be read;
+ *   PruneInProgress when another process prunes
  */
 export async function prune(context: RetentionContext, signal?: AbortSignal): Promise<PruneResult> {
   const { db, rules } = context;
   const holder = randomUUID();
   const lease: Lease = (work) => withLease(db, holder, work);
+  const failures = new Failures();
   let isComplete = false;
   try {
-    const issues = await pruneIssues(lease, rules.rowIssueDays, signal);
-    const versions = await pruneVersions(lease, rules.historyDays, signal);
-    // Last: an object store that cannot be reached holds up nothing else.
-    const files = await pruneFiles(context, lease, signal);
-    await deleteAllRemoved(context, lease, signal);
+    const issues = await failures.collect(() => pruneIssues(lease, rules.rowIssueDays, signal));
+    const versions = await failures.collect(() => pruneVersions(lease, rules.historyDays, signal));
+    const files = await failures.collect(() => pruneFiles(context, lease, failures, signal));
+    await failures.collect(() => deleteAllRemoved(context, lease, signal));
+    failures.throwFirst();
     isComplete = !signal?.aborted;
-    return { issues, files, versions };
+    return { issues: issues!, versions: versions!, files: files! };
   } finally {
     await releaseLease(db, holder, isComplete);
   }
 }
+
+/** Errors of parts, which delay no other. */
+class Failures {
+  private readonly errors: unknown[] = [];
+
+  /** @returns undefined if the work failed. @throws PruneInProgress: the lease is lost */
+  async collect<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof PruneInProgress) throw error;
+      this.errors.push(error);
+      return undefined;
+    }
+  }
+
+  throwFirst(): void {
+    if (this.errors.length > 0) throw this.errors[0];
+  }
+}
+
+/** Checks after the failure of one object that the store is there for the next ones. @throws StorageError */
+const requireStore = (objectStore: ObjectStore) =>
+  objectStore.check(AbortSignal.timeout(checkStoreMilliseconds));
 
 /** Deletes the objects of raw files that were removed. @throws PruneInProgress; StorageError */
 export async function deleteRemovedObjects(
@@ -98,11 +129,18 @@ async function deleteAllRemoved(
   lease: Lease,
   signal?: AbortSignal,
 ): Promise<void> {
+  const failures: unknown[] = [];
+  let after: string | undefined;
   await inBatches(signal, async () => {
-    const keys = await lease((trx) => listRemovedObjects(trx, objectStore.bucket));
-    if (keys.length > 0) await deleteObjects(db, objectStore, keys);
-    return keys.length > 0;
+    const keys = await lease((trx) => listRemovedObjects(trx, objectStore.bucket, after));
+    if (keys.length === 0) return false;
+    after = keys.at(-1);
+    const failed = await deleteObjects(db, objectStore, keys);
+    failures.push(...failed);
+    if (failed.length > 0) await requireStore(objectStore);
+    return true;
   });
+  if (failures.length > 0) throw failures[0];
 }
 
 async function pruneIssues(lease: Lease, days: number, signal?: AbortSignal): Promise<RemovedIssues> {
@@ -126,6 +164,7 @@ async function pruneIssues(lease: Lease, days: number, signal?: AbortSignal): Pr
 async function pruneFiles(
   { db, objectStore, rules: { rawFileDays: days } }: RetentionContext,
   lease: Lease,
+  failures: Failures,
   signal?: AbortSignal,
 ): Promise<RemovedFiles> {
   const total: RemovedFiles = { files: 0, bytes: 0 };
@@ -136,7 +175,12 @@ async function pruneFiles(
     const ordered = await listOrderedOffsets(db, expired);
     for (const file of expired) {
       const offsets = ordered.get(file.feedId) ?? [];
-      if (!(await keepDigests({ db, objectStore, lease, signal }, file, offsets))) return false;
+      const isKept = await failures.collect(() =>
+        keepDigests({ db, objectStore, lease, signal }, file, offsets),
+      );
+      if (isKept === undefined) await requireStore(objectStore);
+      if (signal?.aborted) return false;
+      if (!isKept) continue;
       if (!(await lease((trx) => removeExpiredFile(trx, days, file)))) continue;
       total.files++;
       total.bytes += file.sizeBytes;
@@ -173,6 +217,7 @@ async function pruneVersions(lease: Lease, days: number, signal?: AbortSignal): 
 export function startDailyPrune(context: RetentionContext, log: Log) {
   return startPeriodicTask({
     milliseconds: checkMilliseconds,
+    millisecondsAfterFailure: pauseAfterFailureMilliseconds,
     startsAtOnce: false,
     run: (signal) => pruneIfDue(context, log, signal),
     onError: (error) => log.warn({ err: error }, 'failed to prune'),

@@ -202,6 +202,50 @@ describe('prune', () => {
     expect(await broken()).toEqual([]);
   });
 
+  it.each([
+    ['deleted', 'delete'],
+    ['read', 'get'],
+  ] as const)('goes on with the next file when one cannot be %s', async (_what, method) => {
+    const [first, second, last] = await loadOld(3);
+    const key = async ({ feedId }: { feedId: string }) => {
+      const feed = await service.db('feeds').where('feed_id', numberOf(feedId)).first('raw_file_object_key');
+      return (feed as { raw_file_object_key: string }).raw_file_object_key;
+    };
+    const badKey = await key(first!);
+    const failing = Object.create(service.objectStore, {
+      [method]: {
+        value: (...args: [string]) =>
+          args[0] === badKey
+            ? Promise.reject(new StorageError('Access denied.', false, undefined))
+            : service.objectStore[method](...args),
+      },
+    }) as TestService['objectStore'];
+
+    await expect(prune({ ...context(), objectStore: failing })).rejects.toThrow(
+      method === 'get' ? 'The raw file could not be read from object storage.' : 'Access denied.',
+    );
+
+    expect(await areThere([second!, last!])).toEqual([false, true]);
+    expect(await filesBelow(service.dataDir)).toHaveLength(2);
+    expect(await service.db('removed_objects')).toHaveLength(method === 'delete' ? 1 : 0);
+    await files();
+    expect(await filesBelow(service.dataDir)).toHaveLength(1);
+    expect(await broken()).toEqual([]);
+  });
+
+  it('removes raw files when row issues cannot be removed', async () => {
+    const [first] = await loadOld(2);
+    await service.db('validation_jobs').update({ issue_counts: '[{"code": "missing_price", "count": 1}]' });
+    await service.db.raw(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before delete on row_issues for each statement execute function refuse()`);
+
+    await expect(prune({ ...context(), rules: { ...rules, rowIssueDays: 0 } })).rejects.toThrow('refused');
+
+    expect(await areThere([first!])).toEqual([false]);
+    expect(await filesBelow(service.dataDir)).toHaveLength(1);
+  });
+
   it('keeps a raw file when it is interrupted while it reads it', async () => {
     const [first] = await loadOld(2);
     const stop = new AbortController();
