@@ -20,6 +20,7 @@ import { concurrentDownloadsMax, transferTurns, waitingTransfersMax } from '../.
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
+import { pageBytesMax } from '../../src/db/page';
 import { poolLimits } from '../../src/db/dialect';
 import { databaseTimeouts } from '../../src/db/transaction';
 import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
@@ -81,6 +82,12 @@ const groups: Record<string, Row[]> = {
       `${bytes(jsonBodyBytes)}; ${jsonDepth}`,
       '413; 422',
       'The largest order needs a tenth of it. Deep values exhaust the stack.',
+    ],
+    [
+      'Items of a page, as JSON',
+      bytes(pageBytesMax),
+      'The page ends, with a `next_cursor`',
+      'A hundred of the largest items are up to 50 MB, which keep a process busy for seconds. One item can be larger.',
     ],
     [
       'Definition of a format; formats of a partner',

@@ -88,6 +88,7 @@ export async function findProductsAt(
   if (await isDistributed(db)) return findOnShard(db, moment, filter, { ...page, isAfter });
   const statement = withoutExcessSql(
     productsAt(moment, localTable, isAfter(page.afterProductId), valuesOf(filter, 'in_force'), page.limit),
+    page.limit,
   );
   return queryRows<ProductRow>(db, statement.sql, statement.bindings);
 }
@@ -133,6 +134,7 @@ async function findOnShard(
       lastId === undefined ? isNext(productId) : sql`${isNext(productId)} and ${productId} <= ${lastId}`;
     const statement = withoutExcessSql(
       partAt(moment, products, isInPart, valuesOf(filter, 'in_force'), limit),
+      limit,
     );
     rows.push(...(await queryRows<ProductRow>(db, statement.sql, statement.bindings)));
     if (lastId === undefined || rows.length === page.limit) return rows;

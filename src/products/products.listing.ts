@@ -81,6 +81,6 @@ function readInOrder(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const statement = sql`
     select ${raw(rowColumns)} from products where ${where} and ${isListed(search)}
     order by ${orderBy} limit ${raw(search.limit)}`;
-  const { sql: text, bindings } = withoutExcessSql(statement);
+  const { sql: text, bindings } = withoutExcessSql(statement, search.limit);
   return queryRows<ProductRow>(db, text, bindings, usualLimits.includes(search.limit));
 }

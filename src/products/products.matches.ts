@@ -41,7 +41,8 @@ export async function readPage(
       select state, ${raw(rowColumns)}
       from page_of_products(${statement}, ${bindings}) as page left join products using (partner_id, product_id)
       order by ${orderOf(search)}`,
-    'state,',
+    search.limit,
+    'state, partner_name',
   );
   const rows = await queryRows<PageRow>(db, page.sql, page.bindings, true);
   return {
@@ -81,7 +82,7 @@ async function scanBriefly(db: Database, search: RowSearch): Promise<ProductRow[
       order by ${orderBy} limit ${raw(brieflyScannedRows(limit))}
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(limit)}`;
-  const page = withoutExcessSql(statement);
+  const page = withoutExcessSql(statement, limit);
   const isUsual = usualLimits.includes(limit) && filters.length === 1 && afterProductId === undefined;
   const rows = await queryRows<ProductRow>(db, page.sql, page.bindings, isUsual);
   return rows.length === limit ? rows : undefined;
@@ -192,7 +193,7 @@ export function sortWhere(db: Database, search: Search, where: Sql): Promise<Pro
     where ${afterCursor(search)}
     order by ${orderOf(search)}
     limit ${raw(search.limit)}`;
-  const page = withoutExcessSql(statement);
+  const page = withoutExcessSql(statement, search.limit);
   return queryRows<ProductRow>(db, page.sql, page.bindings);
 }
 

@@ -24,7 +24,7 @@ export interface ProductRow {
   created_at: Date;
   withdrawn_at: Date | null;
   /** Whether its description is left out, see `withoutExcessSql`; absent: it is not. */
-  is_cut?: boolean;
+  is_cut?: boolean | null;
 }
 
 export const sortFields = ['product_id', 'price', 'product_name', 'brand', 'category', 'created_at'] as const;
@@ -69,18 +69,25 @@ export const rowColumns = `
   (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name, ${ownColumns}
 `;
 
+/** Rows whose descriptions are read whatever their size, at most 2.9 MB: the default page has no further cost. */
+const wholeRows = 11;
+
 /**
  * Leaves out descriptions from where on they exceed a page: a hundred of the longest are 26 MB. The other columns are short, and
  * the rows all there. Descriptions are measured without being read.
- * @param products - a query of rows with `rowColumns`, and of `others`, in their order
+ * @param products - a query of at most `limit` rows in their order, with `ownColumns` and the columns `others`
  */
-export const withoutExcessSql = (products: Sql, others = ''): Sql => sql`
-  select ${raw(others)} partner_name, ${raw(ownColumns.replace('description', 'case when is_cut then null else description end as description'))}, is_cut
-  from (
-    select page.*, sum(octet_length(description)) over in_order > ${raw(pageBytesMax)} and row_number() over in_order > 1 as is_cut
-    from (${products}) as page
-    window in_order as (rows unbounded preceding)
-  ) as measured`;
+export function withoutExcessSql(products: Sql, limit: number, others = 'partner_name'): Sql {
+  if (limit <= wholeRows) return products;
+  const description = 'case when is_cut then null else description end as description';
+  return sql`
+    select ${raw(others)}, ${raw(ownColumns.replace('description', description))}, is_cut
+    from (
+      select page.*, sum(octet_length(description)) over in_order - octet_length(description) > ${raw(pageBytesMax)} as is_cut
+      from (${products}) as page
+      window in_order as (rows unbounded preceding)
+    ) as measured`;
+}
 
 /** Makes a page of `rows`, which has `limit + 1` rows if more exist. It ends where the descriptions exceed it, as JSON. */
 export function toProductPage(rows: readonly ProductRow[], limit: number): Page<ProductRow> {

@@ -4,7 +4,7 @@ import { inSnapshot } from '../db/transaction';
 import type { ProductOwner } from '../db/products-by-number';
 import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
-import { ownColumns, type ProductRow } from './products.repository';
+import { ownColumns, withoutExcessSql, type ProductRow } from './products.repository';
 import {
   isActive,
   isKeyed,
@@ -119,11 +119,15 @@ const ofPartner = ({ partner_id: partnerId }: ProductOwner) => sql`partner_id = 
 
 const columns = raw(`partner_id, ${ownColumns}`);
 
-/** Reads the first products in an order that the shards have an index of, or sort. */
+/**
+ * Reads the first products in an order that the shards have an index of, or sort. Of one partner, its shard leaves long descriptions
+ * out; of all, the coordinator would store the page before.
+ */
 function readFlat(db: Database, { partner, where }: Place, orderBy: Sql, limit: number): Promise<ShardRow[]> {
   const condition = allOf(partner ? [ofPartner(partner), ...where] : where);
   const statement = sql`select ${columns} from products where ${condition} order by ${orderBy} limit ${raw(limit)}`;
-  return queryRows<ShardRow>(db, statement.sql, statement.bindings);
+  const page = partner ? withoutExcessSql(statement, limit, 'partner_id') : statement;
+  return queryRows<ShardRow>(db, page.sql, page.bindings);
 }
 
 /** Orders by keys, in the direction of the search. */
