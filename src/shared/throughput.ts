@@ -10,17 +10,19 @@ const intervalsMin = 5;
 /** Measures the throughput of a peer over the last ten intervals in which it was awaited. */
 export class Throughput {
   private samples: number[] = [];
-  private readonly sampling: PeriodicTask;
+  private sampling: PeriodicTask | undefined;
 
   constructor(
-    peer: Peer,
+    private readonly peer: Peer,
     private readonly sampleMilliseconds: number,
-  ) {
+  ) {}
+
+  start(): void {
     this.sampling = startPeriodicTask({
-      milliseconds: sampleMilliseconds,
+      milliseconds: this.sampleMilliseconds,
       run: () => {
-        if (!peer.isAwaited()) this.samples = [];
-        this.samples.push(peer.bytes());
+        if (!this.peer.isAwaited()) this.samples = [];
+        this.samples.push(this.peer.bytes());
         if (this.samples.length > intervalsMax + 1) this.samples.shift();
       },
       onError: () => undefined,
@@ -35,6 +37,6 @@ export class Throughput {
   }
 
   stop(): void {
-    void this.sampling.stop();
+    void this.sampling?.stop();
   }
 }

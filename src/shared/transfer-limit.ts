@@ -83,12 +83,12 @@ export class TransferLimit {
   }
 
   private async acquire({ client, ...request }: TransferRequest, evict: () => void): Promise<Release> {
-    let throughput: Throughput | undefined;
-    const eviction = { evict, bytesPerSecond: () => throughput?.bytesPerSecond() ?? Infinity };
+    const throughput = new Throughput(client, transferTurns.sampleMilliseconds);
+    const eviction = { evict, bytesPerSecond: () => throughput.bytesPerSecond() };
     const permit = this.limit.acquire({ ...request, eviction, isGone: client.isGone });
     this.lookForRoom();
     const release = await permit;
-    throughput = new Throughput(client, transferTurns.sampleMilliseconds);
+    throughput.start();
     return () => {
       throughput.stop();
       release();

@@ -14,6 +14,7 @@ describe('Throughput', () => {
       isGone: () => false,
     };
     const throughput = new Throughput(peer, 1);
+    throughput.start();
     return { throughput, allRead: () => eventually('all are read', () => reads >= readings.length) };
   }
 
