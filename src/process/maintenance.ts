@@ -31,21 +31,42 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
 
 const publicId = (jobId: number) => formatId('JV', jobId);
 
+interface MaintenanceTask {
+  what: string;
+  milliseconds: number;
+  run: (db: Database, log: Log) => Promise<unknown>;
+  /** Whether the start waits for its first run. */
+  isAwaited: boolean;
+}
+
 /** The periodic tasks of each process. */
-const tasks: { what: string; milliseconds: number; run: (db: Database, log: Log) => Promise<unknown> }[] = [
-  { what: 'take over from the last release', milliseconds: 5_000, run: takeOverFromLastRelease },
-  { what: 'recover orphaned runs', milliseconds: 1_000, run: recovery() },
-  { what: 'delete expired responses of idempotent requests', milliseconds: 5_000, run: deleteExpiredAnswers },
+const tasks: MaintenanceTask[] = [
+  {
+    what: 'take over from the last release',
+    milliseconds: 5_000,
+    run: takeOverFromLastRelease,
+    isAwaited: true,
+  },
+  { what: 'recover orphaned runs', milliseconds: 1_000, run: recovery(), isAwaited: true },
+  {
+    what: 'delete expired responses of idempotent requests',
+    milliseconds: 5_000,
+    run: deleteExpiredAnswers,
+    // After a pause of the service there can be millions.
+    isAwaited: false,
+  },
 ];
 
-/** Runs all tasks once, then each periodically. @returns stops them */
+/** Runs the awaited tasks once, then starts each periodically. @returns stops them */
 export async function startMaintenanceTasks(db: Database, log: Log): Promise<() => Promise<unknown>> {
   const onError = (what: string) => (error: unknown) => log.warn({ err: error }, `failed to ${what}`);
-  for (const { what, run } of tasks) await run(db, log).catch(onError(what));
-  const started = tasks.map(({ what, milliseconds, run }) =>
+  for (const { what, run, isAwaited } of tasks) {
+    if (isAwaited) await run(db, log).catch(onError(what));
+  }
+  const started = tasks.map(({ what, milliseconds, run, isAwaited }) =>
     startPeriodicTask({
       milliseconds,
-      startsAtOnce: false,
+      startsAtOnce: !isAwaited,
       run: () => run(db, log),
       onError: onError(what),
     }),

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../src/db/database';
+import { startMaintenanceTasks } from '../../src/process/maintenance';
+import { createLog } from '../../src/shared/log';
 import { deleteExpiredAnswers, expiredAnswersPerDelete } from '../../src/idempotency/idempotency.repository';
 import { createTestDatabase } from '../support/databases';
 
@@ -65,5 +67,17 @@ describe('the clean-up of stored responses', () => {
     await request.commit();
     expect(await deleteExpiredAnswers(db)).toBe(0);
     expect(await kept()).toEqual(['key-0']);
+  });
+});
+
+describe('the start of a process', () => {
+  it('does not wait until expired responses are deleted', async () => {
+    const lock = await db.transaction();
+    await lock.raw('lock table idempotency_keys in access exclusive mode');
+
+    const stop = await startMaintenanceTasks(db, createLog('silent'));
+
+    await lock.rollback();
+    await stop();
   });
 });
