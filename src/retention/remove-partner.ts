@@ -71,6 +71,8 @@ export async function countPartnerData(db: Database, name: string): Promise<Part
  */
 export async function removePartner(db: Database, name: string): Promise<void> {
   const partnerId = await findPartner(db, name);
+  // Else the removal of the sources removes them in one statement.
+  if (partnerId !== undefined) await removeInBatches(db, partnerId, removeFetches);
   await inTransaction(db, 'request', async (trx) => {
     if (partnerId !== undefined) await lockIdlePartner(trx, partnerId);
     // Before the data, so that the partner does not load them again.
@@ -80,15 +82,17 @@ export async function removePartner(db: Database, name: string): Promise<void> {
   });
   if (partnerId === undefined) return;
   while (!(await inTransaction(db, 'request', (trx) => removeEmptyPartner(trx, partnerId)))) {
-    for (const removeBatch of removals) {
-      await inBatches(undefined, () =>
-        inTransaction(db, 'request', async (trx) => {
-          await lockIdlePartner(trx, partnerId);
-          return (await removeBatch(trx, partnerId)) > 0;
-        }),
-      );
-    }
+    for (const removeBatch of removals) await removeInBatches(db, partnerId, removeBatch);
   }
+}
+
+function removeInBatches(db: Database, partnerId: number, removeBatch: Removal): Promise<void> {
+  return inBatches(undefined, () =>
+    inTransaction(db, 'request', async (trx) => {
+      await lockIdlePartner(trx, partnerId);
+      return (await removeBatch(trx, partnerId)) > 0;
+    }),
+  );
 }
 
 /** Finds the number of a partner; undefined if only keys and webhooks have its name. @throws Error for an unknown partner */
@@ -148,6 +152,18 @@ const removeFrom =
     );
     return rowCount;
   };
+
+/** Removes some fetches that have ended. */
+const removeFetches: Removal = async (trx, partnerId) => {
+  const { rowCount } = await trx.raw<{ rowCount: number }>(
+    `delete from source_fetches where (source_id, fetch_number) in (
+       select source_id, fetch_number from sources join source_fetches using (source_id)
+       where partner_id = :partnerId and finished_at is not null limit :batchRows
+     )`,
+    { partnerId, batchRows },
+  );
+  return rowCount;
+};
 
 /** Removes some digests of records whose files were removed. */
 const removeSourceDigests: Removal = async (trx, partnerId) => {

@@ -174,6 +174,24 @@ describe('removing a partner', () => {
     expect(await service.db('removed_objects').pluck('bucket')).toHaveLength(7);
   });
 
+  it('removes the fetches of its sources in batches', async () => {
+    await service.api.loadFeed(csv, leaving);
+    await putSource(service.api, leaving, 'daily', { url: 'https://feeds.acme.example/products.csv' });
+    await service.db.raw(`
+      insert into source_fetches (source_id, fetch_number, status, finished_at)
+      select source_id, number, 'unchanged', now() from sources, generate_series(1, 2500) as number;
+      create table batch_sizes (size integer);
+      create function note_batch() returns trigger language plpgsql as $$
+      begin insert into batch_sizes select count(*) from gone; return null; end $$;
+      create trigger note_batch after delete on source_fetches referencing old table as gone
+        for each statement execute function note_batch()`);
+
+    await removePartner(service.db, leaving);
+
+    expect(await service.db('source_fetches')).toEqual([]);
+    expect(await service.db('batch_sizes').max('size').first()).toEqual({ max: 1_000 });
+  });
+
   it('is refused while a revert is queued, and changes nothing', async () => {
     const { jobId } = await service.api.loadFeed(csv, leaving);
     const revert = { revertsRun: 1, skipsConflicts: false };
